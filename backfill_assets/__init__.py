@@ -38,9 +38,11 @@ if TYPE_CHECKING:
     from backfill_assets.models.sql.sql_file import sql_file
     from backfill_assets.models.upstream import Reopens, Upstream, own_cells
     from backfill_assets.orchestration.building import build_definitions
+    from backfill_assets.orchestration.component import BackfillProject
     from backfill_assets.reading import published, read, resolve
 
 __all__ = [
+    "BackfillProject",
     "Column",
     "Consumer",
     "ConsumerKind",
@@ -81,6 +83,7 @@ __all__ = [
 ]
 
 _HOME = {
+    "BackfillProject": "orchestration.component",
     "Column": "models.column",
     "Consumer": "models.consumer",
     "ConsumerKind": "models.consumer",

@@ -16,6 +16,9 @@ LOCAL = "local[*]"
 """Spark's master that is the process itself, on all of its cores."""
 
 
+ENGINES = ("duckdb", "spark", "trino")
+"""For which engines views can be written."""
+
 _MEMORY = re.compile(r"[1-9]\d*[kmgt]b?", re.ASCII | re.IGNORECASE)
 _OFF_PEAK = re.compile(
     r"([01]\d|2[0-3]):[0-5]\d-([01]\d:[0-5]\d|2[0-3]:[0-5]\d|24:00) (\S+)", re.ASCII
@@ -67,6 +70,8 @@ class Settings(BaseSettings):
         price_per_hour: what an hour of computing costs, for estimates; none, no cost is shown.
         price_per_gb: what writing a gigabyte costs, for estimates.
         currency: that of the prices.
+        views: files of views that every publication of prod writes anew, such as
+            ``duckdb:/srv/views.sql``, with commas between them; see ``backfill views``.
     """
 
     model_config = SettingsConfigDict(env_prefix="BACKFILL_", env_file=".env", extra="ignore")
@@ -97,6 +102,7 @@ class Settings(BaseSettings):
     price_per_hour: float | None = Field(default=None, ge=0)
     price_per_gb: float | None = Field(default=None, ge=0)
     currency: str = "EUR"
+    views: Annotated[tuple[tuple[str, str], ...], NoDecode] = ()
 
     @field_validator("data_dir")
     @classmethod
@@ -136,6 +142,18 @@ class Settings(BaseSettings):
         if not isinstance(found, str):
             return found
         return tuple(name.strip() for name in found.split(",") if name.strip())
+
+    @field_validator("views", mode="before")
+    @classmethod
+    def _view_files(cls, found: object) -> object:
+        if not isinstance(found, str):
+            return found
+        files = [file.strip().partition(":") for file in found.split(",") if file.strip()]
+        if any(engine not in ENGINES or not path for engine, _, path in files):
+            raise ValueError(
+                f"expected an engine ({', '.join(ENGINES)}) and a file, such as duckdb:/srv/views.sql"
+            )
+        return tuple((engine, path) for engine, _, path in files)
 
     @property
     def data_root(self) -> str:

@@ -13,20 +13,24 @@ import os
 import random
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
+import threading
 import time
 import venv
+from contextlib import closing
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
+from itertools import product
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Annotated, Any
 
 import pyarrow as pa
 import typer
 from deltalake import write_deltalake
 
-from backfill_assets.state.store import Store
 from benchmarks.commands import BACKFILL, RESULTS
 from benchmarks.names_catalog import MODELS_AT_ONCE, landed
 from benchmarks.process import measured
@@ -34,8 +38,13 @@ from benchmarks.process import measured
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from benchmarks.process import Measured
+
 _DAYS, _BACK, _LATE = 40, 5.0, 1.0  # days of each model; seconds back; seconds that count as late
 _STOP = "stop"
+_LOOK = 0.02  # seconds
+_LOCATION = "SELECT metadata_location FROM iceberg_tables WHERE table_name = 'm00'"
+_ROUNDS = 3
 _SPARK = ("pyspark==4.1.*", "pyiceberg")
 _PACKAGES = (
     "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0,org.xerial:sqlite-jdbc:3.50.3.0"
@@ -61,6 +70,30 @@ class Reader:
         self.polls = [line for line in lines if "began" in line]
 
 
+class Visible(threading.Thread):
+    """Looks every few milliseconds whether the names have moved: the state records when a publication began to.
+
+    Attributes:
+        moves: unix times, each at most a look after the transaction that moved them.
+    """
+
+    def __init__(self, state: Path) -> None:
+        super().__init__(daemon=True)
+        self.moves: list[float] = []
+        self.stopped = threading.Event()
+        self._state = state
+
+    def run(self) -> None:
+        """Look until it is told to stop."""
+        before = None
+        with closing(sqlite3.connect(f"file:{self._state}?mode=ro", uri=True)) as connection:
+            while not self.stopped.wait(_LOOK):
+                now = connection.execute(_LOCATION).fetchone()
+                if before is not None and now != before:
+                    self.moves.append(time.time())  # noqa: TID251 - compared with the polls
+                before = now
+
+
 def main(
     publications: Annotated[int, typer.Option(help="How many promotions and rollbacks.")] = 50,
     kills: Annotated[int, typer.Option(help="How many processes are killed.")] = 50,
@@ -74,6 +107,8 @@ def main(
     _backfill(env, "iceberg", "enable")
     engines = ["pyiceberg", "duckdb", *(["spark"] if spark else [])]
     readers = [_reader(engine, folder) for engine in engines]
+    visible = Visible(folder / "state.db")
+    visible.start()
     drawn, left = random.Random(1), kills  # noqa: S311 - the same sequence each time
     began = time.monotonic()
     for number in range(publications // 2):
@@ -84,23 +119,30 @@ def main(
     for reader in readers:
         reader.stop()
     took = time.monotonic() - began
-    moves = _moves(folder, env)
+    visible.stopped.set()
+    visible.join()
+    moves = [(at, 2 - number % 2) for number, at in enumerate(visible.moves)]
     print(f"{len(moves)} publications, {kills - left} kills, {took:.0f} s")  # noqa: T201
     for reader in readers:
         print(_told(reader, moves))  # noqa: T201
+    print(_costs(folder.with_name("names-cost")))  # noqa: T201
 
 
 def _filled(folder: Path) -> dict[str, str]:
+    env = _landed(folder)
+    _backfill(env, "run")
+    return env
+
+
+def _landed(folder: Path) -> dict[str, str]:
     days = [date(2024, 1, 1) + timedelta(days=number) for number in range(_DAYS)]
     write_deltalake(str(folder / landed.path), pa.table({"ds": days, "id": [*range(_DAYS)]}))
-    env = {
+    return {
         "BACKFILL_CATALOG": "benchmarks.names_catalog",
         "BACKFILL_DATA_DIR": str(folder),
         "BACKFILL_LEASE_SECONDS": "2",
         "BENCH_GENERATION": "1",
     }
-    _backfill(env, "run")
-    return env
 
 
 def _backfill(env: Mapping[str, str], *words: str) -> str:
@@ -171,17 +213,6 @@ def _count(reader: Reader) -> int:
     return MODELS_AT_ONCE * reader.log.read_text().count('"began"')
 
 
-def _moves(folder: Path, env: Mapping[str, str]) -> list[tuple[float, int]]:
-    """Read when each publication moved the pointers, and to which generation."""
-    del env
-    now = datetime.now(UTC)  # noqa: TID251
-    with Store.open(
-        f"sqlite:///{folder}/state.db", clock=lambda: now, data_root=str(folder)
-    ) as store:
-        instants = sorted({move.at.timestamp() for move in store.history.moves_in("prod")})
-    return [(at, 2 - number % 2) for number, at in enumerate(instants)]
-
-
 def _told(reader: Reader, moves: list[tuple[float, int]]) -> str:
     errors = [poll for poll in reader.polls if poll["error"]]
     whole = [poll for poll in reader.polls if not poll["error"]]
@@ -194,6 +225,28 @@ def _told(reader: Reader, moves: list[tuple[float, int]]) -> str:
         f"{reader.engine}: {len(reader.polls)} polls of {MODELS_AT_ONCE} names, {len(errors)} errors, {len(mixed)} with two "
         f"generations, {len(unexplained)} of them without a publication meanwhile, {len(late)} later than "
         f"{_LATE:.0f} s{first}"
+    )
+
+
+def _costs(folder: Path) -> str:
+    """Fill, promote and take back in turn without and with a catalogue; CPU seconds of whole processes."""
+    took: dict[tuple[str, bool], list[float]] = {}
+    for _, named in product(range(_ROUNDS), (False, True)):
+        shutil.rmtree(folder, ignore_errors=True)
+        env = _landed(folder)
+        second = {**env, "BENCH_GENERATION": "2"}
+        if named:
+            _backfill(env, "iceberg", "enable")
+        steps: dict[str, Measured] = {"fill": measured([*BACKFILL, "run"], env)}
+        plan = json.loads(_backfill(second, "plan", "--json"))["plan_id"]
+        _backfill(second, "apply", plan)
+        for verb in ("promote", "rollback"):
+            steps[verb] = measured([*BACKFILL, verb, plan, "--yes"], second)
+        for step, done in steps.items():
+            took.setdefault((step, named), []).append(done.cpu)
+    return "; ".join(
+        f"{step}: {median(took[step, True]):.2f} CPU s with a catalogue, {median(took[step, False]):.2f} without"
+        for step in ("fill", "promote", "rollback")
     )
 
 

@@ -35,6 +35,7 @@ GROUPS = {
         "batches": "batches:batches",
         "history": "history:history",
         "resolve": "resolve:resolve",
+        "views": "views:views",
         "iceberg": "iceberg:app",
         "audit": "audit:audit",
         "metrics": "metrics:metrics",

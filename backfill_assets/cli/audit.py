@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING
 import typer
 
 from backfill_assets.cli.options import AsJson, Env, Select  # noqa: TC001 - typer reads them
-from backfill_assets.cli.output import Heading, counted, print_json, print_table, say
+from backfill_assets.cli.output import Heading, counted, err, print_json, print_table, say
 from backfill_assets.cli.project import looked_at
 from backfill_assets.cli.selecting import selected
 from backfill_assets.engine.batch.audit_run import audit_published
 from backfill_assets.engine.project.at_work import Phase
+from backfill_assets.models.audits_of import audits_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
+    from backfill_assets.engine.project.run_context import RunContext
     from backfill_assets.models.audit_result import AuditResult
 
 _ROWS = 3
@@ -34,6 +36,7 @@ def audit(select: Select = "", env: Env = "prod", as_json: AsJson = False) -> No
     results: dict[str, tuple[AuditResult, ...]] = {}
     with looked_at(env) as run:
         names = selected(run.graph, select)
+        _announce(run, names)
         with run.at_work.at(Phase.CHECKING, of=len(names)) as step:
             for name in names:
                 step.next(name)
@@ -46,6 +49,20 @@ def audit(select: Select = "", env: Env = "prod", as_json: AsJson = False) -> No
         _print(env, results, blocking)
     if blocking:
         raise typer.Exit(1)
+
+
+def _announce(run: RunContext, names: Sequence[str]) -> None:
+    """Say what the audit is before its first step; nothing where nothing of its models is published."""
+    view = run.view()
+    published = [name for name in names if view.ready(name)]
+    if not published:
+        return
+    audits = sum(len(audits_of(run.graph.models[name])) for name in published)
+    say(
+        f"audit of {run.environment.name}: {counted(audits, 'audit')} of "
+        f"{counted(len(published), 'model')} over all that is published; nothing is written",
+        to=err,
+    )
 
 
 _HEADINGS = (

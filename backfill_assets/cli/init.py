@@ -23,6 +23,7 @@ _TEMPLATES = {
     "{name}/landing.py": "landing.py.tmpl",
     "tests/test_catalog.py": "test_catalog.py.tmpl",
     "workspace.yaml": "workspace.yaml.tmpl",
+    "dagster.yaml": "dagster.yaml.tmpl",
     "README.md": "README.md.tmpl",
     ".env": "env.tmpl",
     ".gitignore": "gitignore.tmpl",
@@ -35,7 +36,7 @@ def init(
     name: Annotated[str, typer.Argument(help="Of the project, its folder and its package.")],
     as_json: AsJson = False,
 ) -> None:
-    """Write a new project: a catalog with one source and one model, sample rows, a test.
+    """Write a new project: a catalog with one source and one model, sample rows, a test, Dagster's settings.
 
     The folder NAME is made here; one that holds something is left as it is. Settings for it are in its file `.env`, which `backfill`
     and `dagster` read when they are started in that folder.
@@ -60,7 +61,8 @@ def init(
     if as_json:
         print_json({"folder": str(folder.resolve()), "files": [str(path) for path in written]})
         return
-    say(f"Next: cd {name} && backfill setup && backfill run")
+    say("In Dagster's UI, from that folder: export DAGSTER_HOME=$PWD && dagster dev", indent=2)
+    say(f"Next: cd {name} && backfill setup && backfill run && backfill status")
     say(f"{folder.resolve()}: {counted(len(written), 'file')}, 1 source with sample rows, 1 model.")
 
 

@@ -18,9 +18,10 @@ from backfill_assets.engine.project.batch_policy import batch_policy_of
 from backfill_assets.engine.project.opening import look, open_run
 from backfill_assets.engine.project.plan_terms import terms_of
 from backfill_assets.engine.project.project import Project
-from backfill_assets.errors import DeclarationError
+from backfill_assets.errors import BackfillAssetsError, DeclarationError
 from backfill_assets.planning.plan import written_options
 from backfill_assets.settings import Settings, read_settings
+from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.snapshots.person import Person, known
 from backfill_assets.state.store import Store
 from backfill_assets.warehouse.spark.session import spark_settings
@@ -40,13 +41,27 @@ class LazySpark(SharedSession):
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(spark_settings(settings, _quiet()))
+        self._lacking: BackfillAssetsError | None = None
 
     def __call__(self) -> Any:  # noqa: ANN401 - a Spark session
-        """Give the session; that it is being started is told."""
+        """Give the session; that it is being started is told.
+
+        Raises:
+            BackfillAssetsError: it can't be started; where the set-up lacks something, as the first
+                time, without another start.
+        """
+        if self._lacking is not None:
+            raise self._lacking
         if self.started:
             return super().__call__()
-        with AT_WORK.at(Phase.STARTING):
-            return super().__call__()
+        try:
+            with AT_WORK.at(Phase.STARTING):
+                return super().__call__()
+        except BackfillAssetsError as error:
+            from backfill_assets.engine.batch.failures import kind_of  # noqa: PLC0415 - it imports Spark
+
+            self._lacking = error if kind_of(error) is FailureKind.SETUP else None
+            raise
 
 
 def _quiet() -> dict[str, str]:
@@ -142,6 +157,7 @@ def opened_project(
         terms=terms_of(settings),
         code=lambda: loaded_fingerprints(settings),
         at_work=AT_WORK,
+        view_files=settings.views,
     )
     try:
         yield settings, project

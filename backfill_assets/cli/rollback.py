@@ -8,14 +8,13 @@ import typer
 
 from backfill_assets.cli.asking import Yes  # noqa: TC001 - typer reads it
 from backfill_assets.cli.going_back import report_back, taken_back
-from backfill_assets.cli.operating import Operating, operating
+from backfill_assets.cli.operating import operating
 from backfill_assets.cli.options import AsJson, Why  # noqa: TC001 - typer reads them
-from backfill_assets.cli.output import print_json
+from backfill_assets.cli.output import counted, print_json
 from backfill_assets.cli.stored_plans import kept_plan
 from backfill_assets.engine.plans.plan_verbs import rollback_plan
+from backfill_assets.engine.plans.promoted_after import promoted_after
 from backfill_assets.errors import RequestError
-from backfill_assets.snapshots.publication import PublicationKind
-from backfill_assets.snapshots.stored_plan import PlanStatus
 
 if TYPE_CHECKING:
     from backfill_assets.planning.plan.plan import Plan
@@ -48,7 +47,8 @@ def rollback(
             found="name the plan to roll back, or --to PLAN to go back to; one of the two"
         )
     with operating() as at:
-        plans = _after(at, to) if to else [kept_plan(at.store, plan or "").plan]
+        named = kept_plan(at.store, to or plan or "").plan
+        plans = promoted_after(at.store, named) if to else (named,)
         told = [
             taken_back(at, plan, rollback_plan, _effect(plan), why=reason, yes=yes)
             for plan in plans
@@ -62,27 +62,6 @@ def rollback(
 
 def _effect(plan: Plan) -> str:
     return (
-        f"roll back plan {plan.plan_id}: {plan.environment} reads {len(plan.models)} models as "
+        f"roll back plan {plan.plan_id}: {plan.environment} reads {counted(len(plan.models), 'model')} as "
         "before it"
     )
-
-
-def _after(at: Operating, name: str) -> list[Plan]:
-    """Find the promoted plans after one, the latest first."""
-    last = kept_plan(at.store, name)
-    own = [
-        move.number
-        for move in at.store.history.moves_of(last.plan.plan_id)
-        if move.kind is PublicationKind.PROMOTE
-    ]
-    after = at.store.history.moves_in(last.plan.environment, max(own, default=0))
-    ids = dict.fromkeys(move.plan_id for move in reversed(after))
-    kept = [kept_plan(at.store, plan_id) for plan_id in ids if plan_id != last.plan.plan_id]
-    found = [known.plan for known in kept if known.stored.status is PlanStatus.PROMOTED]
-    if not own or not found:
-        raise RequestError(
-            found=f"nothing was promoted in {last.plan.environment} after plan {last.plan.plan_id}: "
-            "there is nothing to roll back",
-            do=f"`backfill rollback {last.plan.plan_id}` takes that one back itself",
-        )
-    return found

@@ -64,9 +64,15 @@ def restored(text: str, types: Iterable[type]) -> Any:  # noqa: ANN401 - the cal
 
 
 def _read(text: str, types: Iterable[type], maker: Callable[[type], Callable[[Any], Any]]) -> Any:  # noqa: ANN401 - the caller knows the type
-    return _value(
-        json.loads(text), {**_PLAIN_TYPES, **{type_.__name__: maker(type_) for type_ in types}}
-    )
+    return _value(json.loads(text), _makers(tuple(types), maker))
+
+
+@cache
+def _makers(
+    types: tuple[type, ...], maker: Callable[[type], Callable[[Any], Any]]
+) -> Mapping[str, Callable[[Any], Any]]:
+    """Say how each name in stored text becomes a value; thousands of cells are read by one table."""
+    return {**_PLAIN_TYPES, **{type_.__name__: maker(type_) for type_ in types}}
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401

@@ -14,12 +14,7 @@ from backfill_assets.orchestration.jobs import finish_job, late_job, plan_jobs
 from backfill_assets.orchestration.resources import SparkResource, StateResource
 from backfill_assets.orchestration.schedules import schedules
 from backfill_assets.orchestration.sensors import gap_fill_sensor, once
-from backfill_assets.orchestration.sources import (
-    Landing,
-    observe_job,
-    source_asset,
-    source_sensor,
-)
+from backfill_assets.orchestration.sources import Landing, observe_job, source_asset
 from backfill_assets.snapshots.snapshot import snapshots_of
 
 
@@ -49,7 +44,7 @@ def _definitions(graph: Graph, landings: Mapping[str, Landing]) -> dg.Definition
     snapshots = snapshots_of(graph)
     checks = [published_checks(graph, graph.models[name]) for name in graph.order]
     known = once(graph)
-    asked_for = [finish_job(known), late_job(known)]
+    asked_for = [finish_job(known), late_job(known), observe_job(known)]
     return dg.Definitions(
         assets=[
             *(model_asset(graph, snapshots[name]) for name in graph.order),
@@ -67,12 +62,8 @@ def _definitions(graph: Graph, landings: Mapping[str, Landing]) -> dg.Definition
             ),
             *plan_jobs(known),
             *asked_for,
-            observe_job(known),
         ],
-        sensors=[
-            gap_fill_sensor(known, [job.name for job in asked_for]),
-            source_sensor(known),
-        ],
+        sensors=[gap_fill_sensor(known, [job.name for job in asked_for])],
         schedules=schedules(graph, known),
         resources={"spark": SparkResource(spark_config={}), "state": StateResource()},
         executor=dg.in_process_executor,

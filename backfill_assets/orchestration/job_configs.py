@@ -80,6 +80,15 @@ class ApplyConfig(OfPlan):
     )
 
 
+class RollbackConfig(Asked):
+    """Which plans are rolled back; one of the two is given."""
+
+    plan: str = Field(default="", description="The id of the plan to take back.")
+    to: str = Field(
+        default="", description="Instead of it: take back every plan that was promoted after this."
+    )
+
+
 class StopConfig(OfPlan):
     """How a plan is stopped."""
 

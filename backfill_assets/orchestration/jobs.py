@@ -15,7 +15,10 @@ from backfill_assets.engine.plans.plan_verbs import (
     queue_plan,
     rollback_plan,
     run_apply,
+    undo_plan,
 )
+from backfill_assets.engine.plans.promoted_after import promoted_after
+from backfill_assets.errors import RequestError
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.automation import Automation
 from backfill_assets.orchestration.job_configs import (
@@ -23,6 +26,7 @@ from backfill_assets.orchestration.job_configs import (
     InEnvironment,
     OfPlan,
     PlanConfig,
+    RollbackConfig,
     StopConfig,
 )
 from backfill_assets.orchestration.launches import who_launched
@@ -30,6 +34,7 @@ from backfill_assets.orchestration.plan_work import Known, PlanWork, logged
 from backfill_assets.orchestration.released_runs import FINISH_JOB, LATE_JOB, REASON_TAG, op_name
 from backfill_assets.orchestration.resources import SparkResource, StateResource
 from backfill_assets.orchestration.steps import as_run_failure
+from backfill_assets.orchestration.switches import GAP_FILL, LATE_SCHEDULE
 from backfill_assets.planning.plan import written_options as written
 from backfill_assets.planning.plan.plan import Plan
 from backfill_assets.planning.plan.request import PlanRequest
@@ -63,7 +68,13 @@ def plan_jobs(known: Known) -> list[dg.JobDefinition]:
         job("apply", "Build what a plan says in its workspace.", ApplyConfig, _apply),
         job("promote", "Publish what a plan has built, all models at once.", OfPlan, _promote),
         job("abandon", "Give up a plan that is not promoted.", OfPlan, _abandon),
-        job("rollback", "Read again what was read before a plan.", OfPlan, _rollback),
+        job("rollback", "Read again what was read before a plan.", RollbackConfig, _rollback),
+        job(
+            "undo",
+            "Bring back only the cells of a plan; days that were written since are kept.",
+            OfPlan,
+            _undo,
+        ),
         job("pause", "Let no further batch of a plan begin.", OfPlan, _control(Control.PAUSED)),
         job("resume", "Let a paused or stopped plan go on.", OfPlan, _control(Control.RUNNING)),
         job("stop", "Take a plan out of the queue; what is built stays.", StopConfig, _stop),
@@ -73,14 +84,18 @@ def plan_jobs(known: Known) -> list[dg.JobDefinition]:
 def finish_job(known: Known) -> dg.JobDefinition:
     """Make the job that ends a queued plan, whose cells are all built."""
     says = (
-        "Audit what a queued plan keeps, and call it built; publish it where nothing is protected."
+        "Audit what a queued plan keeps, and call it built; publish it where nothing is protected. "
+        f"{GAP_FILL} asks for it."
     )
     return _job(known, FINISH_JOB, says, OfPlan, _finish)
 
 
 def late_job(known: Known) -> dg.JobDefinition:
     """Make the job that builds late data again and publishes it."""
-    says = "Build again what late rows reach inside of late windows, and publish it at once."
+    says = (
+        "Build again what late rows reach inside of late windows, and publish it at once. "
+        f"{GAP_FILL} asks for it, or the schedule {LATE_SCHEDULE}."
+    )
     return _job(known, LATE_JOB, says, InEnvironment, _late)
 
 
@@ -217,17 +232,16 @@ def _ended(work: PlanWork, plan: Plan, done: Outcome) -> None:
         for name, cells in done.left.items()
     }
     audits = "; ".join(audit_lines(done.audited))
-    work.show(plan, left=left, cells_spared=_spared(work, plan), audits=audits or "none changed")
+    told = {"left": left, "cells_spared": _spared(work, plan), "audits": audits or "none changed"}
     if left:
         listed = "; ".join(f"{name}: {cells}" for name, cells in left.items())
-        raise dg.Failure(
-            description=f"plan {plan.plan_id} is not built to the end; left are {listed}",
-            allow_retries=False,
-        )
+        said = f"plan {plan.plan_id} is not built to the end; left are {listed}"
+        raise work.failure(plan, said, **told)
     if blocks(done.audited):
-        raise dg.Failure(description=audits, allow_retries=False)
+        raise work.failure(plan, audits, **told)
     if done.refused:
-        raise dg.Failure(description=f"`promote` would refuse: {done.refused}", allow_retries=False)
+        raise work.failure(plan, f"`promote` would refuse: {done.refused}", **told)
+    work.show(plan, **told)
 
 
 def _spared(work: PlanWork, plan: Plan) -> dict[str, int]:
@@ -250,10 +264,27 @@ def _abandon(work: PlanWork, asked: OfPlan) -> None:
     work.show(plan)
 
 
-def _rollback(work: PlanWork, asked: OfPlan) -> None:
+def _rollback(work: PlanWork, asked: RollbackConfig) -> None:
+    if bool(asked.plan) == bool(asked.to):
+        raise RequestError(
+            found="name the plan to roll back, or in `to` the one to go back to; one of the two"
+        )
+    named = work.plan(asked.to or asked.plan)
+    work.may_change(named.environment)
+    plans = promoted_after(work.store, named) if asked.to else (named,)
+    for plan in plans:
+        rollback_plan(work.project, plan, why=asked.reason)
+    work.show(
+        named,
+        rolled_back=", ".join(plan.plan_id for plan in plans),
+        changed_cells=work.report_published(named.environment),
+    )
+
+
+def _undo(work: PlanWork, asked: OfPlan) -> None:
     plan = work.plan(asked.plan)
     work.may_change(plan.environment)
-    rollback_plan(work.project, plan, why=asked.reason)
+    undo_plan(work.project, plan, why=asked.reason)
     work.show(plan, changed_cells=work.report_published(plan.environment))
 
 

@@ -86,19 +86,27 @@ class PlanWork(InProject):
 
     def show(self, plan: Plan, **metadata: Any) -> None:  # noqa: ANN401 - any metadata
         """Show a plan, and where it stands, on the run's page."""
+        self.context.add_output_metadata(self.page(plan, **metadata))
+
+    def failure(self, plan: Plan, said: str, **metadata: Any) -> dg.Failure:  # noqa: ANN401 - any metadata
+        """Give the failure of a run that shows a plan all the same: a failed step has no output to show it at."""
+        return dg.Failure(
+            description=said, metadata=self.page(plan, **metadata), allow_retries=False
+        )
+
+    def page(self, plan: Plan, **metadata: Any) -> dict[str, Any]:  # noqa: ANN401 - any metadata
+        """Give what a run's page shows of a plan: its text, where it stands, and what can be done next."""
         cadences = {name: model.cadence for name, model in self.graph.models.items()}
         sources = {name: source.cadence for name, source in self.graph.sources.items()}
         naming = Naming({**cadences, **sources})
         status = self.store.plans.get(plan.plan_id).status.value
-        self.context.add_output_metadata(
-            {
-                "plan_id": plan.plan_id,
-                "status": status,
-                "plan": dg.MetadataValue.md(plan_markdown(plan, naming)),
-                "next": ", or ".join(next_commands(plan.plan_id, status)) or "nothing",
-                **metadata,
-            }
-        )
+        return {
+            "plan_id": plan.plan_id,
+            "status": status,
+            "plan": dg.MetadataValue.md(plan_markdown(plan, naming)),
+            "next": ", or ".join(next_commands(plan.plan_id, status)) or "nothing",
+            **metadata,
+        }
 
     def report_published(self, environment: str) -> int:
         """Report to Dagster what prod publishes by now; other environments have no assets."""

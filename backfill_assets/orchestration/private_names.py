@@ -6,14 +6,14 @@
 | `DagsterEventBatchMetadata`, `generate_event_batch_id`, `append` | a step reports its cells as one batch | `context.log_events(...)` |
 | `AssetCheckEvaluationPlanned` | an announced check is about a run, not about each of its cells | checks that are not announced for each cell |
 | `CheckRunHealthResult`, `WorkerStatus`, `instance_of`, `GRPC_INFO_TAG` | a run is called failed when its process is gone | an answer of `DefaultRunLauncher` to the monitor |
-| `AutomationTarget`, `target` | one sensor asks for Dagster's job over all assets, and for jobs | several names in `job_name` of a sensor |
+| `AutomationTarget`, `JobsSensor` | one sensor asks for Dagster's job over all assets, and for jobs | several names in `job_name` of a sensor |
 
 Dagster is imported before anything of ours starts, and this module with it: a missing name is
 reported at once, not by the run that would have needed it.
 """
 
 import inspect
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import dagster as dg
@@ -54,7 +54,7 @@ _ATTRIBUTES: dict[type, tuple[str, ...]] = {
     SqliteEventLogStorage: ("_base_dir", "_store_asset_event_tags", "_store_asset_event"),
     DagsterSqliteStorage: ("_event_log_storage",),
     dg.OpExecutionContext: ("_events",),
-    dg.SensorDefinition: ("_targets",),
+    dg.SensorDefinition: ("_targets", "_raw_fn"),
     dg.DefaultRunLauncher: ("_instance",),
 }
 
@@ -81,9 +81,40 @@ def append(context: dg.AssetExecutionContext, event: dg.DagsterEvent) -> None:
     context.op_execution_context._events.append(event)
 
 
-def target(sensor: dg.SensorDefinition, jobs: Iterable[str]) -> None:
-    """Let a sensor request further jobs, by their names."""
-    sensor._targets = [*sensor.targets, *map(AutomationTarget, jobs)]
+class JobsSensor(dg.SensorDefinition):
+    """A sensor that requests runs of several jobs, each known by its name alone.
+
+    Args:
+        evaluation_fn: what it does.
+        job_names: what it may request.
+        shown: what else a sensor takes: name, description, interval, status, metadata.
+    """
+
+    def __init__(
+        self,
+        evaluation_fn: Callable[..., Any],
+        job_names: Sequence[str],
+        **shown: Any,  # noqa: ANN401 - what Dagster's own sensor takes
+    ) -> None:
+        super().__init__(evaluation_fn=evaluation_fn, job_name=job_names[0], **shown)
+        self._targets = [AutomationTarget(name) for name in job_names]
+
+    def with_attributes(
+        self,
+        *,
+        jobs: Sequence[Any] | None = None,  # noqa: ARG002 - jobs known by name stay what they are
+        metadata: Mapping[str, Any] | None = None,
+    ) -> "JobsSensor":
+        """Give a copy with other metadata, as whatever puts definitions together asks for it."""
+        return JobsSensor(
+            self._raw_fn,
+            [target.job_name for target in self.targets],
+            name=self.name,
+            description=self.description,
+            minimum_interval_seconds=self.minimum_interval_seconds,
+            default_status=self.default_status,
+            metadata=self.metadata if metadata is None else metadata,
+        )
 
 
 def instance_of(launcher: dg.DefaultRunLauncher) -> dg.DagsterInstance:

@@ -105,6 +105,7 @@ class StateResource(dg.ConfigurableResource):
             batches_at_once=settings.max_batches,
             batch_policy=USUAL_POLICY if spark is None else batch_policy_of(settings),
             terms=terms_of(settings),
+            view_files=settings.views,
         )
 
     @contextmanager

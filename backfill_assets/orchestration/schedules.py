@@ -14,7 +14,7 @@ from backfill_assets.models.graph import Graph
 from backfill_assets.orchestration.plan_work import Known
 from backfill_assets.orchestration.released_runs import LATE_JOB, RELEASE_JOB
 from backfill_assets.orchestration.resources import StateResource
-from backfill_assets.orchestration.switches import LATE_SCHEDULE, late_data_waits
+from backfill_assets.orchestration.switches import GAP_FILL, LATE_SCHEDULE, late_data_waits
 from backfill_assets.orchestration.tick import tick
 from backfill_assets.planning.queue.releasing import Offer, ReleaseKind
 from backfill_assets.settings import read_settings
@@ -28,14 +28,17 @@ _NAMES = {
 }
 _OFTEN = {Unit.HOUR: "*/5 * * * *"}
 _ELSE = "*/15 * * * *"
+_INSTEAD = (
+    f"Leave it off where the sensor {GAP_FILL} is on, which does this and more; it is for those who "
+    "want schedules instead of the sensor."
+)
 _DAILY = (
     "Fills the cells that came due since the last ready one, of models on this cadence; no "
-    f"history, and no late data, which is {LATE_SCHEDULE}'s. For those who don't want the sensor, "
-    "which does this and more."
+    f"history, and no late data, which is {LATE_SCHEDULE}'s. {_INSTEAD}"
 )
 _LATE = (
     "Builds again what late rows reach inside of late windows, in all models, and publishes it at once. "
-    "For those who don't want the sensor, which does this and more."
+    f"{_INSTEAD}"
 )
 
 

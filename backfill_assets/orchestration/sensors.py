@@ -1,4 +1,4 @@
-"""The sensor that releases what is ready to the run queue."""
+"""The sensor that looks at the sources, and releases what is ready to the run queue."""
 
 from collections.abc import Callable
 from functools import cache
@@ -7,16 +7,23 @@ import dagster as dg
 
 from backfill_assets.engine.automatic.scan_memory import ScanMemory
 from backfill_assets.models.graph import Graph
-from backfill_assets.orchestration.private_names import target
+from backfill_assets.orchestration.private_names import JobsSensor
 from backfill_assets.orchestration.released_runs import RELEASE_JOB
 from backfill_assets.orchestration.resources import StateResource
-from backfill_assets.orchestration.switches import GAP_FILL, unobserved_sources
+from backfill_assets.orchestration.sources import look_by_logs
+from backfill_assets.orchestration.switches import GAP_FILL
 from backfill_assets.orchestration.tick import tick
 from backfill_assets.settings import read_settings
 from backfill_assets.snapshots.loaded import Loaded, loaded
 
 _EVERY = 30
 _IDLE = "nothing is ready to be released"
+_SAYS = (
+    "The one switch that starts everything: it looks what has come to the sources, fills what is missing, "
+    "builds late cells again, tries again what failed in passing, and builds the plans in the queue; daily "
+    "work first, within the limits. It reads logs and recorded state only; runs do the work. The schedules "
+    "can stay off. Off until it is switched on."
+)
 
 
 def once(graph: Graph) -> Callable[[], Loaded]:
@@ -30,42 +37,40 @@ def once(graph: Graph) -> Callable[[], Loaded]:
 
 
 def gap_fill_sensor(known: Callable[[], Loaded], besides: list[str]) -> dg.SensorDefinition:
-    """Make the sensor that releases what is ready: gaps, late cells, and the plans in the queue.
+    """Make the sensor that looks at the sources, and releases what is ready: gaps, late cells, queued plans.
 
     Args:
         known: the declarations.
         besides: the jobs that it requests beside the runs of assets, by name.
     """
 
-    @dg.sensor(
-        name=GAP_FILL,
-        job_name=RELEASE_JOB,
-        minimum_interval_seconds=_EVERY,
-        default_status=dg.DefaultSensorStatus.STOPPED,
-        description=(
-            "Fills what is missing, and builds the plans in the queue: daily work first, within the "
-            "limits. It looks at recorded state only. Off until it is switched on."
-        ),
-    )
     def released(context: dg.SensorEvaluationContext, state: StateResource) -> dg.SensorResult:
         settings = read_settings()
-        project = state.project(known(), GAP_FILL)
+        looked = look_by_logs(context.instance, state, known)
         ticked = tick(
             context.instance,
-            project,
+            state.project(known(), GAP_FILL),
             ScanMemory.read(context.cursor),
             batches=settings.cells_per_run,
             share=settings.backfill_share,
         )
-        graph, seen = project.loaded.graph, project.store.sources.observed()
-        notes = (*ticked.notes, *unobserved_sources(context.instance, graph, ticked.memory, seen))
+        notes = (*looked.notes, *ticked.notes)
         for line in notes:
             context.log.info(line)
-        skip = None if ticked.requests else "; ".join((_IDLE, *notes))
+        requests = [*looked.requests, *ticked.requests]
         return dg.SensorResult(
-            run_requests=list(ticked.requests), skip_reason=skip, cursor=ticked.memory.text()
+            run_requests=requests,
+            asset_events=looked.events,
+            skip_reason=None if requests else "; ".join((_IDLE, *notes)),
+            cursor=ticked.memory.text(),
         )
 
-    # A sensor takes one name, or several jobs, and Dagster's own job over all assets is only a name.
-    target(released, besides)
-    return released
+    # Dagster's own sensor takes one name, or several jobs; its job over all assets is only a name.
+    return JobsSensor(
+        released,
+        [RELEASE_JOB, *besides],
+        name=GAP_FILL,
+        minimum_interval_seconds=_EVERY,
+        default_status=dg.DefaultSensorStatus.STOPPED,
+        description=_SAYS,
+    )

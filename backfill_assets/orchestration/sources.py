@@ -1,6 +1,7 @@
-"""Sources in Dagster: landed, observed, or just shown; and the job and sensor that look at them."""
+"""Sources in Dagster: landed, observed, or just shown; and the looks at them, by rows and by logs."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, cast
 
 import dagster as dg
@@ -23,12 +24,11 @@ from backfill_assets.orchestration.released_runs import (
 )
 from backfill_assets.orchestration.resources import SparkResource, StateResource, now
 from backfill_assets.orchestration.steps import as_run_failure
-from backfill_assets.orchestration.switches import SOURCE_SENSOR
+from backfill_assets.orchestration.switches import GAP_FILL
 
 OBSERVE_JOB = "observe"
 _OBSERVE_OP = "observe_sources"
 _LOOK = "observe"
-_EVERY = 30
 
 Landing = Callable[[Any, str], object]
 """Lands a source: ``(spark, data_root)``; does nothing when it is landed already."""
@@ -96,7 +96,10 @@ class Sources(dg.Config):
 
 def observe_job(known: Known) -> dg.JobDefinition:
     """Make the job that observes sources, by their rows where their logs can't tell."""
-    says = "See which cells of the sources changed since the last look."
+    says = (
+        "See which cells of the sources changed since the last look. "
+        f"{GAP_FILL} asks for it where the log of a source can't tell."
+    )
 
     @dg.op(name=_OBSERVE_OP, description=says)
     def looked(
@@ -119,40 +122,44 @@ def observe_job(known: Known) -> dg.JobDefinition:
     return observe
 
 
-def source_sensor(known: Known) -> dg.SensorDefinition:
-    """Make the sensor that observes sources by their logs; where these can't tell, it requests a run."""
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What a look at all sources by their logs came to.
 
-    @dg.sensor(
-        name=SOURCE_SENSOR,
-        job_name=OBSERVE_JOB,
-        minimum_interval_seconds=_EVERY,
-        default_status=dg.DefaultSensorStatus.STOPPED,
-        description=(
-            "Sees which cells of the sources got, lost or changed rows, from the tables' own logs. "
-            "What reads them needs work then, which the gap_fill_sensor releases."
-        ),
+    Attributes:
+        requests: the run that looks at rows, where logs can't tell.
+        events: what Dagster is told of each source that has moved.
+        notes: what people should know, a sentence each.
+    """
+
+    requests: tuple[dg.RunRequest, ...]
+    events: tuple[dg.AssetObservation, ...]
+    notes: tuple[str, ...]
+
+
+def look_by_logs(instance: dg.DagsterInstance, state: StateResource, known: Known) -> Looked:
+    """Look which cells of the sources got, lost or changed rows, without Spark.
+
+    Args:
+        instance: which runs look at rows right now, or have tried lately.
+        state: where it is recorded.
+        known: the declarations.
+    """
+    read = sources_read(state.store, known())
+    looks = observe_sources(state.store, read.values(), state.data_root, None)
+    unjudged = sorted(look.source for look in looks if not look.judged)
+    tags = {REASON_TAG: _LOOK, CELLS_TAG: ",".join(unjudged), PRIORITY_TAG: "10"}
+    asked = bool(unjudged) and not _rests(instance, tags)
+    return Looked(
+        requests=(_request(unjudged, tags),) if asked else (),
+        events=tuple(_observation(read[look.source], look) for look in looks if look.judged),
+        notes=tuple(f"{look.source}: {_words(read[look.source], look)}" for look in looks),
     )
-    def looked(context: dg.SensorEvaluationContext, state: StateResource) -> dg.SensorResult:
-        read = sources_read(state.store, known())
-        looks = observe_sources(state.store, read.values(), state.data_root, None)
-        for look in looks:
-            context.log.info("%s: %s", look.source, _words(read[look.source], look))
-        unjudged = sorted(look.source for look in looks if not look.judged)
-        tags = {REASON_TAG: _LOOK, CELLS_TAG: ",".join(unjudged), PRIORITY_TAG: "10"}
-        asked = bool(unjudged) and not _rests(context.instance, tags)
-        request = [_request(unjudged, tags)] if asked else []
-        return dg.SensorResult(
-            run_requests=request,
-            asset_events=[_observation(read[look.source], look) for look in looks if look.judged],
-            skip_reason=None if request else _skipped(looks),
-        )
-
-    return looked
 
 
 def _request(names: list[str], tags: Mapping[str, str]) -> dg.RunRequest:
     config = {"ops": {_OBSERVE_OP: {"config": {"sources": names}}}}
-    return dg.RunRequest(run_config=config, tags=tags)
+    return dg.RunRequest(job_name=OBSERVE_JOB, run_config=config, tags=tags)
 
 
 def _rests(instance: dg.DagsterInstance, tags: Mapping[str, str]) -> bool:
@@ -162,12 +169,6 @@ def _rests(instance: dg.DagsterInstance, tags: Mapping[str, str]) -> bool:
         return True
     tried = tried_lately(instance, now(), (_LOOK,)).get(named(tags))
     return tried is not None and now() < tried.rests_until
-
-
-def _skipped(looks: Iterable[SourceLook]) -> str:
-    moved = sum(bool(look.changed) for look in looks)
-    sources = "source" if moved == 1 else "sources"
-    return f"{moved} {sources} changed" if moved else "no source has moved"
 
 
 def _observation(source: Source, look: SourceLook) -> dg.AssetObservation:

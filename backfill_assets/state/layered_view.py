@@ -114,20 +114,15 @@ def _of_table(
 
 
 def _restamped(own: Cell, published: Cell | None, floor: int) -> Cell:
-    if published is not None:
-        own = replace(own, replaces=published.sources_at)
-    if published is not None and published.content == own.content:
-        stamps = _earlier(published.changed_at, own.changed_at)
-        return replace(own, changed_at=stamps, unread=published.changed_at)
-    there = None
-    if published is not None:
-        there = _content(published.content), _stamps(published.changed_at)
-    held = (_content(own.content), _stamps(own.changed_at))
-    return replace(
-        own,
-        changed_at=_as_text(against(there, held, floor)),
-        unread=_as_text(unread(there, held[0])),
-    )
+    held = (own.content, own.changed_at)
+    if published is None:
+        stamps, not_read = _compared(held, None, floor)
+        return replace(own, changed_at=stamps, unread=not_read)
+    if published.content == own.content:
+        stamps, not_read = _earlier(published.changed_at, own.changed_at), published.changed_at
+    else:
+        stamps, not_read = _compared(held, (published.content, published.changed_at), floor)
+    return replace(own, changed_at=stamps, unread=not_read, replaces=published.sources_at)
 
 
 def _joined(cells: Iterable[Cell]) -> Iterator[Cell]:
@@ -167,6 +162,25 @@ def _earlier(stamps: str, other: str) -> str:
 @lru_cache(maxsize=4096)
 def _stamps(text: str) -> ChangedAt:
     return _loaded(text)
+
+
+@lru_cache(maxsize=16_384)
+def _compared(
+    own: tuple[str, str], published: tuple[str, str] | None, floor: int
+) -> tuple[str, str]:
+    """Restamp a cell that differs from the published one: as `Cell` has it, `changed_at` and `unread`.
+
+    One command draws its workspace several times, and cells without rows are all alike. There is room
+    for a year of hours: of more cells than it holds, each would push out the one that is asked for next.
+
+    Args:
+        own: the content and the stamps of the workspace's cell.
+        published: those of the published one, if there is one.
+        floor: see `against`.
+    """
+    held = (_content(own[0]), _stamps(own[1]))
+    there = published and (_content(published[0]), _stamps(published[1]))
+    return _as_text(against(there, held, floor)), _as_text(unread(there, held[0]))
 
 
 def _as_text(stamps: ChangedAt) -> str:

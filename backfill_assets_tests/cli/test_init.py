@@ -5,9 +5,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import dagster as dg
 import pytest
+import yaml
 from deltalake import DeltaTable
 
+from backfill_assets.orchestration.instance import BatchedInstance
 from backfill_assets.settings import read_settings
 
 if TYPE_CHECKING:
@@ -31,7 +34,10 @@ def test_a_new_project_has_its_source_landed_and_names_the_next_command(
     ended = backfill("init", "shop")
 
     assert (ended.code, ended.err) == (0, "")
-    assert ended.lines[0] == "Next: cd shop && backfill setup && backfill run"
+    assert ended.lines[:2] == [
+        "In Dagster's UI, from that folder: export DAGSTER_HOME=$PWD && dagster dev",
+        "Next: cd shop && backfill setup && backfill run && backfill status",
+    ]
     assert DeltaTable(str(empty / "shop/data/sources/raw_orders")).to_pyarrow_table().num_rows == 62
 
 
@@ -73,6 +79,21 @@ def test_dagster_loads_a_new_project_by_its_workspace(empty: Path, backfill: Bac
     )
 
     assert done.returncode == 0, done.stderr
+
+
+def test_dagster_has_the_queue_and_the_limits_of_a_checkout_in_a_new_project(
+    empty: Path, backfill: Backfill
+):
+    backfill("init", "shop")
+
+    settings = yaml.safe_load((empty / "shop/dagster.yaml").read_text())
+    assert settings == yaml.safe_load((ROOT / "dagster.yaml").read_text())
+    with dg.DagsterInstance.from_config(str(empty / "shop")) as instance:
+        assert isinstance(instance, BatchedInstance)
+        assert isinstance(instance.run_coordinator, dg.QueuedRunCoordinator)
+    kept = {path.name for path in (empty / "shop").iterdir() if path.is_dir()}
+    ignored = {*(empty / "shop/.gitignore").read_text().replace("/", "").splitlines()}
+    assert kept - ignored == {"shop", "tests"}
 
 
 def test_a_folder_that_holds_something_is_left_as_it_is(empty: Path, backfill: Backfill):

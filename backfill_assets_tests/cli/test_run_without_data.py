@@ -2,7 +2,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from backfill_assets.models.audits_of import audits_of
+from backfill_assets_tests.toy import sales
+
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
     from backfill_assets_tests.cli.conftest import Backfill
     from backfill_assets_tests.cli.prepared import Prepared
 
@@ -105,10 +112,25 @@ def test_an_audit_of_nothing_passes_and_says_what_is_not_published(backfill: Bac
     ended = backfill("audit", "--select", "toy.sales")
 
     assert ended.code == 0
+    assert "audit of" not in ended.err
     assert ended.lines == [
         "nothing is published yet of toy.sales",
         "prod: 0 audits of 1 model: 0 passed, 0 blocking and 0 warning ones failed.",
     ]
+
+
+def test_an_audit_says_what_it_is_before_it_starts(
+    shop: Prepared, backfill: Backfill, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    shop.fill("toy.sales", "2024-01-28", "2024-02-03")
+    monkeypatch.setenv("BACKFILL_JARS_DIR", str(tmp_path / "none"))
+
+    first = backfill("audit", "--select", "toy.sales,toy.clicks").err.splitlines()[0]
+
+    audits = len(audits_of(sales))
+    assert first == (
+        f"audit of prod: {audits} audits of 1 model over all that is published; nothing is written"
+    )
 
 
 def test_a_rebuild_refuses_a_state_that_holds_something(shop: Prepared, backfill: Backfill):

@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import deltalake
 import pyarrow as pa
@@ -52,11 +52,27 @@ def test_looking_at_an_unchanged_project_imports_nothing_slow(
 ):
     del landed
 
+    assert _ended(*asked)[1] == [code, []]
+
+
+def test_building_and_publishing_cells_that_need_no_query_imports_nothing_slow(
+    shop: Prepared, backfill: Backfill
+):
+    del shop
+    plan_id = backfill("plan", "--empty", "--select", "toy.returns", "--json").json["plan_id"]
+
+    for verb in ("apply", "promote"):
+        out, ended = _ended(verb, plan_id, "--yes", "--json")
+
+        assert ended == [0, []], out
+
+
+def _ended(*asked: str) -> tuple[str, list[Any]]:
+    """Run a command in a process of its own; give its output, its exit code and what it imported."""
     ended = subprocess.run(
         [sys.executable, "-c", IMPORTED, *asked], capture_output=True, text=True, check=True
     )
-
-    assert json.loads(ended.stderr.splitlines()[-1]) == [code, []]
+    return ended.stdout + ended.stderr, json.loads(ended.stderr.splitlines()[-1])
 
 
 def test_every_verb_says_in_the_list_what_its_own_help_says_first():

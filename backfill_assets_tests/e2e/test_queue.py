@@ -93,7 +93,6 @@ def test_late_rows_and_days_that_somebody_deleted_heal_without_a_command(
     path, _ = resolve("toy.sales", settings=Settings(data_dir=queue_project.data_root))
     DeltaTable(path).delete(f"ds in ('{DAYS[1]}', '{DAYS[3]}')")
     sell(queue_project.data_root, raw_sales, DAYS[2], 500)
-    served.start_sensor("source_sensor")
 
     def healed() -> bool:
         return rows(queue_project, "toy.sales_of_three_days") != before

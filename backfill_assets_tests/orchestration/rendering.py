@@ -90,11 +90,13 @@ def _sensor(one: Any) -> Iterator[str]:  # noqa: ANN401
     every = one.minimum_interval_seconds
     yield f"sensor {one.name}: every {every} s, {one.default_status.value}"
     yield f"  asks for {', '.join(target.job_name for target in one.targets)}"
+    yield f"  | {one.description}"
 
 
 def _schedule(one: Any) -> Iterator[str]:  # noqa: ANN401
     yield f"schedule {one.name}: {one.cron_schedule}, {one.default_status.value}"
     yield f"  asks for {one.job_name}"
+    yield f"  | {one.description}"
 
 
 def _form(job: dg.JobDefinition) -> Iterator[str]:

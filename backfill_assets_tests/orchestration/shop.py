@@ -167,6 +167,15 @@ def failure(result: dg.ExecuteInProcessResult) -> str:
     return ""
 
 
+def failed_with(result: dg.ExecuteInProcessResult) -> dict[str, Any]:
+    """What the failed step shows beside its message."""
+    for event in result.all_events:
+        if event.is_step_failure:
+            said = event.step_failure_data.user_failure_data
+            return {key: one.value for key, one in said.metadata.items()} if said else {}
+    return {}
+
+
 def _of(result: dg.ExecuteInProcessResult, model: str, kind: str) -> Iterator[dg.DagsterEvent]:
     for event in result.all_events:
         if event.event_type_value == kind and event.asset_key == dg.AssetKey(model.split(".")):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
@@ -12,9 +11,7 @@ import pytest
 from deltalake import write_deltalake
 
 from backfill_assets import build_definitions
-from backfill_assets.cli.plan import plan
 from backfill_assets.intervals import Daily
-from backfill_assets.orchestration.job_configs import PlanConfig
 from backfill_assets.orchestration.released_runs import op_name
 from backfill_assets.orchestration.resources import StateResource
 from backfill_assets.orchestration.switches import lacking
@@ -24,7 +21,7 @@ from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets_tests.builders import a_model, a_source, day
 from backfill_assets_tests.engine.queue_world import QueueWorld
 from backfill_assets_tests.making import plan_made
-from backfill_assets_tests.orchestration.shop import NoSpark, failure, shown
+from backfill_assets_tests.orchestration.shop import NoSpark, failed_with, failure, shown
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -89,6 +86,19 @@ def test_a_plan_with_nothing_to_do_says_so(launchpad: Launchpad):
 
     assert result.success
     assert shown(result)["plan"] == "nothing to do"
+
+
+def test_a_run_that_can_not_build_its_plan_shows_the_plan_and_what_is_left_all_the_same(
+    launchpad: Launchpad,
+):
+    plan = launchpad.planned()
+
+    result = launchpad.launch("apply", plan=plan)
+
+    assert f"plan {plan} is not built to the end; left are web.visits" in failure(result)
+    told = failed_with(result)
+    assert f"## Plan `{plan}` for `prod`" in told["plan"]
+    assert told["left"] == {"web.visits": "2024-01-03"}
 
 
 def test_a_plan_of_the_launchpad_may_begin_an_environment(launchpad: Launchpad):
@@ -215,9 +225,38 @@ def test_a_queue_that_nobody_works_on_is_told_of(tmp_path: Path):
     assert any("no daemon" in one for one in said)
 
 
-def test_the_launchpad_asks_for_every_option_of_the_command():
-    own = {"out", "verbose", "markdown", "as_json"}
-    other = {"env": "environment", "start": "first", "end": "last"}
-    options = {other.get(name, name) for name in signature(plan).parameters.keys() - own}
+@pytest.mark.parametrize("named", [{}, {"plan": "p0000000000", "to": "p1111111111"}])
+def test_a_rollback_names_a_plan_or_where_to_go_back_to(
+    launchpad: Launchpad, named: dict[str, str]
+):
+    result = launchpad.launch("rollback", **named)
 
-    assert options == PlanConfig.model_fields.keys() - {"who"}
+    assert not result.success
+    assert "or in `to` the one to go back to; one of the two" in failure(result)
+
+
+@pytest.mark.parametrize(
+    ("job", "named"), [("rollback", "plan"), ("rollback", "to"), ("undo", "plan")]
+)
+def test_what_was_never_promoted_is_not_taken_back(launchpad: Launchpad, job: str, named: str):
+    plan = launchpad.planned()
+
+    result = launchpad.launch(job, **{named: plan})
+
+    assert not result.success
+    assert plan in failure(result)
+    assert launchpad.world.store.plans.get(plan).status is PlanStatus.PROPOSED
+
+
+@pytest.mark.parametrize(
+    ("job", "named"), [("rollback", "plan"), ("rollback", "to"), ("undo", "plan")]
+)
+def test_the_launchpad_takes_nothing_protected_back_where_operators_are_named(
+    launchpad: Launchpad, monkeypatch: pytest.MonkeyPatch, job: str, named: str
+):
+    plan = launchpad.planned()
+    monkeypatch.setenv("BACKFILL_OPERATORS", "ann,bob")
+
+    result = launchpad.launch(job, **{named: plan}, who="ann")
+
+    assert "(typed: ann) may not change prod" in failure(result)

@@ -26,6 +26,7 @@ from backfill_assets_tests.orchestration.shop import (
     keys,
     lent,
     observed,
+    shown,
     told,
 )
 from backfill_assets_tests.toy import DAYS, MODELS, SOURCES, returns
@@ -70,10 +71,12 @@ def serve(shop: Shop, plan: Plan, model: str, day: str) -> dg.ExecuteInProcessRe
     return shop.fill(model, cells=f"{day}...{day}", **tags)
 
 
-def finish(shop: Shop, plan: Plan, job: str = "finish") -> dg.ExecuteInProcessResult:
+def finish(
+    shop: Shop, plan: Plan, job: str = "finish", named: str = "plan"
+) -> dg.ExecuteInProcessResult:
     defs = build_definitions(models=MODELS, sources=SOURCES)
     return defs.resolve_job_def(job).execute_in_process(
-        run_config={"ops": {op_name(job): {"config": {"plan": plan.plan_id}}}},
+        run_config={"ops": {op_name(job): {"config": {named: plan.plan_id}}}},
         resources=shop.resources(),
         instance=shop.instance,
         raise_on_error=False,
@@ -114,6 +117,40 @@ def test_a_plan_is_built_by_runs_told_as_observations_and_materialized_when_it_i
     assert newest is not None
     assert newest.asset_materialization is not None
     assert newest.asset_materialization.partition == DAYS[1]
+
+
+def promoted(shop: Shop, amount: int) -> Plan:
+    """A day of the source is corrected, and a plan that builds it again is promoted."""
+    plan = queued(shop, "toy.returns", DAYS[1])
+    shop.spark.sql(
+        f"UPDATE delta.`{shop.root}/sources/raw_returns` SET amount = {amount}"  # noqa: S608
+        f" WHERE ds = DATE'{DAYS[1]}'"
+    )
+    for model in ("toy.returns", "toy.returns_daily"):
+        served = serve(shop, plan, model, DAYS[1])
+        assert served.success, failure(served)
+    for job in ("finish", "promote"):
+        done = finish(shop, plan, job)
+        assert done.success, failure(done)
+    return plan
+
+
+def test_plans_are_taken_back_one_by_one_and_back_to_an_earlier_one(shop: Shop):
+    shop.fill("toy.returns", "toy.returns_daily", cells=ALL)
+    first, second, third = (promoted(shop, amount) for amount in (500, 600, 700))
+
+    undone = finish(shop, third, "undo")
+
+    assert undone.success, failure(undone)
+    assert shown(undone)["changed_cells"] == 2
+    assert status(third) is PlanStatus.UNDONE
+    back = finish(shop, first, "rollback", named="to")
+    assert back.success, failure(back)
+    assert shown(back)["rolled_back"] == second.plan_id
+    assert [status(first), status(second)] == [PlanStatus.PROMOTED, PlanStatus.ROLLED_BACK]
+    alone = finish(shop, first, "rollback")
+    assert alone.success, failure(alone)
+    assert status(first) is PlanStatus.ROLLED_BACK
 
 
 def test_what_comes_out_the_same_is_counted_on_the_page_of_the_run(shop: Shop):

@@ -153,4 +153,4 @@ def sensed(instance: dg.DagsterInstance, model: Model, source: Source) -> None:
     with dg.build_sensor_context(
         instance=instance, repository_def=repository, resources={"state": StateResource()}
     ) as context:
-        repository.get_sensor_def("source_sensor").evaluate_tick(context)
+        repository.get_sensor_def("gap_fill_sensor").evaluate_tick(context)

@@ -1,4 +1,4 @@
-"""Ticks of the sensor that looks at sources: by their logs alone, and without Spark."""
+"""What the sensor sees of the sources: by their logs alone, and without Spark."""
 
 from __future__ import annotations
 
@@ -40,23 +40,33 @@ def instance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dg.Dag
         yield found
 
 
-def tick(instance: dg.DagsterInstance, sensor: str = "source_sensor") -> Any:  # noqa: ANN401
+def tick(instance: dg.DagsterInstance) -> Any:  # noqa: ANN401
     repository = build_definitions(models=[VISITS], sources=[a_source()]).get_repository_def()
     with dg.build_sensor_context(
         instance=instance, repository_def=repository, resources={"state": StateResource()}
     ) as context:
-        return repository.get_sensor_def(sensor).evaluate_tick(context)
+        return repository.get_sensor_def("gap_fill_sensor").evaluate_tick(context)
 
 
-def test_late_rows_are_seen_in_the_log_told_as_an_observation_and_become_late_work(
-    instance: dg.DagsterInstance, tmp_path: Path
-):
+def observing(found: Any) -> list[dg.RunRequest]:  # noqa: ANN401
+    """The runs that a tick asks for to look at rows."""
+    return [one for one in found.run_requests or () if one.job_name == "observe"]
+
+
+def filled(tmp_path: Path, instance: dg.DagsterInstance) -> None:
+    """Ten days have landed, were looked at, and are built."""
     for number in range(1, 11):
         land(tmp_path, number)
-    assert not tick(instance).run_requests  # the first look takes what it finds
+    assert not observing(tick(instance))  # the first look takes what it finds
     world = QueueWorld.of(tmp_path, VISITS, now=datetime.now(UTC))
     world.fill("web.visits", day(1, 10))
-    assert not tick(instance, "gap_fill_sensor").run_requests
+
+
+def test_late_rows_are_seen_in_the_log_told_as_an_observation_and_released_in_the_same_tick(
+    instance: dg.DagsterInstance, tmp_path: Path
+):
+    filled(tmp_path, instance)
+    assert not tick(instance).run_requests
     land(tmp_path, 4)
 
     found = tick(instance)
@@ -64,19 +74,28 @@ def test_late_rows_are_seen_in_the_log_told_as_an_observation_and_become_late_wo
     [told] = found.asset_events
     assert told.asset_key == dg.AssetKey(["web", "events"])
     assert told.metadata["changed"].value == "2024-01-04"
-    assert "1 source changed" in found.skip_message
-    [late] = tick(instance, "gap_fill_sensor").run_requests
+    [late] = found.run_requests
     assert (late.job_name, late.tags["backfill/reason"]) == ("refresh_late", "late")
 
 
 def test_a_source_that_has_not_moved_is_not_spoken_of(instance: dg.DagsterInstance, tmp_path: Path):
-    land(tmp_path, 1)
-    tick(instance)
+    filled(tmp_path, instance)
 
     found = tick(instance)
 
     assert not found.asset_events
-    assert found.skip_message == "no source has moved"
+    assert found.skip_message == "nothing is ready to be released"
+
+
+def test_a_change_that_leads_to_no_run_is_told_with_the_reason_why_there_is_none(
+    instance: dg.DagsterInstance, tmp_path: Path
+):
+    filled(tmp_path, instance)
+    land(tmp_path, 11)  # after the model's end
+
+    said = tick(instance).skip_message
+
+    assert said == "nothing is ready to be released; web.events: 2024-01-11"
 
 
 def test_rows_are_looked_at_by_a_run_where_the_log_cannot_tell_and_not_again_and_again(
@@ -88,14 +107,14 @@ def test_rows_are_looked_at_by_a_run_where_the_log_cannot_tell_and_not_again_and
 
     requests: list[int] = []
     for _ in range(4):
-        found = tick(instance).run_requests
+        found = observing(tick(instance))
         requests.append(len(found))
         for one in found:
             assert one.run_config["ops"]["observe_sources"]["config"]["sources"] == ["web.events"]
             run = instance.create_run_for_job(
                 repository.get_job("observe"), tags=one.tags, run_config=one.run_config
             )
-            assert not tick(instance).run_requests  # while that one is under way
+            assert not observing(tick(instance))  # while that one is under way
             event = dg.DagsterEvent(dg.DagsterEventType.RUN_FAILURE.value, "observe")
             instance._run_storage.handle_run_event(run.run_id, event)
 

@@ -115,11 +115,24 @@ def ticking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ticking
         yield Ticking(world, instance, (VISITS, SUMS))
 
 
-def test_both_sensors_are_off_until_somebody_switches_them_on(ticking: Ticking):
-    for name in ("gap_fill_sensor", "source_sensor"):
-        sensor = ticking.repository.get_sensor_def(name)
-        assert sensor.default_status is dg.DefaultSensorStatus.STOPPED
-        assert sensor.minimum_interval_seconds == 30
+def test_the_one_sensor_is_off_until_it_is_switched_on(ticking: Ticking):
+    [sensor] = ticking.repository.sensor_defs
+
+    assert sensor.default_status is dg.DefaultSensorStatus.STOPPED
+    assert sensor.minimum_interval_seconds == 30
+
+
+def test_one_switch_says_that_it_starts_everything_and_the_others_that_they_can_stay_off(
+    ticking: Ticking,
+):
+    [switch] = ticking.repository.sensor_defs
+    others = ticking.repository.schedule_defs
+
+    assert (switch.description or "").startswith("The one switch that starts everything: ")
+    assert {schedule.name for schedule in others} == {"daily_work", "late_data"}
+    for schedule in others:
+        assert f"Leave it off where the sensor {switch.name} is on" in (schedule.description or "")
+        assert schedule.default_status is dg.DefaultScheduleStatus.STOPPED
 
 
 def test_a_gap_is_asked_for_as_a_range_of_one_model_with_all_that_tells_why(

@@ -106,4 +106,5 @@ def test_a_new_project_runs_with_the_command_that_it_names(
     done = shell(tmp_path, bin_folder, command)
 
     assert done.returncode == 0, done.stderr
-    assert done.stdout.endswith("prod: 31 cells filled, 0 batches failed, 0 cells missing.\n")
+    assert "prod: 31 cells filled, 0 batches failed, 0 cells missing.\n" in done.stdout
+    assert done.stdout.endswith("prod: 1 model, 0 cells missing, 0 stale.\n")

@@ -62,10 +62,6 @@ class ScanMemory:
         """Whether nothing at all was left at the last scan."""
         return self._parts(name)[1] == DONE
 
-    def is_left(self, name: str) -> bool:
-        """Whether something waited at the last scan, and none of it had failed."""
-        return self._parts(name)[1] == LEFT
-
     def failed(self) -> list[str]:
         """Name where something failed and is not asked for again."""
         return [name for name in self.keys if self._parts(name)[1] == FAILED]

@@ -24,8 +24,16 @@ from backfill_assets.engine.fill.late_cells import late_work_of
 from backfill_assets.engine.fill.observing import observe
 from backfill_assets.engine.fill.schedule import Needs, Piece, scheduled
 from backfill_assets.engine.fill.watching import giving_up, watching
-from backfill_assets.engine.project.events import Failed, NeedsPlan, Noted, Skipped, Waiting
+from backfill_assets.engine.project.events import (
+    Committed,
+    Failed,
+    NeedsPlan,
+    Noted,
+    Skipped,
+    Waiting,
+)
 from backfill_assets.engine.project.heartbeat import beating
+from backfill_assets.engine.project.view_files import refresh_views
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
@@ -90,6 +98,8 @@ def fill_cells(
             told[event.model].append(event)
             keep_failed_start(run, event)
             listener(event)
+    if any(isinstance(event, Committed) for events in told.values() for event in events):
+        refresh_views(run, run.environment.name, listener)
     return {name: tuple(events) for name, events in told.items()}
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.plans.publishing import publish
+from backfill_assets.engine.project.view_files import refresh_views
 from backfill_assets.errors import RequestError
 from backfill_assets.snapshots.publication import Intent
 from backfill_assets.state.publications import PinMovedError
@@ -64,6 +65,8 @@ def move_pointers(
         return replace(decide(view), who=op.who, why=op.why, seen=view.counter, pins=pins)
 
     try:
-        return publish(op.environment(), intent, prepare)
+        number = publish(op.environment(), intent, prepare)
     except PinMovedError as error:
         raise ConcurrentPublicationError(op) from error
+    refresh_views(op, op.plan.environment, op.project.listener)
+    return number

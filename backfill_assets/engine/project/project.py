@@ -43,6 +43,7 @@ class Project:
             nothing is held against them.
         at_work: where the steps report that they are at work.
         effects: what the steps of a batch are; None: the usual ones.
+        view_files: which files of views every publication of prod writes anew: the engine, and where.
     """
 
     store: Store
@@ -59,6 +60,7 @@ class Project:
     code: Callable[[], Mapping[str, str]] | None = None
     at_work: AtWork = field(default_factory=AtWork)
     effects: Effects | None = None
+    view_files: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,8 +7,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pyspark.sql import types as T
-
 from backfill_assets.models.column import quoted, sql_literal
 from backfill_assets.models.model import AUDIT_COLUMNS, CELL_COLUMN
 from backfill_assets.warehouse.files.cells import cell_type
@@ -231,6 +229,8 @@ def _no_rows(columns: Mapping[str, str]) -> str:
 
 
 def _types(parts: Iterable[Part], *, own_columns_only: bool = True) -> dict[str, DataType]:
+    from pyspark.sql import types as T  # noqa: PLC0415 - a tenth of a second that light commands must not pay
+
     hidden = {CELL_COLUMN, *AUDIT_COLUMNS} if own_columns_only else set[str]()
     types: dict[str, DataType] = {}
     for part in parts:
@@ -242,6 +242,8 @@ def _types(parts: Iterable[Part], *, own_columns_only: bool = True) -> dict[str,
 
 
 def _same(sides: Sides, name: str) -> str:
+    from pyspark.sql import types as T  # noqa: PLC0415
+
     old, new = quoted(f"_old {name}"), quoted(f"_new {name}")
     before, after = sides.old_types[name], sides.new_types[name]
     if before != after:
@@ -257,6 +259,8 @@ def _same(sides: Sides, name: str) -> str:
 
 
 def _measures(sides: Sides) -> list[str]:
+    from pyspark.sql import types as T  # noqa: PLC0415
+
     columns = [
         f"count_if(array_contains(`_changed`, {sql_literal(name)})) AS {quoted(f'{name}: changed')}"
         for name in sides.common

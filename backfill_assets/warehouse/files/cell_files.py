@@ -18,6 +18,7 @@ from collections import Counter
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import compress
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -212,51 +213,49 @@ def files_in(path: str, folder: str) -> tuple[CellFile, ...]:
 
 def files_of(table: DeltaTable, cells: Iterable[str] | None = None) -> tuple[NamedFile, ...]:
     """Name the files that may hold rows of some cells (all, unless named) of a version of a table."""
+    listed, reach = _listed(table)
+    if cells is not None:
+        asked = sorted(cells)
+        within = [bisect_right(asked, last) > bisect_left(asked, first) for first, last in reach]
+        listed, reach = listed.filter(_mask(within)), list(compress(reach, within))
     return tuple(
-        NamedFile(
-            unquote(entry["path"]),
-            entry["first"],
-            entry["last"],
-            entry["size_bytes"],
-            entry.get(_ROWS),
-        )
-        for entry in _listed(table, cells).to_pylist()
+        NamedFile(unquote(entry["path"]), first, last, entry["size_bytes"], entry.get(_ROWS))
+        for entry, (first, last) in zip(listed.to_pylist(), reach, strict=True)
     )
 
 
-def _listed(table: DeltaTable, cells: Iterable[str] | None = None) -> pa.Table:
-    """List the files of a version of a table, with the cells from which and to which they reach.
+def _listed(table: DeltaTable) -> tuple[pa.Table, list[tuple[str, str]]]:
+    """List the files of a version of a table, and the cells from which and to which each one reaches.
 
-    Of thousands of files only the requested ones become Python objects. Rows of a foreign writer may
-    have no cell, and a foreign writer's file of a block may hold any cell.
+    Rows of a foreign writer may have no cell, and a foreign writer's file of a block may hold any cell.
+    Nothing here may make Arrow of Python's values: that imports pandas, which takes longer than the list.
     """
-    import numpy as np  # noqa: PLC0415 - only readers of a table need it
-    import pyarrow as pa  # noqa: PLC0415
-    from pyarrow import compute  # noqa: PLC0415
+    import pyarrow as pa  # noqa: PLC0415 - only readers of a table need it
 
     actions, named = table.get_add_actions(flatten=True), f"partition.{CELL_COLUMN}"
     there = set(actions.schema.names)
     edges = [named, named] if named in there else [f"min.{CELL_COLUMN}", f"max.{CELL_COLUMN}"]
-    columns = [
-        column for column in ("path", "size_bytes", _ROWS, *dict.fromkeys(edges)) if column in there
-    ]
+    own = [column for column in ("path", "size_bytes", _ROWS) if column in there]
+    columns = [*own, *(edge for edge in dict.fromkeys(edges) if edge in there)]
     listed = pa.RecordBatchReader.from_stream(actions.select(columns)).read_all()
     unknown = [_NO_CELL, _NO_CELL] if named in there else ["", _NO_CELL]
-    texts = [
-        compute.fill_null(_texts(listed[edge]), word)
+    first, last = (
+        [word if text is None else text for text in _texts(listed[edge]).to_pylist()]
         if edge in there
-        else pa.array([word] * len(listed))
+        else [word] * len(listed)
         for edge, word in zip(edges, unknown, strict=True)
-    ]
+    )
     # Another system's rows may have a cell that Python has no date for.
-    listed = listed.drop_columns([edge for edge in dict.fromkeys(edges) if edge in there])
-    listed = listed.append_column("first", texts[0]).append_column("last", texts[1])
-    if cells is None:
-        return listed
-    asked = np.array(sorted(cells), dtype=np.str_)
-    reach = [text.to_numpy(zero_copy_only=False).astype(np.str_) for text in texts]
-    within = np.searchsorted(asked, reach[1], "right") > np.searchsorted(asked, reach[0], "left")
-    return listed.filter(pa.array(within))
+    return listed.select(own), list(zip(first, last, strict=True))
+
+
+def _mask(within: list[bool]) -> pa.Array:
+    """Make Arrow of truth values without pandas."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    return pa.Array.from_buffers(pa.uint8(), len(within), [None, pa.py_buffer(bytes(within))]).cast(
+        pa.bool_()
+    )
 
 
 def _texts(cells: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -102,16 +102,22 @@ def parts_of(cadence: Cadence, table: Table, cells: IntervalSet | None = None) -
         table: what is read.
         cells: only these; None for every cell.
     """
-    parts: list[Part] = []
+    return tuple(
+        Part(layer.path, layer.delta_version, where)
+        for layer, above in answering(table)
+        if (where := _predicate(cadence, layer.cells, above, cells)) is not None
+    )
+
+
+def answering(table: Table) -> Iterator[tuple[Table, IntervalSet]]:
+    """Give each table that answers for cells, the upper first, with the cells that tables above it answer for."""
     above = IntervalSet.empty()
     for layer in _flat(table):
-        where = _predicate(cadence, layer.cells, above, cells)
-        if layer.delta_version > ABSENT and where is not None:
-            parts.append(Part(layer.path, layer.delta_version, where))
+        if layer.delta_version > ABSENT:
+            yield layer, above
         if layer.cells is None:
             break
         above |= layer.cells
-    return tuple(parts)
 
 
 def rows_of(

@@ -14,8 +14,6 @@ import math
 from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import types as T
-
 from backfill_assets.models.column import quoted
 
 if TYPE_CHECKING:
@@ -121,6 +119,8 @@ def same_value(value: str, other: str, dtype: DataType) -> str:
 
 def canonical(value: str, dtype: DataType, depth: int = 0) -> str:
     """Write Spark SQL for the canonical form of an expression: equal content, equal hash."""
+    from pyspark.sql import types as T  # noqa: PLC0415 - a tenth of a second that light commands must not pay
+
     match dtype:
         case T.DoubleType() | T.FloatType():
             form = _canonical_float(value, dtype.simpleString())

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pyspark.sql import Window, functions as F
-
 from backfill_assets.errors import DeclarationError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.column import quoted
@@ -122,6 +120,8 @@ def result_rows(  # noqa: PLR0913, PLR0917 - the parts of the rows
         moved_from: further cells of the batch, which keep their rows but for the computed keys.
         only_history: rows that are kept beside those of the target; see `kept_rows.only_in_history`.
     """
+    from pyspark.sql import functions as F  # noqa: PLC0415 - a tenth of a second that light commands must not pay
+
     spark = computed.sparkSession
     rows = computed
     if only_history is not None:
@@ -148,6 +148,8 @@ def rows_in_cells(
 
 
 def _latest(rows: DataFrame, model: Model) -> DataFrame:
+    from pyspark.sql import Window, functions as F  # noqa: PLC0415
+
     if not isinstance(model.kind, IncrementalByUniqueKey) or model.kind.latest_by is None:
         return rows
     everything = key_hash([column.name for column in model.schema], rows.schema)
@@ -164,6 +166,8 @@ def _absent(before: DataFrame, computed: DataFrame, model: Model) -> DataFrame:
 
 
 def _marked(gone: DataFrame, model: Model) -> DataFrame:
+    from pyspark.sql import functions as F  # noqa: PLC0415
+
     if not isinstance(model.delete_policy, SoftDelete):
         return gone
     return gone.withColumn(model.delete_policy.column, F.lit(True))  # noqa: FBT003
@@ -174,6 +178,8 @@ def _contract_columns(model: Model) -> list[str]:
 
 
 def _stamped(rows: DataFrame, before: DataFrame | None, model: Model, stamp: RowStamp) -> DataFrame:
+    from pyspark.sql import functions as F  # noqa: PLC0415
+
     fresh = {
         "_plan_id": F.lit(stamp.plan_id).cast("string"),
         "_batch_id": F.lit(stamp.batch_id),
@@ -189,6 +195,8 @@ def _stamped(rows: DataFrame, before: DataFrame | None, model: Model, stamp: Row
 def _stamped_against(
     rows: DataFrame, before: DataFrame, model: Model, fresh: dict[str, Column]
 ) -> DataFrame:
+    from pyspark.sql import functions as F  # noqa: PLC0415
+
     types = rows.schema
     old, new = before.alias("old"), rows.alias("new")
     same_key = [F.expr(f"old.{quoted(name)} <=> new.{quoted(name)}") for name in model.key]

@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as F
-
 from backfill_assets.intervals.grid import Unit
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.audit import ROWS, Reconciles, References, RowRule, Unique
@@ -146,6 +144,8 @@ def _main_wanted(rows: DataFrame, model: Model) -> dict[str, str]:
 
 
 def _main(rows: DataFrame, subject: Subject, wanted: Mapping[str, str]) -> DataFrame:
+    from pyspark.sql import functions as F  # noqa: PLC0415 - a tenth of a second that light commands must not pay
+
     model = subject.model
     frame = rows.withColumn("_key", F.expr(key_hash(model.key, rows.schema)))
     for audit in audits_of(model):
@@ -156,11 +156,15 @@ def _main(rows: DataFrame, subject: Subject, wanted: Mapping[str, str]) -> DataF
 
 
 def _part(name: str, frame: DataFrame, cell: str, answers: str) -> DataFrame:
+    from pyspark.sql import functions as F  # noqa: PLC0415
+
     grouped = frame.groupBy(F.expr(cell).alias("cell")).agg(F.expr(answers).alias("answers"))
     return grouped.select(F.lit(name).alias("part"), "cell", "answers")
 
 
 def _with_reference(frame: DataFrame, audit: References, subject: Subject) -> DataFrame:
+    from pyspark.sql import functions as F  # noqa: PLC0415
+
     upstream = read_whole(frame.sparkSession, subject.inputs[audit.upstream])
     known = (
         upstream.select(F.col(quoted(audit.to_column)).alias(_value_of(audit)))
@@ -199,6 +203,8 @@ _COUNTED = "array(CAST(count(1) AS STRING))"
 
 def _duplicates(rows: DataFrame, audit: Unique, subject: Subject) -> DataFrame:
     """Rows beyond the first of each value, counted in the first cell that holds it."""
+    from pyspark.sql import functions as F  # noqa: PLC0415
+
     repeated = (
         rows.where(_all_given(audit.columns))
         .groupBy(*(quoted(name) for name in audit.columns))

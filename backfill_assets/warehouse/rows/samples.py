@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyspark.sql import Window, functions as F
-
 from backfill_assets.models.audit import Audit, References, RowRule, Unique
 from backfill_assets.models.column import quoted
 from backfill_assets.models.model import CELL_COLUMN
@@ -38,6 +36,8 @@ def failing_rows(
 
 
 def _unreferenced(rows: DataFrame, audit: References, subject: Subject) -> DataFrame:
+    from pyspark.sql import functions as F  # noqa: PLC0415 - a tenth of a second that light commands must not pay
+
     upstream = read_whole(rows.sparkSession, subject.inputs[audit.upstream])
     known = upstream.select(F.col(quoted(audit.to_column)).alias("_known"))
     on = F.expr(f"{quoted(audit.column)} = _known")
@@ -45,6 +45,8 @@ def _unreferenced(rows: DataFrame, audit: References, subject: Subject) -> DataF
 
 
 def _repeated(rows: DataFrame, audit: Unique, subject: Subject, limit: int) -> tuple[str, ...]:
+    from pyspark.sql import Window, functions as F  # noqa: PLC0415
+
     same = Window.partitionBy(*(quoted(name) for name in audit.columns))
     counted = rows.withColumn("_same", F.count(F.lit(1)).over(same))
     given = " AND ".join(f"{quoted(name)} IS NOT NULL" for name in audit.columns)
