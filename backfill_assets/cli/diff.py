@@ -97,13 +97,8 @@ def diff(  # noqa: PLR0913, PLR0917 - one option for each thing that can be aske
             say(f"comparing {pair.model}", to=err)
             model_diffs.append(_compared(at, both, asked, rows, kept.get(pair.model)))
     if as_json:
-        print_json(
-            {
-                "old": before,
-                "new": after,
-                "models": [model_diff.plain() for model_diff in model_diffs],
-            }
-        )
+        plain = [model_diff.plain() for model_diff in model_diffs]
+        print_json({"old": before, "new": after, "models": plain})
     else:
         _print_all(model_diffs, f"{before} -> {after}", whole=verbose)
     if any(model_diff.differs for model_diff in model_diffs):
