@@ -253,12 +253,12 @@ def published(
         tables = {
             model: _table_of(store, published_model) for model, published_model in models.items()
         }
-        found = {
+        readable = {
             model: (models[model].definition, table)
             for model, table in tables.items()
             if table.exists
         }
-    return Published(name, number, tuple(found), found, settings)
+    return Published(name, number, tuple(readable), readable, settings)
 
 
 @contextmanager

@@ -27,10 +27,10 @@ def abandon(
     Example: backfill abandon p1a2b3c4d5 --reason "time-zone bug"
     """
     with operating() as at:
-        found = named_plan(at.store, plan)
-        abandon_plan(at.working(), found, reason)
+        named = named_plan(at.store, plan)
+        abandon_plan(at.working(), named, reason)
     if as_json:
-        print_json({"plan_id": found.plan_id, "status": "abandoned"})
+        print_json({"plan_id": named.plan_id, "status": "abandoned"})
         return
     say("Next: backfill gc --dry-run")
-    say(f"{found.environment}: {found.plan_id} is abandoned; what it reads is as it was.")
+    say(f"{named.environment}: {named.plan_id} is abandoned; what it reads is as it was.")

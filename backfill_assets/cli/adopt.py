@@ -66,31 +66,31 @@ def adopt(  # noqa: PLR0913, PLR0917 - one option for each thing that can be ask
         at.may_change(env)
         declared = model_named(at.graph, model)
         say(f"auditing {path} against {model}", to=err)
-        found = _audited(at.run(env), declared, table_now(path), cells)
+        audited = _audited(at.run(env), declared, table_now(path), cells)
     if dry_run:
-        _report_audits(found, as_json=as_json)
+        _report_audits(audited, as_json=as_json)
         return
-    missing = found.model.cadence.count(found.missing)
+    missing = audited.model.cadence.count(audited.missing)
     if missing:
         confirm(
             f"record {counted(missing, 'cell')} of {model} in {env} with rows of {path}", yes=yes
         )
     with opened_run(env) as run, shown(run.graph, {model: missing}) as listener:
-        copying = replace(run.project, effects=Effects(rows=adopted_from(found.table)))
+        copying = replace(run.project, effects=Effects(rows=adopted_from(audited.table)))
         adopting = replace(run, project=copying, fills=ADOPTED)
         at_once = read_settings().max_batches
-        todo = {model: found.missing}
+        todo = {model: audited.missing}
         told = fill_cells(adopting, todo, listener, batches_at_once=at_once)[model]
-        left = found.missing - run.view().ready(model)
+        left = audited.missing - run.view().ready(model)
     with operating() as at:
         tell_quietly(at, env)
-    _report(found, told, left, env, as_json=as_json)
+    _report(audited, told, left, env, as_json=as_json)
     if left:
         raise typer.Exit(1)
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _AuditedTable:
     """The content of a table, as a model's cells."""
 
     model: Model
@@ -101,7 +101,7 @@ class _Found:
     left_out: tuple[str, ...]
 
 
-def _audited(run: RunContext, model: Model, table: Table, cells: str | None) -> _Found:
+def _audited(run: RunContext, model: Model, table: Table, cells: str | None) -> _AuditedTable:
     profiled = profile_table(batch_session(run.spark()), model, table)
     audits = tuple(declared for declared in audits_of(profiled.subject.model))
     results = judge(audits, profiled.profiles, {}, model.cadence)
@@ -110,53 +110,53 @@ def _audited(run: RunContext, model: Model, table: Table, cells: str | None) -> 
         asked = IntervalSet.of([cells_asked(model.cadence, cells)])
     due = required(model.cadence, start=None, end=None, now=run.clock())
     missing = (asked & due) - run.view().ready(model.name)
-    return _Found(model, table, asked, missing, tuple(results), profiled.left_out)
+    return _AuditedTable(model, table, asked, missing, tuple(results), profiled.left_out)
 
 
-def _report_audits(found: _Found, *, as_json: bool) -> None:
+def _report_audits(audited: _AuditedTable, *, as_json: bool) -> None:
     if as_json:
-        print_json({**_plain(found), "audits": [asdict(audit) for audit in found.audits]})
+        print_json({**_plain(audited), "audits": [asdict(audit) for audit in audited.audits]})
         return
-    for audit in found.audits:
+    for audit in audited.audits:
         word = "passed" if audit.passed else "FAILED"
         say(f"{word} {audit.audit}: found {audit.found}, allowed {audit.allowed}", indent=2)
-    for name in found.left_out:
+    for name in audited.left_out:
         say(f"later  {name}: compares with an upstream, which each batch does", indent=2)
-    failed = sum(not audit.passed for audit in found.audits)
-    cells = counted(found.model.cadence.count(found.cells), "cell")
-    missing = found.model.cadence.count(found.missing)
+    failed = sum(not audit.passed for audit in audited.audits)
+    cells = counted(audited.model.cadence.count(audited.cells), "cell")
+    missing = audited.model.cadence.count(audited.missing)
     say("Nothing has been written.")
-    say(f"{found.model.name}: {cells} found, {missing:,} to adopt, {failed:,} audits failed.")
+    say(f"{audited.model.name}: {cells} found, {missing:,} to adopt, {failed:,} audits failed.")
 
 
-def _plain(found: _Found) -> dict[str, Any]:
-    name = found.model.cadence
+def _plain(audited: _AuditedTable) -> dict[str, Any]:
+    name = audited.model.cadence
     return {
-        "model": found.model.name,
-        "table": found.table.path,
-        "delta_version": found.table.delta_version,
-        "cells": ranges_text(name, found.cells, 1000),
-        "missing": ranges_text(name, found.missing, 1000),
+        "model": audited.model.name,
+        "table": audited.table.path,
+        "delta_version": audited.table.delta_version,
+        "cells": ranges_text(name, audited.cells, 1000),
+        "missing": ranges_text(name, audited.missing, 1000),
     }
 
 
 def _report(
-    found: _Found, told: tuple[Event, ...], left: IntervalSet, env: str, *, as_json: bool
+    audited: _AuditedTable, told: tuple[Event, ...], left: IntervalSet, env: str, *, as_json: bool
 ) -> None:
     done = [event for event in told if isinstance(event, Committed)]
     failed = [event for event in told if isinstance(event, Failed)]
-    count = found.model.cadence.count
+    count = audited.model.cadence.count
     if as_json:
-        lacking = ranges_text(found.model.cadence, left, 1000)
+        lacking = ranges_text(audited.model.cadence, left, 1000)
         errors = [failure.error for failure in failed]
-        print_json({**_plain(found), "batches": len(done), "errors": errors, "left": lacking})
+        print_json({**_plain(audited), "batches": len(done), "errors": errors, "left": lacking})
         return
     for event in told:
         if isinstance(event, Waiting):
             say(f"waits for {event.upstream}: fill that first", indent=2)
     say("Next: backfill batches --failed" if failed else f"Next: backfill status --env {env}")
-    adopted = count(found.missing) - count(left)
+    adopted = count(audited.missing) - count(left)
     say(
-        f"{found.model.name}: {counted(adopted, 'cell')} adopted in "
+        f"{audited.model.name}: {counted(adopted, 'cell')} adopted in "
         f"{counted(len(done), 'batch', 'batches')}, {count(left):,} left."
     )

@@ -84,14 +84,14 @@ def apply(  # noqa: PLR0913, PLR0917 - one option for each thing that can be ask
             "in those hours"
         )
     with operating() as at:
-        found = kept_plan(at.store, plan).plan if plan else _asked(at, env, reason, yes=yes)
-        if found is None:
+        chosen = kept_plan(at.store, plan).plan if plan else _asked(at, env, reason, yes=yes)
+        if chosen is None:
             _nothing(env, as_json=as_json)
             return
         if queue:
-            into_queue(at, found, off_peak, reason or found.request.reason, as_json=as_json)
+            into_queue(at, chosen, off_peak, reason or chosen.request.reason, as_json=as_json)
             return
-        ended = _applied(at, found, reason or found.request.reason)
+        ended = _applied(at, chosen, reason or chosen.request.reason)
     if as_json:
         print_json(ended.plain())
     else:
@@ -130,8 +130,8 @@ class _Ended:
             "left": {name: str(cells) for name, cells in self.applied.left.items()},
             "errors": [failure.error for failure in self.applied.failed],
             "audited": {
-                name: [asdict(result) for result in found]
-                for name, found in self.applied.audited.items()
+                name: [asdict(result) for result in results]
+                for name, results in self.applied.audited.items()
             },
             "refused": self.applied.refused or None,
             "seconds": {name: _seconds(told) for name, told in self.applied.events.items()},
@@ -154,17 +154,17 @@ def _seconds(told: tuple[Event, ...]) -> dict[str, float]:
 def _asked(at: Operating, env: str, reason: str, *, yes: bool) -> Plan | None:
     """Make a plan, show it, and ask once; None for an empty plan."""
     request = PlanRequest(environment=env, asked_by=str(at.who), reason=reason)
-    found = make_plan(at.project, request, told=say_note).plan
-    if found.is_empty:
+    proposed = make_plan(at.project, request, told=say_note).plan
+    if proposed.is_empty:
         return None
-    show_plan(found, at.naming, after=("Nothing has been written yet.",), aside=True)
-    cells = sum(at.naming.count(planned.model, planned.cells) for planned in found.models)
-    built = f"build up to {counted(cells, 'cell')} of {counted(len(found.models), 'model')}"
-    if found.protected and found.gates:
+    show_plan(proposed, at.naming, after=("Nothing has been written yet.",), aside=True)
+    cells = sum(at.naming.count(planned.model, planned.cells) for planned in proposed.models)
+    built = f"build up to {counted(cells, 'cell')} of {counted(len(proposed.models), 'model')}"
+    if proposed.protected and proposed.gates:
         confirm(f"{built} in its workspace: {env} stays as it is until `promote`", yes=yes)
     else:
         confirm(f"{built} and publish them in {env}", yes=yes)
-    return found
+    return proposed
 
 
 def _nothing(env: str, *, as_json: bool) -> None:

@@ -41,9 +41,9 @@ def audit(select: Select = "", env: Env = "prod", as_json: AsJson = False) -> No
             for name in names:
                 step.next(name)
                 results[name] = audit_published(run, name)
-    blocking = sum(result.blocks for found in results.values() for result in found)
+    blocking = sum(result.blocks for audited in results.values() for result in audited)
     if as_json:
-        models = {name: [asdict(result) for result in found] for name, found in results.items()}
+        models = {name: [asdict(result) for result in audited] for name, audited in results.items()}
         print_json({"environment": env, "blocking": blocking, "models": models})
     else:
         _print(env, results, blocking)
@@ -74,7 +74,7 @@ _HEADINGS = (
 
 
 def _print(env: str, results: Mapping[str, tuple[AuditResult, ...]], blocking: int) -> None:
-    every = [(name, result) for name, found in results.items() for result in found]
+    every = [(name, result) for name, audited in results.items() for result in audited]
     failed = [(name, result) for name, result in every if not result.passed]
     if failed:
         print_table(
@@ -90,7 +90,7 @@ def _print(env: str, results: Mapping[str, tuple[AuditResult, ...]], blocking: i
         say(text, indent=2, style="red" if result.blocks else "yellow")
         for row in result.sample[:_ROWS]:
             say(f"  row {row}", indent=6)
-    without = [name for name, found in results.items() if not found]
+    without = [name for name, audited in results.items() if not audited]
     if without:
         say(f"nothing is published yet of {', '.join(without)}", indent=2)
     say(

@@ -234,13 +234,13 @@ def _found(store: Store, graph: Graph, begins: str) -> dict[str, Any]:
     Raises:
         RequestError: there is none, or there are several.
     """
-    found = [row for row in store.batches.latest() if row.batch_id.startswith(begins)]
-    if len(found) != 1:
-        raise _unclear_batch(begins, [row.batch_id for row in found])
-    audits = store.batches.audit_results(batch_id=found[0].batch_id)
+    rows = [row for row in store.batches.latest() if row.batch_id.startswith(begins)]
+    if len(rows) != 1:
+        raise _unclear_batch(begins, [row.batch_id for row in rows])
+    audits = store.batches.audit_results(batch_id=rows[0].batch_id)
     return {
-        **_row(graph, found[0]),
-        "inputs": [asdict(replace(pin, path=store.located(pin.path))) for pin in found[0].inputs],
+        **_row(graph, rows[0]),
+        "inputs": [asdict(replace(pin, path=store.located(pin.path))) for pin in rows[0].inputs],
         "audits": [_audit(row) for row in audits],
     }
 
@@ -252,23 +252,23 @@ def _audit(row: AuditRow) -> dict[str, Any]:
 _LISTED = ("inputs", "audits", "resources")
 
 
-def _show(found: Mapping[str, Any], *, as_json: bool) -> None:
+def _show(batch: Mapping[str, Any], *, as_json: bool) -> None:
     if as_json:
-        print_json(found)
+        print_json(batch)
         return
-    plain = {name: value for name, value in found.items() if name not in _LISTED}
+    plain = {name: value for name, value in batch.items() if name not in _LISTED}
     width = max(map(len, plain))
     for name, value in plain.items():
         if value is not None:
             say(f"{name:<{width}}  {value}", indent=width + 2)
-    for key, setting in (found["resources"] or {}).items():
+    for key, setting in (batch["resources"] or {}).items():
         say(f"{'spark':<{width}}  {key} = {setting}", indent=width + 2)
-    for pin in found["inputs"]:
+    for pin in batch["inputs"]:
         say(f"{'read':<{width}}  {pin['upstream']} at delta_version {pin['delta_version']}")
-    for audit in found["audits"]:
+    for audit in batch["audits"]:
         word = "passed" if audit["passed"] else f"FAILED ({audit['severity']})"
         said = f"{audit['audit']}: {word}: found {audit['found']}, allowed {audit['allowed']}"
         say(f"{'audit':<{width}}  {said}", indent=width + 2)
         for row in audit["sample"]:
             say(f"{'row':<{width}}  {row}", indent=width + 2)
-    say(f"{counted(len(found['audits']), 'audit')}.")
+    say(f"{counted(len(batch['audits']), 'audit')}.")

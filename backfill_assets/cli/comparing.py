@@ -82,7 +82,7 @@ def pairs(at: Operating, names: list[str]) -> tuple[str, str, list[Pair]]:
                 expected=_WANTED,
             )
         at.store.environments.get(names[1])
-        before, after, found = names[0], names[1], list(_of_environments(at, *names[:2]))
+        before, after, differing = names[0], names[1], list(_of_environments(at, *names[:2]))
         model = names[2] if len(names) == _TWO_AND_MODEL else None
     else:
         if len(names) > _PLAN_AND_MODEL:
@@ -91,14 +91,18 @@ def pairs(at: Operating, names: list[str]) -> tuple[str, str, list[Pair]]:
                 expected=_WANTED,
             )
         kept = kept_plan(at.store, names[0])
-        before, after, found = kept.plan.environment, kept.plan.plan_id, list(_of_plan(at, kept))
+        before, after, differing = (
+            kept.plan.environment,
+            kept.plan.plan_id,
+            list(_of_plan(at, kept)),
+        )
         model = names[1] if len(names) == _PLAN_AND_MODEL else None
     if model is None:
-        return before, after, found
-    known = [*at.graph.models, *(pair.model for pair in found)]
+        return before, after, differing
+    known = [*at.graph.models, *(pair.model for pair in differing)]
     if model not in known:
         raise unknown_model(model, known)
-    return before, after, [pair for pair in found if pair.model == model]
+    return before, after, [pair for pair in differing if pair.model == model]
 
 
 def _of_environments(at: Operating, old: str, new: str) -> Iterator[Pair]:

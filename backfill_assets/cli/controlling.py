@@ -71,9 +71,9 @@ def controlled(plan: str, control: Control, event: str, why: str) -> Controlled:
     settings = read_settings()
     who = str(who_asks(settings))
     with open_store(settings) as store:
-        found = store.queue.control_plan(plan, control, who)
-        store.plans.tell(found.plan_id, event, who=who, why=why)
+        queued = store.queue.control_plan(plan, control, who)
+        store.plans.tell(queued.plan_id, event, who=who, why=why)
         at_work = tuple(
-            batch for batch in store.limits.in_flight() if batch.plan_id == found.plan_id
+            batch for batch in store.limits.in_flight() if batch.plan_id == queued.plan_id
         )
-    return Controlled(found, at_work)
+    return Controlled(queued, at_work)

@@ -51,22 +51,22 @@ def demo(
             views=settings.views,
         )
         run = open_run(project, "prod")
-        found = _work(run)
-        if not any(work.gaps for work in found.values()):
-            _summary(run, found)
-            say(f"Nothing to do: all {counted(len(found), 'model')} are ready. ({_since(began)})")
+        needed = _work(run)
+        if not any(work.gaps for work in needed.values()):
+            _summary(run, needed)
+            say(f"Nothing to do: all {counted(len(needed), 'model')} are ready. ({_since(began)})")
             _next()
             return
         _land(spark, settings, events)
         landed = time.monotonic()
-        _fill(run, found, settings)
-        found = _work(run)
-        _summary(run, found)
+        _fill(run, needed, settings)
+        needed = _work(run)
+        _summary(run, needed)
         say(f"Landed in {landed - began:.0f} s, filled in {_since(landed)}.")
         if "DAGSTER_HOME" in os.environ:
             say(f"Told Dagster's UI of {counted(tell_dagster(run), 'cell')}.")
         _next()
-        if any(work.gaps for work in found.values()):
+        if any(work.gaps for work in needed.values()):
             raise typer.Exit(1)
     finally:
         spark.stop()
@@ -95,9 +95,9 @@ def _land(spark: LazySpark, settings: Settings, events: int) -> None:
         land_all(session, settings.data_root, events=events, progress=landed)
 
 
-def _fill(run: RunContext, found: dict[str, Work], settings: Settings) -> None:
-    cadences = {name: run.graph.model(name).cadence for name in found}
-    todo = {name: cadences[name].count(work.gaps) for name, work in found.items()}
+def _fill(run: RunContext, needed: dict[str, Work], settings: Settings) -> None:
+    cadences = {name: run.graph.model(name).cadence for name in needed}
+    todo = {name: cadences[name].count(work.gaps) for name, work in needed.items()}
     targets = {
         name: required(cadence, start=None, end=None, now=run.clock())
         for name, cadence in cadences.items()
@@ -106,8 +106,8 @@ def _fill(run: RunContext, found: dict[str, Work], settings: Settings) -> None:
         fill_cells(run, targets, listener, batches_at_once=settings.max_batches)
 
 
-def _summary(run: RunContext, found: dict[str, Work]) -> None:
-    rows = [(name, *_numbers(run, name, work)) for name, work in found.items()]
+def _summary(run: RunContext, needed: dict[str, Work]) -> None:
+    rows = [(name, *_numbers(run, name, work)) for name, work in needed.items()]
     print_table(_HEADINGS, rows)
 
 

@@ -89,25 +89,24 @@ def diff(  # noqa: PLR0913, PLR0917 - one option for each thing that can be aske
                 asked = _question(both.model, pair, by=by, keys=keys, cells=cells)
                 _print_sql(pair.model, comparison_sql(both, asked), as_json=as_json)
             return
-        found: list[_Found] = []
+        model_diffs: list[_ModelDiff] = []
         kept = kept_rows_in(at.store.plans.events(after))
         for pair in listed:
             both = compared(at, pair)
             asked = _question(both.model, pair, by=by, keys=keys, cells=cells)
             say(f"comparing {pair.model}", to=err)
-            found.append(_compared(at, both, asked, rows, kept.get(pair.model)))
+            model_diffs.append(_compared(at, both, asked, rows, kept.get(pair.model)))
     if as_json:
-        print_json(
-            {"old": before, "new": after, "models": [model_diff.plain() for model_diff in found]}
-        )
+        plain = [model_diff.plain() for model_diff in model_diffs]
+        print_json({"old": before, "new": after, "models": plain})
     else:
-        _print_all(found, f"{before} -> {after}", whole=verbose)
-    if any(model_diff.differs for model_diff in found):
+        _print_all(model_diffs, f"{before} -> {after}", whole=verbose)
+    if any(model_diff.differs for model_diff in model_diffs):
         raise typer.Exit(CHANGES)
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _ModelDiff:
     """The differences of one model."""
 
     model: Model
@@ -134,10 +133,10 @@ class _Found:
 
 def _compared(
     at: Operating, both: Compared, asked: Question, rows: int, kept: KeptRowsFound | None
-) -> _Found:
+) -> _ModelDiff:
     with AT_WORK.at(Phase.COMPARING, both.model.name):
         comparison, sample = _asked(at, both, asked, rows)
-    return _Found(both.model, comparison, sample, kept)
+    return _ModelDiff(both.model, comparison, sample, kept)
 
 
 def _asked(
@@ -145,12 +144,12 @@ def _asked(
 ) -> tuple[Comparison, tuple[Difference, ...]]:
     """Compare few rows of plain types here, and all others with Spark."""
     try:
-        found = compare_rows(both, asked)
+        compared_rows = compare_rows(both, asked)
     except NeedsSparkError:
         comparison = compare(at.spark(), both, asked)
         some = rows and any(group.differs for group in comparison.groups)
         return comparison, differences(at.spark(), both, asked, rows) if some else ()
-    return found.comparison(), found.differences(rows)
+    return compared_rows.comparison(), compared_rows.differences(rows)
 
 
 def _question(
@@ -215,33 +214,33 @@ _TOTALS = (
 )
 
 
-def _print_all(found: list[_Found], what: str, *, whole: bool) -> None:
-    changed = [model_diff for model_diff in found if model_diff.differs]
+def _print_all(model_diffs: list[_ModelDiff], what: str, *, whole: bool) -> None:
+    changed = [model_diff for model_diff in model_diffs if model_diff.differs]
     for model_diff in changed:
         _print(model_diff, whole=whole)
-    same = [model_diff.model.name for model_diff in found if not model_diff.differs]
+    same = [model_diff.model.name for model_diff in model_diffs if not model_diff.differs]
     if same:
         say(f"the same in both: {', '.join(same)}", indent=2)
-    say(f"{what}: {counted(len(changed), 'model')} of {len(found):,} differ.")
+    say(f"{what}: {counted(len(changed), 'model')} of {len(model_diffs):,} differ.")
 
 
-def _print(found: _Found, *, whole: bool) -> None:
-    by = found.comparison.by
-    groups = [group for group in found.comparison.groups if group.differs]
+def _print(model_diff: _ModelDiff, *, whole: bool) -> None:
+    by = model_diff.comparison.by
+    groups = [group for group in model_diff.comparison.groups if group.differs]
     shown = groups if whole else groups[:_GROUPS]
-    say(found.model.name, style="bold")
+    say(model_diff.model.name, style="bold")
     if shown:
         names = (Heading(_CELL if column == CELL_COLUMN else column) for column in by)
-        rows = [diff_text.group_row(found.model, by, group) for group in shown]
+        rows = [diff_text.group_row(model_diff.model, by, group) for group in shown]
         print_table((*names, *_COUNTS), rows)
     if len(groups) > len(shown):
         say(f"and {len(groups) - len(shown):,} more that differ: -v shows them")
-    totals = [total for total in diff_text.totals(found.comparison) if total.differs or whole]
+    totals = [total for total in diff_text.totals(model_diff.comparison) if total.differs or whole]
     if totals:
         print_table(_TOTALS, [diff_text.total_row(total) for total in totals])
-    for difference in found.sample:
+    for difference in model_diff.sample:
         say(diff_text.difference_text(difference), indent=2)
-    for text in () if found.kept is None else found.kept.words:
+    for text in () if model_diff.kept is None else model_diff.kept.words:
         say(f"rows whose source is gone: {text}", indent=2)
-    say(f"{found.model.name}: {diff_text.counts_text(found.comparison)}.", indent=2)
+    say(f"{model_diff.model.name}: {diff_text.counts_text(model_diff.comparison)}.", indent=2)
     say("")

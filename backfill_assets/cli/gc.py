@@ -47,54 +47,56 @@ def gc(
         say("looking for what is not needed any more", to=err)
         if not dry_run:
             settle_read(run)
-        found = what_to_collect(run, promise)
-        sizes = {table.version: bytes_in(table.path) for table in found.tables}
-        if not dry_run and _anything(found):
-            _list(found, sizes, aside=True)
-            join = f", and join {_joined(found)}" if found.compacted else ""
-            confirm(f"delete {_counts(found)}{join}", yes=yes)
-            found = collect(run, promise)
+        collected = what_to_collect(run, promise)
+        sizes = {table.version: bytes_in(table.path) for table in collected.tables}
+        if not dry_run and _anything(collected):
+            _list(collected, sizes, aside=True)
+            join = f", and join {_joined(collected)}" if collected.compacted else ""
+            confirm(f"delete {_counts(collected)}{join}", yes=yes)
+            collected = collect(run, promise)
     if as_json:
-        print_json({"dry_run": dry_run, **asdict(found), "bytes": sum(sizes.values())})
+        print_json({"dry_run": dry_run, **asdict(collected), "bytes": sum(sizes.values())})
         return
-    _list(found, sizes)
-    if dry_run and _anything(found):
+    _list(collected, sizes)
+    if dry_run and _anything(collected):
         say("Next: backfill gc")
-    size = size_text(sum(sizes.get(table.version, 0) for table in found.tables))
-    say(f"{_counts(found)} {'would go' if dry_run else 'deleted'}; the tables held {size}.")
-    if found.compacted:
-        say(f"{_joined(found)} {'would be ' if dry_run else ''}joined.")
+    size = size_text(sum(sizes.get(table.version, 0) for table in collected.tables))
+    say(f"{_counts(collected)} {'would go' if dry_run else 'deleted'}; the tables held {size}.")
+    if collected.compacted:
+        say(f"{_joined(collected)} {'would be ' if dry_run else ''}joined.")
 
 
-def _anything(found: Collected) -> bool:
-    return bool(found.environments or found.tables or found.vacuumed or found.compacted)
+def _anything(collected: Collected) -> bool:
+    return bool(
+        collected.environments or collected.tables or collected.vacuumed or collected.compacted
+    )
 
 
-def _counts(found: Collected) -> str:
-    files = sum(len(vacuumed.files) for vacuumed in found.vacuumed)
+def _counts(collected: Collected) -> str:
+    files = sum(len(vacuumed.files) for vacuumed in collected.vacuumed)
     return (
-        f"{counted(len(found.environments), 'environment')}, {counted(len(found.tables), 'table')} "
+        f"{counted(len(collected.environments), 'environment')}, {counted(len(collected.tables), 'table')} "
         f"and {counted(files, 'old file')}"
     )
 
 
-def _joined(found: Collected) -> str:
-    return counted(sum(compacted.files for compacted in found.compacted), "small file")
+def _joined(collected: Collected) -> str:
+    return counted(sum(compacted.files for compacted in collected.compacted), "small file")
 
 
-def _list(found: Collected, sizes: dict[str, int], *, aside: bool = False) -> None:
+def _list(collected: Collected, sizes: dict[str, int], *, aside: bool = False) -> None:
     to = err if aside else None
-    for name in found.environments:
+    for name in collected.environments:
         say(f"environment {name}: expired", to=to)
-    for table in found.tables:
+    for table in collected.tables:
         made = f", made by plan {table.made_by}" if table.made_by else ""
         say(
             f"table {table.version}: {size_text(sizes.get(table.version, 0))}{made}",
             to=to,
             indent=2,
         )
-    for vacuumed in found.vacuumed:
+    for vacuumed in collected.vacuumed:
         say(f"files {vacuumed.path}: {counted(len(vacuumed.files), 'old file')}", to=to, indent=2)
-    for compacted in found.compacted:
+    for compacted in collected.compacted:
         said = f"{counted(compacted.files, 'small file')} joined into {compacted.blocks:,}"
         say(f"files {compacted.path}: {said}", to=to, indent=2)

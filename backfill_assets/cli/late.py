@@ -47,20 +47,20 @@ def healed_again(run: RunContext, before: Refreshed) -> Refreshed:
 
 def late_lines(graph: Graph, done: Refreshed) -> list[str]:
     """Write the result for late data."""
-    found = [
+    lines = [
         f"late     {name}: {ranges} built again"
         + (f" by plan {done.plan_id}" if done.plan_id else "")
         for name, ranges in _ranges(graph, done.built).items()
     ]
     if spared := sum(done.spared.values()):
-        found.append(f"spared   {counted(spared, 'cell')}: what they read came out as it was")
-    found += waiting_lines(graph, done.waiting, done.because)
-    found += [
+        lines.append(f"spared   {counted(spared, 'cell')}: what they read came out as it was")
+    lines += waiting_lines(graph, done.waiting, done.because)
+    lines += [
         f"late     {name}: {ranges}; another run or plan, or a batch that failed, keeps it for now"
         for name, ranges in _ranges(graph, done.held).items()
     ]
-    found += [f"FAILED   {failure.model}: {failure.error}" for failure in done.failed]
-    return [*found, *done.notes]
+    lines += [f"FAILED   {failure.model}: {failure.error}" for failure in done.failed]
+    return [*lines, *done.notes]
 
 
 def waiting_lines(graph: Graph, waiting: CellsByModel, because: Mapping[str, str]) -> list[str]:
@@ -97,6 +97,6 @@ def late_json(graph: Graph, done: Refreshed | None) -> dict[str, Any] | None:
 def _ranges(graph: Graph, cells: CellsByModel) -> dict[str, str]:
     """Name cells of models as ranges, none left out."""
     return {
-        name: ranges_text(graph.model(name).cadence, found, limit=len(found))
-        for name, found in cells.items()
+        name: ranges_text(graph.model(name).cadence, own, limit=len(own))
+        for name, own in cells.items()
     }

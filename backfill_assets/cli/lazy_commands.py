@@ -31,8 +31,10 @@ class Verbs(Mapping[str, Any]):
         self._places = places
 
     def __getitem__(self, verb: str) -> Any:  # noqa: ANN401 - a command of typer's
-        found = pkgutil.resolve_name(f"{_PACKAGE}.{self._places[verb]}")
-        return typer.main.get_command(found if isinstance(found, typer.Typer) else _alone(found))
+        command = pkgutil.resolve_name(f"{_PACKAGE}.{self._places[verb]}")
+        return typer.main.get_command(
+            command if isinstance(command, typer.Typer) else _alone(command)
+        )
 
     def __contains__(self, verb: object) -> bool:
         return verb in self._places

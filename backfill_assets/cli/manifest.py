@@ -169,24 +169,24 @@ def _plain(loaded: Loaded) -> str:
 
 
 def _loaded(text: str) -> Loaded:
-    found = restored(text, (*STORED, Source, WhenEmpty, Fingerprint, *CONSUMED))
-    models = {model.name: model for model in found["models"]}
-    sources = {source.name: source for source in found["sources"]}
-    consumers = {consumer.name: consumer for consumer in found["consumers"]}
-    prints = found["fingerprints"]
-    graph = Graph(models, sources, found["order"], consumers)
+    stored = restored(text, (*STORED, Source, WhenEmpty, Fingerprint, *CONSUMED))
+    models = {model.name: model for model in stored["models"]}
+    sources = {source.name: source for source in stored["sources"]}
+    consumers = {consumer.name: consumer for consumer in stored["consumers"]}
+    prints = stored["fingerprints"]
+    graph = Graph(models, sources, stored["order"], consumers)
     return Loaded(
         graph,
         {
             name: Snapshot(models[name], prints[name], source_readings(graph, models[name]))
-            for name in found["order"]
+            for name in stored["order"]
         },
         {
             name: {upstream: frozenset(columns) for upstream, columns in reads.items()}
-            for name, reads in found["reads"].items()
+            for name, reads in stored["reads"].items()
         },
     )
 
 
 def _origin(stored: Mapping[str, Any]) -> Origin:
-    return Origin(**{name: tuple(found) for name, found in stored["origin"].items()})
+    return Origin(**{name: tuple(names) for name, names in stored["origin"].items()})

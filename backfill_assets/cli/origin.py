@@ -129,16 +129,16 @@ def origin_of(graph: Graph) -> Origin:
 
 def _spec(name: str) -> ModuleSpec | None:
     module = sys.modules.get(name)
-    found = spec_of(name) if module is None else getattr(module, "__spec__", None)
-    return found if isinstance(found, ModuleSpec) else None  # a library may put anything there
+    spec = spec_of(name) if module is None else getattr(module, "__spec__", None)
+    return spec if isinstance(spec, ModuleSpec) else None  # a library may put anything there
 
 
 def _strings(module: Path) -> Iterator[str]:
     """The strings of a module that may name something; a longer one is no name of a file."""
     for node in ast.walk(ast.parse(module.read_bytes())):
         match node:
-            case ast.Constant(value=str(found)) if len(found) <= _LONGEST_NAME:
-                yield found
+            case ast.Constant(value=str(text)) if len(text) <= _LONGEST_NAME:
+                yield text
             case _:
                 continue
 
@@ -155,10 +155,10 @@ def _untouched(folder: str, since: int) -> bool:
 
 def _changed(path: str) -> int:
     try:
-        found = Path(path).stat()
+        status = Path(path).stat()
     except OSError:
         return 0
-    return max(found.st_mtime_ns, found.st_ctime_ns)
+    return max(status.st_mtime_ns, status.st_ctime_ns)
 
 
 def _mark(path: str) -> bytes:
@@ -168,10 +168,8 @@ def _mark(path: str) -> bytes:
     set, so an edit that keeps a file's size and date is seen too.
     """
     try:
-        found = Path(path).stat()
-        entries = sorted(os.listdir(path)) if stat.S_ISDIR(found.st_mode) else []  # noqa: PTH208 - names
+        status = Path(path).stat()
+        entries = sorted(os.listdir(path)) if stat.S_ISDIR(status.st_mode) else []  # noqa: PTH208 - names
     except OSError:
         return b""
-    return (
-        f"{found.st_ino} {found.st_size} {found.st_mtime_ns} {found.st_ctime_ns} {entries}".encode()
-    )
+    return f"{status.st_ino} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} {entries}".encode()

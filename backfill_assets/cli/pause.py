@@ -24,6 +24,6 @@ def pause(
 
     Example: backfill pause p1a2b3c4d5 --reason "the month's close needs the cluster"
     """
-    found = controlled(plan, Control.PAUSED, "paused", reason)
-    name = found.plan.plan_id
-    found.tell(f"paused, {found.going_on}", then=f"resume {name}", as_json=as_json)
+    changed = controlled(plan, Control.PAUSED, "paused", reason)
+    name = changed.plan.plan_id
+    changed.tell(f"paused, {changed.going_on}", then=f"resume {name}", as_json=as_json)

@@ -107,38 +107,40 @@ def _plan(
     with operating() as at:
         asked = replace(request, asked_by=str(at.who))
         made = make_plan(at.project, asked, as_of, told=say_note)
-        found, left = made.plan, left_before(at.project, made, as_of)
+        proposed, left = made.plan, left_before(at.project, made, as_of)
         if out:
-            write_plan(found, out)
-        _tell(at, found, left, whole=whole, as_json=as_json, markdown=markdown)
-    if code := CHANGES if not found.is_empty else WAITS if left.is_open else DONE:
+            write_plan(proposed, out)
+        _tell(at, proposed, left, whole=whole, as_json=as_json, markdown=markdown)
+    if code := CHANGES if not proposed.is_empty else WAITS if left.is_open else DONE:
         raise typer.Exit(code)
 
 
 def _tell(
-    at: Operating, found: Plan, left: Outstanding, *, whole: bool, as_json: bool, markdown: bool
+    at: Operating, proposed: Plan, left: Outstanding, *, whole: bool, as_json: bool, markdown: bool
 ) -> None:
     if left.warning:
         say(left.warning, to=err, indent=2)
     if as_json:
-        sys.stdout.write(plan_json(found) + "\n")
+        sys.stdout.write(plan_json(proposed) + "\n")
     elif markdown:
-        sys.stdout.write(plan_markdown(found, at.naming))
-    elif found.is_empty:
-        for note in found.notes:
+        sys.stdout.write(plan_markdown(proposed, at.naming))
+    elif proposed.is_empty:
+        for note in proposed.notes:
             say(note, to=err, indent=2)
         if left.is_open:
-            say(f"{found.environment}: nothing to plan; {left.words}.")
+            say(f"{proposed.environment}: nothing to plan; {left.words}.")
         else:
-            say(f"{found.environment}: nothing to do: it runs what is loaded, and nothing is owed.")
+            say(
+                f"{proposed.environment}: nothing to do: it runs what is loaded, and nothing is owed."
+            )
     else:
-        show_plan(found, at.naming, after=_after(at, found), left=left.words, whole=whole)
+        show_plan(proposed, at.naming, after=_after(at, proposed), left=left.words, whole=whole)
 
 
-def _after(at: Operating, found: Plan) -> tuple[str, ...]:
-    commands = next_commands(found.plan_id, PlanStatus.PROPOSED.value)
-    new = new_environment(at.project, found.environment)
-    made_by = f"{found.environment} does not exist yet: applying makes it, and it follows prod."
+def _after(at: Operating, proposed: Plan) -> tuple[str, ...]:
+    commands = next_commands(proposed.plan_id, PlanStatus.PROPOSED.value)
+    new = new_environment(at.project, proposed.environment)
+    made_by = f"{proposed.environment} does not exist yet: applying makes it, and it follows prod."
     return (
         *((made_by,) if new else ()),
         "Nothing has been written.",

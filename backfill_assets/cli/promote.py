@@ -46,26 +46,26 @@ def promote(
     Example: backfill promote p1a2b3c4d5 --yes --json
     """
     with operating() as at:
-        found = kept_plan(at.store, plan).plan
-        if at.store.plans.get(found.plan_id).status is PlanStatus.PROMOTED:
-            _already(at, found, as_json=as_json)
+        named = kept_plan(at.store, plan).plan
+        if at.store.plans.get(named.plan_id).status is PlanStatus.PROMOTED:
+            _already(at, named, as_json=as_json)
             return
-        at.may_change(found.environment)
-        changed = len(found.models) + len(found.removed)
-        _confirm(found, changed, yes=yes)
-        say(f"promoting {found.plan_id}, run {at.run_id}", to=err)
+        at.may_change(named.environment)
+        changed = len(named.models) + len(named.removed)
+        _confirm(named, changed, yes=yes)
+        say(f"promoting {named.plan_id}, run {at.run_id}", to=err)
         with shown(at.graph, {}) as listener:
-            why = reason or found.request.reason
-            promoted = promote_plan(at.working(listener), found, why)
+            why = reason or named.request.reason
+            promoted = promote_plan(at.working(listener), named, why)
         appended = _named(at, promoted)
-        told = cells_told(at, found, promoted.number)
-        actual = at.taken(found)
-        tell_quietly(at, found.environment)
+        told = cells_told(at, named, promoted.number)
+        actual = at.taken(named)
+        tell_quietly(at, named.environment)
     if as_json:
         print_json(
             {
-                "plan_id": found.plan_id,
-                "environment": found.environment,
+                "plan_id": named.plan_id,
+                "environment": named.environment,
                 "number": promoted.number,
                 "appended": appended,
                 "removed": list(promoted.removed),
@@ -78,10 +78,10 @@ def promote(
         say(f"appended after approval: {name} {cells}", indent=2)
     for name in promoted.removed:
         say(f"removed: {name}", indent=2)
-    say(actual_text(found, actual), indent=2)
-    commands = next_commands(found.plan_id, PlanStatus.PROMOTED.value)
+    say(actual_text(named, actual), indent=2)
+    commands = next_commands(named.plan_id, PlanStatus.PROMOTED.value)
     say(f"Next: {', or '.join(commands)} to go back")
-    say(f"{found.environment}: reads {counted(changed, 'model')} as {found.plan_id} built them.")
+    say(f"{named.environment}: reads {counted(changed, 'model')} as {named.plan_id} built them.")
 
 
 def _already(at: Operating, plan: Plan, *, as_json: bool) -> None:

@@ -22,11 +22,11 @@ def resolve(
 
     Example: backfill resolve marketing.campaign_performance marketing.roi_analysis --json
     """
-    found = published(env)
-    layers = {name: found.resolve(name).layers for name in models}
+    environment = published(env)
+    layers = {name: environment.resolve(name).layers for name in models}
     if as_json:
         rows = {name: [part._asdict() for part in parts] for name, parts in layers.items()}
-        print_json({"environment": env, "number": found.number, "models": rows})
+        print_json({"environment": env, "number": environment.number, "models": rows})
         return
     for name, parts in layers.items():
         for part in parts:

@@ -25,7 +25,7 @@ def resume(
 
     Example: backfill resume p1a2b3c4d5
     """
-    found = controlled(plan, Control.RUNNING, "resumed", reason)
-    name = found.plan.plan_id
-    queued = found.plan.queued_at is not None
-    found.tell("goes on", then=f"{'show' if queued else 'apply'} {name}", as_json=as_json)
+    changed = controlled(plan, Control.RUNNING, "resumed", reason)
+    name = changed.plan.plan_id
+    queued = changed.plan.queued_at is not None
+    changed.tell("goes on", then=f"{'show' if queued else 'apply'} {name}", as_json=as_json)

@@ -50,61 +50,59 @@ def show(
     """
     with opened_project() as (_, project):
         store = project.store
-        found = kept_plan(store, plan)
+        kept = kept_plan(store, plan)
         if follow:
-            end = watch(project, found.plan)
-            _after_watching(found, end)
+            end = watch(project, kept.plan)
+            _after_watching(kept, end)
             if end.stuck:
                 raise typer.Exit(FAILED)
             return
-        events = store.plans.events(found.plan.plan_id)
-        control = store.queue.control_of(found.plan.plan_id)
+        events = store.plans.events(kept.plan.plan_id)
+        control = store.queue.control_of(kept.plan.plan_id)
         rows = [
-            row
-            for planned in found.plan.models
-            for row in store.batches.latest(model=planned.model)
+            row for planned in kept.plan.models for row in store.batches.latest(model=planned.model)
         ]
     naming = naming_of(project.loaded.graph)
-    done = progress(found.plan, naming, rows)
-    status = status_text(found.stored, now())
+    done = progress(kept.plan, naming, rows)
+    status = status_text(kept.stored, now())
     if as_json:
-        print_json({**_json(found, status, done, events), **_controlled(found, status, control)})
+        print_json({**_json(kept, status, done, events), **_controlled(kept, status, control)})
     elif markdown:
-        typer.echo(plan_markdown(found.plan, naming), nl=False)
+        typer.echo(plan_markdown(kept.plan, naming), nl=False)
     else:
-        print_plan(found.plan, naming, to=out, whole=verbose)
+        print_plan(kept.plan, naming, to=out, whole=verbose)
         say(f"Status    {status}{f', {control.words}' if control.holds else ''}")
         for event in events:
             say(_event(event), indent=12)
         if any(model.batches or model.running or model.failed for model in done):
             _table(done)
-        print_end(found.plan, naming, _next(found, status, control), to=out)
+        print_end(kept.plan, naming, _next(kept, status, control), to=out)
 
 
-def _after_watching(found: Kept, end: Standing) -> None:
+def _after_watching(kept: Kept, end: Standing) -> None:
     status = end.status.value
-    commands = next_commands(found.plan.plan_id, status)
+    commands = next_commands(kept.plan.plan_id, status)
     if end.stuck:
         commands = ("backfill batches --failed", *commands)
         status = "all that is left of it has failed; its code or an input has to change"
     if commands:
         say(f"Next: {', or '.join(commands)}")
-    say(f"{found.plan.plan_id}: {status}.")
+    say(f"{kept.plan.plan_id}: {status}.")
 
 
 def _json(
-    found: Kept, status: str, done: tuple[Progress, ...], events: list[PlanEvent]
+    kept: Kept, status: str, done: tuple[Progress, ...], events: list[PlanEvent]
 ) -> dict[str, Any]:
     return {
-        "plan": json.loads(found.stored.content),
+        "plan": json.loads(kept.stored.content),
         "status": status,
         "progress": [asdict(model) for model in done],
         "events": [asdict(event) for event in events],
     }
 
 
-def _controlled(found: Kept, status: str, control: Control) -> dict[str, Any]:
-    commands = next_commands(found.plan.plan_id, status, control)
+def _controlled(kept: Kept, status: str, control: Control) -> dict[str, Any]:
+    commands = next_commands(kept.plan.plan_id, status, control)
     return {"control": control.value, "next": list(commands)}
 
 
@@ -118,8 +116,8 @@ def _event(event: PlanEvent) -> str:
     return f"          {instant_text(event.at)}  {event.event}{who}{why}{spared}"
 
 
-def _next(found: Kept, status: str, control: Control) -> tuple[str, ...]:
-    commands = next_commands(found.plan.plan_id, status, control)
+def _next(kept: Kept, status: str, control: Control) -> tuple[str, ...]:
+    commands = next_commands(kept.plan.plan_id, status, control)
     return (f"Next: {', or '.join(commands)}",) if commands else ()
 
 

@@ -31,15 +31,15 @@ def rebuild(as_json: AsJson = False) -> None:
     settings = read_settings()
     graph = load_graph(settings)
     with open_store(settings) as store:
-        found = rebuild_state(store, graph, data_root=settings.data_root)
+        rebuilt = rebuild_state(store, graph, data_root=settings.data_root)
     if as_json:
-        print_json(asdict(found))
+        print_json(asdict(rebuilt))
         return
-    rows = [(version, f"{batches:,}") for version, batches in found.batches.items()]
+    rows = [(version, f"{batches:,}") for version, batches in rebuilt.batches.items()]
     if rows:
         print_table((Heading("version"), Heading("batches", number=True)), rows)
-    for left_out in found.left_out:
+    for left_out in rebuilt.left_out:
         say(str(left_out))
-    batches, tables = sum(found.batches.values()), counted(len(found.batches), "table")
+    batches, tables = sum(rebuilt.batches.values()), counted(len(rebuilt.batches), "table")
     say("Next: backfill status")
     say(f"{counted(batches, 'batch', 'batches')} of {tables} rebuilt.")

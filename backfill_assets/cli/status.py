@@ -151,8 +151,8 @@ def _failure(run: RunContext, failure: Unresolved | None) -> dict[str, str | Non
     }
 
 
-def _cutoff(found: Cutoff | None) -> dict[str, str] | None:
-    return None if found is None else asdict(found)
+def _cutoff(cutoff: Cutoff | None) -> dict[str, str] | None:
+    return None if cutoff is None else asdict(cutoff)
 
 
 def _watermark(run: RunContext, model: Model) -> str | None:

@@ -31,8 +31,8 @@ def stop(
     Example: backfill stop p1a2b3c4d5 --now --reason "wrong currency"
     """
     asked = Control.CANCELLED if now else Control.STOPPED
-    found = controlled(plan, asked, "stopped now" if now else "stopped", reason)
-    name = found.plan.plan_id
-    work = f"{found.going_on} {'being cancelled' if now else 'to their end'}"
-    said = f"stopped, {work if found.at_work else found.going_on}; what is built stays"
-    found.tell(said, then=f"resume {name}, or backfill abandon {name}", as_json=as_json)
+    changed = controlled(plan, asked, "stopped now" if now else "stopped", reason)
+    name = changed.plan.plan_id
+    work = f"{changed.going_on} {'being cancelled' if now else 'to their end'}"
+    said = f"stopped, {work if changed.at_work else changed.going_on}; what is built stays"
+    changed.tell(said, then=f"resume {name}, or backfill abandon {name}", as_json=as_json)

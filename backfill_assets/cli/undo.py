@@ -32,14 +32,14 @@ def undo(
     Example: backfill undo p1a2b3c4d5 --yes --json
     """
     with operating() as at:
-        found = kept_plan(at.store, plan).plan
-        cells = sum(at.naming.count(planned.model, planned.cells) for planned in found.models)
-        models = counted(len(found.models), "model")
+        named = kept_plan(at.store, plan).plan
+        cells = sum(at.naming.count(planned.model, planned.cells) for planned in named.models)
+        models = counted(len(named.models), "model")
         effect = (
-            f"undo plan {found.plan_id}: up to {counted(cells, 'cell')} of {models} in "
-            f"{found.environment} hold again what they held before it"
+            f"undo plan {named.plan_id}: up to {counted(cells, 'cell')} of {models} in "
+            f"{named.environment} hold again what they held before it"
         )
-        told = taken_back(at, found, undo_plan, effect, why=reason, yes=yes)
+        told = taken_back(at, named, undo_plan, effect, why=reason, yes=yes)
     if as_json:
         print_json(told)
         return

@@ -52,11 +52,11 @@ def why_not(
         if plan == CURRENT:
             request = PlanRequest(environment=env, asked_by=str(at.who))
             look_at_sources(at.project, say_note)
-            found, name = plan_of(at.project, request), "a plan made now"
+            examined, name = plan_of(at.project, request), "a plan made now"
         else:
-            found = kept_plan(at.store, plan).plan
-            name = f"plan {found.plan_id}"
-        told = answers.why_not(found, at.naming, model, cells)
+            examined = kept_plan(at.store, plan).plan
+            name = f"plan {examined.plan_id}"
+        told = answers.why_not(examined, at.naming, model, cells)
     if as_json:
         print_json([asdict(reason) for reason in told])
         return

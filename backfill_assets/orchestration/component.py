@@ -56,7 +56,7 @@ def _declared(attribute: str, module: str, name: str) -> Any:  # noqa: ANN401 - 
     expected = f"a module with {name}, such as shop.catalog"
     do = f"name it as the component's attribute `{attribute}`"
     try:
-        found = import_module(module)
+        imported = import_module(module)
     except ModuleNotFoundError as error:
         if not f"{module}.".startswith(f"{error.name}."):
             raise  # a module that it imports is missing
@@ -65,8 +65,8 @@ def _declared(attribute: str, module: str, name: str) -> Any:  # noqa: ANN401 - 
             expected=expected,
             do=do,
         ) from error
-    if not hasattr(found, name):
+    if not hasattr(imported, name):
         raise DeclarationError(
             found=f"{attribute} '{module}' has no {name}", expected=expected, do=do
         )
-    return getattr(found, name)
+    return getattr(imported, name)

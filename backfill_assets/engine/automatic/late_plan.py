@@ -86,7 +86,7 @@ class Refreshed:
 
     @property
     def ended(self) -> bool:
-        """Whether the same once more would come to the same: it would take other rows, or other code."""
+        """Whether another attempt would change nothing: only other rows or other code could."""
         return self.promoted and not any(failure.kind in _MAY_PASS for failure in self.failed)
 
 

@@ -322,6 +322,6 @@ def is_stuck(project: Project, plan: Plan) -> bool:
 
 
 def _is_stuck(scanned: ScannedModel, stuck: set[str]) -> bool:
-    """Whether a model is; its upstreams were asked before it."""
+    """Whether a model is stuck; its upstreams were asked before it."""
     reads_stuck = any(scanned.work.blocked.get(name) for name in stuck)
     return scanned.unchanging and not scanned.waits and (scanned.end == FAILED or reads_stuck)

@@ -51,7 +51,7 @@ class ScanMemory:
         return cls(keys, after)
 
     def text(self) -> str:
-        """Write it down."""
+        """Write the memory as text."""
         return json.dumps({"keys": dict(self.keys), "next": dict(self.next)}, sort_keys=True)
 
     def knows(self, name: str, key: str) -> bool:

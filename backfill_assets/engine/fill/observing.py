@@ -386,7 +386,7 @@ def _declared(source: Source) -> str:
 
 
 def _spark_side() -> ModuleType:
-    """What needs Spark: half a second that a look which needs none must not pay."""
+    """Import what needs Spark: this takes half a second, and most looks don't need it."""
     from backfill_assets.warehouse.sources import source_content  # noqa: PLC0415
 
     return source_content

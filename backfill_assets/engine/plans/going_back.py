@@ -71,7 +71,7 @@ def _is_ours(op: Operation, version: str) -> bool:
 
 
 def _decided(op: Operation, moves: Sequence[PointerMove], kind: PublicationKind) -> Prepared:
-    """Under the locks: look again, and decide what moves."""
+    """Look again under the locks, and decide what moves."""
     refuse_after_promise(op, moves)
     status = op.store.plans.get(op.plan_id).status
     if status is not PlanStatus.PROMOTED:

@@ -28,11 +28,11 @@ def promoted_after(store: Store, last: Plan) -> tuple[Plan, ...]:
     after = store.history.moves_in(last.environment, max(own, default=0))
     ids = dict.fromkeys(move.plan_id for move in reversed(after))
     kept = [store.plans.get(plan_id) for plan_id in ids if plan_id != last.plan_id]
-    found = [read_plan(plan.content) for plan in kept if plan.status is PlanStatus.PROMOTED]
-    if not own or not found:
+    plans = [read_plan(plan.content) for plan in kept if plan.status is PlanStatus.PROMOTED]
+    if not own or not plans:
         raise RequestError(
             found=f"nothing was promoted in {last.environment} after plan {last.plan_id}: "
             "there is nothing to roll back",
             do=f"`backfill rollback {last.plan_id}` takes that one back itself",
         )
-    return tuple(found)
+    return tuple(plans)

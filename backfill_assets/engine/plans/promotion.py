@@ -47,7 +47,7 @@ def publish_built(op: Operation, so_far: Outcome) -> Outcome:
 
 
 def _decided(op: Operation, view: StateView) -> Prepared:
-    """Under the locks: look again, and decide what moves."""
+    """Look again under the locks, and decide what moves."""
     with op.at_work.at(Phase.CHECKING, "what came meanwhile"):
         if cells_to_carry_over(op) or unaudited(op):
             raise ConcurrentPublicationError(op)

@@ -50,7 +50,7 @@ class Step:
 
     @property
     def words(self) -> str:
-        """Say it: ``checks: web.sessions, 2 of 3``."""
+        """Describe the step, such as ``checks: web.sessions, 2 of 3``."""
         what = "batch " if self.phase is Phase.BUILDING else ""
         counted = f"{what}{self.number} of {self.of}" if self.number and self.of else ""
         said = ", ".join(part for part in (self.subject, counted) if part)
@@ -77,7 +77,7 @@ class Telling:
 
 
 class AtWork:
-    """What the steps tell themselves to."""
+    """The steps at work; each reports here when it begins, goes on and ends."""
 
     def __init__(
         self,

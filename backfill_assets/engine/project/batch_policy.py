@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class BatchPolicy:
-    """What a run bears with.
+    """How often a run tries a batch, how long it waits, and how long a batch may take.
 
     Attributes:
         attempts: how often a batch is tried, the first time included.

@@ -123,7 +123,7 @@ class TryingAgain:
 
     @property
     def words(self) -> str:
-        """Say it in one sentence."""
+        """Describe the event in one sentence."""
         return (
             f"attempt {self.attempt} of {self.limit} in {self.seconds:.0f} s, because {self.error}"
         )
@@ -165,7 +165,7 @@ class NeedsPlan:
 
     @property
     def words(self) -> str:
-        """Say it in one sentence."""
+        """Describe the event in one sentence."""
         if self.automatic:
             return f"{self.upstream} changed since; the refresh of late data builds them again"
         return f"{self.upstream} changed since; published history changes by a plan only"

@@ -59,7 +59,7 @@ def open_run(
 
 
 def look(project: Project, environment: str) -> RunContext:
-    """Do the same for those who only look: nothing is written, not even a first pointer.
+    """Open a run that only reads: nothing is written, not even a first pointer.
 
     Raises:
         UnknownEnvironmentError: there is no environment of that name.

@@ -42,7 +42,7 @@ class Project:
         terms: how long plans last, and what their work costs.
         code: gives the fingerprints of the declarations as they are on disk at this moment; None where
             nothing is held against them.
-        at_work: what the steps tell themselves to.
+        at_work: where the steps report that they are at work.
         effects: what the steps of a batch are; None: the usual ones.
         views: files of views that publications write again.
     """
@@ -101,5 +101,5 @@ class InProject:
 
     @property
     def at_work(self) -> AtWork:
-        """What the steps tell themselves to."""
+        """Where the steps report that they are at work."""
         return self.project.at_work

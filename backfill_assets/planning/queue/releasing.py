@@ -231,7 +231,7 @@ def _first_cells(model: Model, cells: IntervalSet, most: int) -> IntervalSet:
 
 
 def _chosen(candidates: Sequence[Offer], most: int, besides: Sequence[Offer]) -> list[Offer]:
-    """Take the first ones, one per model."""
+    """Take the first offers, one per model."""
     chosen: list[Offer] = []
     names = {offer.name for offer in besides if offer.name}
     for offer in candidates:

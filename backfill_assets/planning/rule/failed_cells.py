@@ -69,7 +69,7 @@ class FailedCells:
 
     @property
     def cells(self) -> IntervalSet:
-        """All of them."""
+        """Every cell that is not asked for now."""
         return self.for_good | self.for_now
 
 

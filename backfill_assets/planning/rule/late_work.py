@@ -140,7 +140,7 @@ class _Windows:
     opened: CellsByModel = field(default_factory=CellsByModel)
 
     def open(self) -> CellsByModel:
-        """Give them by model."""
+        """Give the cells that may be built again, by model."""
         for name in reversed(self.graph.order):
             self.opened |= {name: self._open(self.graph.models[name])}
         return self.opened
