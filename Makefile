@@ -6,7 +6,7 @@ WRITE_PATH := backfill_assets_tests/engine backfill_assets_tests/warehouse backf
 export DAGSTER_DISABLE_TELEMETRY := 1
 
 .DEFAULT_GOAL := help
-.PHONY: test-spark examples edit-pairs faults faults-long help env s3-jars demo ui spark-server spark-server-stop audit test-connect wheel test stories test-all check bench lock bounds clean
+.PHONY: recordings test-spark examples edit-pairs faults faults-long help env s3-jars demo ui spark-server spark-server-stop audit test-connect wheel test stories test-all check bench lock bounds clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -54,6 +54,10 @@ edit-pairs: env ## Make 1,500 edits of SQL and hold every verdict on them agains
 
 test-spark: env ## Run the tests of the engine on Spark, also those that usually need none
 	@BACKFILL_TEST_SPARK=local $(BIN)/pytest backfill_assets_tests/engine
+
+recordings: env ## Play the first hour and the three nights, and keep what a person sees in docs/examples
+	@for story in first-hour three-nights; do PATH="$(CURDIR)/$(BIN):$$PATH" BACKFILL_JARS_DIR=$(CURDIR)/.spark-jars \
+		$(BIN)/python scripts/record.py docs/examples/$$story.story > docs/examples/$$story.txt || exit 1; done
 
 test-connect: env ## Run every test of the write path on a Spark Connect server
 	@BACKFILL_TEST_SPARK=connect $(BIN)/pytest $(WRITE_PATH)

@@ -17,7 +17,10 @@ import tempfile
 import time
 from pathlib import Path
 
-_NAMED = {"PLAN": re.compile(r"\bp[0-9a-f]{9}\b"), "BATCH": re.compile(r"\b[0-9a-f]{16}\b")}
+_NAMED = {
+    "PLAN": re.compile(r"\bp[0-9a-f]{9}\b"),
+    "BATCH": re.compile(r"\b(?=[0-9a-f]*\d)[0-9a-f]{8}\b"),
+}
 _EXIT = re.compile(r"# exit (\d+)")
 
 
@@ -43,7 +46,12 @@ def main(story: Path) -> int:
             seconds = time.monotonic() - began
             for number, line in enumerate(command.splitlines()):
                 print(f"{'$' if number == 0 else '>'} {line}")
-            print(output.replace(root, "").rstrip())
+            for place, word in (
+                (root, ""),
+                (os.environ.get("BACKFILL_JARS_DIR", root), ".spark-jars"),
+            ):
+                output = output.replace(place, word)
+            print(output.rstrip())
             print(f"[{f'exit {code}, ' if code else ''}{seconds:.1f} s]\n", flush=True)
             last |= {
                 word: names[-1] for word, name in _NAMED.items() if (names := name.findall(output))

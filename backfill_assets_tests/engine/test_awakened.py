@@ -56,7 +56,8 @@ class Place:
         self.store.versions.version_path = lambda _: self.path  # type: ignore[method-assign]
 
     def run(self, run_id: str = "r") -> Any:  # noqa: ANN401 - what a turn asks of a run
-        return SimpleNamespace(store=self.store, run_id=run_id, clock=self.clock)
+        project = SimpleNamespace(views=())
+        return SimpleNamespace(store=self.store, run_id=run_id, clock=self.clock, project=project)
 
     def pass_lease(self) -> None:
         self.clock.now += timedelta(seconds=2 * LEASE)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import pytest
 from pyarrow.fs import FileSelector, FileSystem
+from pyiceberg.table import StaticTable
 
 from backfill_assets.engine.plans.plan_verbs import rollback_plan
 from backfill_assets.engine.project.events import Failed
+from backfill_assets.engine.project.iceberg import CATALOGUE
 from backfill_assets.engine.upkeep.collecting import collect
 from backfill_assets.models.audit import accepted_range
 from backfill_assets.planning.plan.request import Restatement
@@ -40,6 +43,7 @@ def world(spark: SparkSession, s3: S3Server, tmp_path: Path, clock: Clock) -> It
     root, url = f"s3://{BUCKET}/{uuid4().hex}", f"sqlite:///{tmp_path / 'state.db'}"
     lease = LEASE.total_seconds()
     with Store.open(url, clock=clock, lease_seconds=lease, data_root=root) as store:
+        store.iceberg.enable(CATALOGUE)
         yield World(spark, root, store, clock)
 
 
@@ -51,7 +55,23 @@ def files(path: str) -> set[str]:
     return {one for one in names if one.endswith(".parquet") and "_delta_log/" not in one}
 
 
+def _credentials() -> dict[str, str]:
+    """What PyIceberg does not find in the environment by itself."""
+    return {
+        "s3.endpoint": os.environ["AWS_ENDPOINT_URL"],
+        "s3.access-key-id": os.environ["AWS_ACCESS_KEY_ID"],
+        "s3.secret-access-key": os.environ["AWS_SECRET_ACCESS_KEY"],
+        "s3.region": os.environ.get("AWS_REGION", "us-east-1"),
+    }
+
+
 def published(world: World) -> list[int]:
+    """What is read by the table's path and pin; by name PyIceberg reads the same."""
+    at_pin = [cost for _, cost in world.rows(VISITS, "ds", "cost")]
+    for named in world.store.iceberg.names():
+        reader = StaticTable.from_metadata(named.location, properties=_credentials())
+        by_name = reader.scan(selected_fields=("cost",)).to_arrow()
+        assert sorted(by_name["cost"].to_pylist()) == sorted(at_pin)
     return [int(cost) for _, cost in world.rows(VISITS, "ds", "cost")]
 
 

@@ -15,10 +15,12 @@ backfill status
 sed -i 's/SUM(amount) AS amount/SUM(amount) AS amount, COUNT(*) AS orders/' shop/catalog.py
 sed -i 's/nullable=False)\]/nullable=False), Column("orders", "bigint")]/' shop/catalog.py
 
+# exit 2
 backfill plan
 
 backfill apply PLAN
 
+# exit 2
 backfill diff PLAN
 
 backfill promote PLAN --yes

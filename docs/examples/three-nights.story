@@ -51,6 +51,7 @@ DeltaTable("data/sources/raw_orders").delete("amount IS NULL")
 EOF
 python land_30th.py 2000
 
+# exit 1
 backfill run
 
 # The third night: the machine dies in the middle of a run.
