@@ -71,7 +71,8 @@ def measured(
     clock = time.monotonic()
     process = subprocess.Popen(  # noqa: S603 - our own command
         list(command),
-        env={**os.environ, **env},  # noqa: TID251 - passed on
+        # Bytecode as an installed package has it: who sets this for editing would measure the compiler.
+        env={**os.environ, **env, "PYTHONDONTWRITEBYTECODE": ""},  # noqa: TID251 - passed on
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

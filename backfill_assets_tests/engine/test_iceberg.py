@@ -127,6 +127,13 @@ def test_a_copied_folder_has_names_for_its_own_files(named: World, tmp_path: Pat
     assert names_followed(named) == 2
 
 
+def test_a_table_that_is_lost_has_no_name_and_keeps_no_other_from_having_one(named: World):
+    named.store.iceberg.disable()
+    shutil.rmtree(named.path(VISITS))
+    names = enable(InProject(project=named.project(OLD)))
+    assert [name.name for name in names] == [PROD_COSTS]
+
+
 def test_without_the_library_it_says_what_to_install_and_nothing_is_enabled(
     world: World, monkeypatch: pytest.MonkeyPatch
 ):

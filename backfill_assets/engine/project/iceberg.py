@@ -5,11 +5,13 @@ While there is no Iceberg catalogue, nothing is written.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import RequestError
 from backfill_assets.warehouse.files.collection import GRACE
+from backfill_assets.warehouse.log.delta_log import CorruptTableError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -62,10 +64,16 @@ def _enter_move(run: InProject, to: Pointer, now: datetime) -> None:
 
 
 def enter_missing(run: InProject) -> None:
-    """Describe whatever environments read and no name can stand for yet."""
+    """Describe whatever environments read and no name can stand for yet.
+
+    A table that is lost has no name. Whatever reads or writes it says so.
+    """
     for at in run.store.iceberg.missing():
         same = run.store.iceberg.newest_until(at.version, at.delta_version)
-        _enter(run, (at.model, at.version, at.delta_version), run.clock(), same=same, after=None)
+        with suppress(CorruptTableError):
+            _enter(
+                run, (at.model, at.version, at.delta_version), run.clock(), same=same, after=None
+            )
 
 
 def enable(run: InProject, name: str = CATALOGUE) -> tuple[Named, ...]:

@@ -14,6 +14,7 @@ from uuid import NAMESPACE_URL, uuid5
 from backfill_assets.models.model import CELL_COLUMN
 from backfill_assets.warehouse.iceberg.field_ids import field_id
 from backfill_assets.warehouse.iceberg.folder import Folder
+from backfill_assets.warehouse.log.delta_log import CorruptTableError
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -43,6 +44,9 @@ def write_metadata(
         same: a description of the table itself, at this delta_version or an older one, whose manifests are
             named again; None if there is none.
         after: the description that the name stands for until now; None if it stands for nothing.
+
+    Raises:
+        CorruptTableError: there is no such table, or its log is damaged or does not reach so far.
     """
     folder, number = Folder.of(path), _snapshot_id(path, delta_version)
     # After the data folder was copied, an older description lies, and names files, elsewhere.
@@ -96,10 +100,14 @@ def _listed(
 ) -> tuple[list[Described], str]:
     """Give the columns of a version of a table, and write the list of its manifests."""
     from deltalake import DeltaTable  # noqa: PLC0415 - a promotion of a table as it is needs none of them
+    from deltalake.exceptions import DeltaError  # noqa: PLC0415
 
     from backfill_assets.warehouse.iceberg.manifests import write_list  # noqa: PLC0415
 
-    table = DeltaTable(path, version=delta_version)
+    try:
+        table = DeltaTable(path, version=delta_version)
+    except DeltaError as error:
+        raise CorruptTableError(path=path, found=str(error)) from error
     older = None if before is None else _current(before)["manifest-list"]
     schema, listed = write_list(table, folder, older, _snapshot_id(path, delta_version))
     return json.loads(schema.model_dump_json(by_alias=True))["fields"], listed
