@@ -31,6 +31,8 @@ from backfill_assets_tests.engine.test_plans import (
 from backfill_assets_tests.engine.world import on, row, told
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from backfill_assets_tests.engine.world import World
 
 BAD = row(8, 1, 99.0)
@@ -210,6 +212,19 @@ def test_what_no_pointer_and_no_promise_needs_is_collected_and_the_rest_stays(
     assert not DeltaTable.is_deltatable(old)
     assert totals(world) == [7, 8, 9, 10]
     assert [int(one) for _, one in world.rows(VISITS, "ds", "double")] == [14, 16, 18, 20]
+
+
+@pytest.mark.parametrize("back", [undo_plan, rollback_plan])
+def test_a_first_plan_of_a_model_that_others_are_declared_to_read_is_taken_back(
+    world: World, plans: Plans, back: Callable[..., object]
+):
+    world.land(a_source(), *ROWS)
+    plan = plans.published(OLD, select=(VISITS,))
+    back(plans.project(OLD), plan)
+    assert VISITS not in world.store.environments.own_pointers(PROD)
+    plans.published(OLD)
+    world.fill(OLD)
+    assert totals(world) == [7, 8, 9, 10]
 
 
 def test_what_dev_takes_back_it_reads_from_prod_again(world: World, plans: Plans):

@@ -21,9 +21,10 @@ from backfill_assets.snapshots.publication import Copy, Move
 from backfill_assets.snapshots.snapshot import stored_model
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from backfill_assets.engine.plans.operation import Operation
+    from backfill_assets.models.model import Model
     from backfill_assets.snapshots.environment import Pointer
     from backfill_assets.snapshots.publication import PointerMove
     from backfill_assets.snapshots.ready import ReadyRecord
@@ -128,7 +129,9 @@ def _stale_then(op: Operation, moves: Sequence[PointerMove]) -> CellsByModel:
             stored = op.store.snapshots.get(old.fingerprint)
             models[name] = stored_model(stored.definition)
             relied[name] = read_readings(stored.sources)
-    then = stored_graph(models.values(), environment.graph.sources.values())
+    # A model that is not run any more may have readers, which are not asked about here.
+    asked = _with_upstreams(models, relied)
+    then = stored_graph(asked.values(), environment.graph.sources.values())
     graph, _ = as_relied_on(then, relied, relied)
     view = op.store.views.view_with(op.plan.environment, instead)
     remembered = CellsByModel()
@@ -139,3 +142,15 @@ def _stale_then(op: Operation, moves: Sequence[PointerMove]) -> CellsByModel:
             work = needs_work(graph, view, model, now=op.clock(), reads=reads)
             remembered |= {name: to_remember(op.plan, work)}
     return remembered
+
+
+def _with_upstreams(models: Mapping[str, Model], names: Iterable[str]) -> dict[str, Model]:
+    """Give models of these names, and all that they read, directly or not."""
+    taken: dict[str, Model] = {}
+    left = [*names]
+    while left:
+        name = left.pop()
+        if name in models and name not in taken:
+            taken[name] = models[name]
+            left += [upstream.name for upstream in models[name].reads]
+    return taken
