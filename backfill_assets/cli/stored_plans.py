@@ -68,7 +68,7 @@ def kept_plan(store: Store, name: str) -> Kept:
 
 
 def named_plan(store: Store, name: str) -> Plan:
-    """Find the id and the environment of a plan; its content need not be readable.
+    """Find a plan; if its content can't be read, give one with its id and environment alone.
 
     So a plan that an earlier release made can still be given up.
 

@@ -60,7 +60,7 @@ class StalePlanError(BackfillAssetsError):
 
 
 class PlanConflictError(BackfillAssetsError):
-    """Another plan is at work where this one wants to be."""
+    """Another plan is at work on the same cells, or on the same new table."""
 
     def __init__(self, plan_id: str, conflicts: tuple[InFlight, ...], graph: Graph) -> None:
         self.plan_id, self.conflicts = plan_id, conflicts
@@ -76,7 +76,7 @@ class PlanConflictError(BackfillAssetsError):
 
 
 def refuse(op: Operation) -> None:
-    """Refuse a plan that is not what was shown, or whose world has moved.
+    """Refuse a plan that is not the one that was shown, or whose inputs have moved.
 
     Raises:
         RequestError: it is too old.

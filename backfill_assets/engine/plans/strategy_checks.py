@@ -74,7 +74,7 @@ class SliceLeakError(BackfillAssetsError):
 
 
 def check_built(op: Operation, so_far: Outcome) -> Outcome:
-    """Hold what is built against what the plan saw, and against what each strategy promises.
+    """Compare what is built with what the plan saw, and check what each strategy promises.
 
     A refusal is kept in the outcome: `apply` tells it, and a publication raises it.
     """
@@ -88,7 +88,7 @@ def check_built(op: Operation, so_far: Outcome) -> Outcome:
 
 
 def check_strategies(op: Operation) -> None:
-    """Hold what is built against what each strategy promises.
+    """Check that what is built is what each strategy promises.
 
     Raises:
         StrategyCheckError: a blocking check fails.

@@ -82,7 +82,7 @@ class _Deciding:
         return self._changed(name, new, direct, moved, choice)
 
     def _shortened(self, old: Model, new: Model, direct: Difference | None) -> Difference | None:
-        """Add to the difference that the new life leaves out published cells, where it does."""
+        """Make the difference breaking where the new life leaves out published cells."""
         life = (new.cadence.start, new.cadence.end)
         if direct is None or life == (old.cadence.start, old.cadence.end):
             return direct

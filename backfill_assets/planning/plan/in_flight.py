@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 def in_flight(models: Iterable[ModelPlan], state: PlanState) -> tuple[InFlight, ...]:
     """Name plans and batches that overlap with a plan.
 
-    Two plans of one environment overlap where they build the same cells of a model, or
-    where one of them moves the model to another table; plans of different environments overlap only
-    where both would build the same new table.
+    Two plans of one environment overlap where they build the same cells of a model, or where one of
+    them moves the model to another table; plans of different environments overlap only where both
+    would build the same new table.
     """
     return tuple(overlap for model in models for overlap in _of_model(model, state))
 
