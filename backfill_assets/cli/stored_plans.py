@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def _foreign_plan(plan_id: str, path: str) -> RequestError:
     return RequestError(
-        found=f"the plan {plan_id} in {path} was made with another state: what it counts on may not "
+        found=f"the plan {plan_id} in {path} was made with another state: what it relies on may not "
         "hold here",
         do="make it again with `backfill plan`, or set BACKFILL_STATE_URL",
     )

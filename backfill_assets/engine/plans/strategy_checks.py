@@ -54,7 +54,7 @@ class StrategyCheckError(BackfillAssetsError):
             for result in all_
         )
         super().__init__(
-            f"plan {plan_id} does not hold what its strategy promises, nothing was published: "
+            f"plan {plan_id} does not keep what its strategy promises, nothing was published: "
             f"{listed}. Look at `backfill diff {plan_id}`; where only late data differs, abandon the plan and "
             "plan again, as a new plan knows of it; else correct the model, or plan with another "
             "--strategy and say why"
