@@ -86,9 +86,9 @@ class ResolvedLayers(NamedTuple):
 
             found = resolve("marketing.campaign_performance", plan="p1a2b3c4d5")
             parts = (
-                f"SELECT ds, campaign_id, cost FROM delta.`{one.path}` "
-                f"VERSION AS OF {one.delta_version} WHERE {one.where}"
-                for one in found.layers
+                f"SELECT ds, campaign_id, cost FROM delta.`{layer.path}` "
+                f"VERSION AS OF {layer.delta_version} WHERE {layer.where}"
+                for layer in found.layers
             )
             frame = spark.sql(" UNION ALL ".join(parts))
 

@@ -94,7 +94,7 @@ def backfill(
         typer.Option("--version", callback=_say_version, is_eager=True, help="Say the release."),
     ] = False,
 ) -> None:
-    """Stand above the verbs; typer takes this for a sign that there are several."""
+    """Declare the options before the verb; with a callback typer expects several verbs."""
 
 
 def call(command: Callable[..., object], arguments: Sequence[str], name: str = "backfill") -> int:
@@ -113,7 +113,7 @@ def call(command: Callable[..., object], arguments: Sequence[str], name: str = "
         asked = getattr(getattr(error, "ctx", None), "command_path", name)
         return _told(f"{error.format_message()} (see `{asked} --help`)", 1)
     except BrokenPipeError:
-        # The reader has gone (`backfill status | head`); Python would say so once more at its end.
+        # The reader has gone (`backfill status | head`); Python would report that again when it ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     code = ended if isinstance(ended, int) else 0

@@ -22,7 +22,7 @@ class Controlled:
     at_work: tuple[InFlightBatch, ...]
 
     def tell(self, said: str, *, then: str, as_json: bool) -> None:
-        """Write it: for a program, or for a person with the next command."""
+        """Write the control as JSON, or as text with the next command."""
         if as_json:
             print_json(self._plain())
             return
@@ -32,7 +32,7 @@ class Controlled:
 
     @property
     def going_on(self) -> str:
-        """Say what is at work."""
+        """Count the batches at work."""
         return f"{counted(len(self.at_work), 'batch', 'batches')} at work"
 
     def _plain(self) -> dict[str, Any]:
@@ -63,10 +63,10 @@ def controlled(plan: str, control: Control, event: str, why: str) -> Controlled:
 
     Raises:
         UnknownPlanError: no plan's id begins so.
-        RequestError: several do.
-        RequestError: its life is over.
-        RequestError: it is paused or stopped already.
-        RequestError: it is neither, and shall go on.
+        RequestError: the ids of several plans begin so.
+        RequestError: the plan is promoted or given up.
+        RequestError: the plan is to be held, and is paused or stopped already.
+        RequestError: the plan is to continue, and is neither paused nor stopped.
     """
     settings = read_settings()
     who = str(who_asks(settings))

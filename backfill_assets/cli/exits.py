@@ -11,7 +11,7 @@ INTERRUPTED = 130
 MEANS = {
     DONE: "all went well",
     FAILED: "a batch or a blocking audit failed, cells lack, `promote` would refuse what `apply` has built, "
-    "or something was asked that can't be",
+    "or the request can't be met",
     CHANGES: "there is something to change, or tables differ",
     WAITS: "stale cells wait for another run or a plan, or a source has commits that were not looked at",
     INTERRUPTED: "it was interrupted; the same command does the rest",

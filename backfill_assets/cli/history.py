@@ -36,7 +36,7 @@ def history(
     limit: Annotated[int, typer.Option(min=1, help="How many, the latest ones.")] = 30,
     as_json: AsJson = False,
 ) -> None:
-    """Tell every plan, batch and pointer move that touched a model, the newest last.
+    """List every plan, batch and pointer move that touched a model, the newest last.
 
     Example: backfill history marketing.campaign_performance
 

@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 def main() -> None:
     """Write the manifest of the catalog that the command line names, or why there is none."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # an interrupt is told by who asked
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # the calling process reports an interrupt
     with redirect_stdout(sys.stderr):  # what a catalog prints is not the manifest
         said, code = _told(sys.argv[1])
     sys.stdout.write(said)
     sys.stdout.flush()
-    os._exit(code)  # Spark's and pandas' farewells are nothing to wait for
+    os._exit(code)  # without waiting for the exit handlers of Spark and pandas
 
 
 def _told(catalog: str) -> tuple[str, int]:

@@ -41,7 +41,7 @@ def init(
     The folder NAME is made here; one that holds something is left as it is. Settings for it are in its file `.env`, which `backfill`
     and `dagster` read when they are started in that folder.
 
-    Exit code: 0 when it is written, 1 when the folder is in use or the name is none for a package.
+    Exit code: 0 when it is written, 1 when the folder is in use or the name can't be that of a package.
 
     Example: backfill init shop
     """

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def _unclear_limit(of: str | None, batches: int | None, *, default: bool) -> RequestError:
     said = [of, None if batches is None else str(batches), "--default" if default else None]
     return RequestError(
-        found=f"`backfill limit {' '.join(part for part in said if part)}` can't be told",
+        found=f"`backfill limit {' '.join(part for part in said if part)}` can't be understood",
         expected="a plan, a model or `all`, and either a number or --default",
         do="Nothing was changed; `backfill limit` alone shows all limits",
     )

@@ -106,7 +106,7 @@ def _imported(catalog: str, kept: Path, computed: tuple[str, ...]) -> Loaded:
     try:
         stored = json.loads(done.stdout)
     except ValueError:
-        found = f"its import ended with exit code {done.returncode} and without a word"
+        found = f"its import ended with exit code {done.returncode} and without a message"
         raise CatalogError(catalog, found) from None
     if "unusable" in stored:
         raise CatalogError(catalog, stored["unusable"])

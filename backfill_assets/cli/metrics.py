@@ -95,7 +95,7 @@ class _Environment(Collector):
         return []
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """Measure; where the state can't be read, this alone is told."""
+        """Measure; where the state can't be read, report only that."""
         up = GaugeMetricFamily("backfill_state_up", _UP)
         try:
             measured = _measured(self._env, self._select)

@@ -53,7 +53,7 @@ class Operating(InProject):
         return naming_of(self.graph)
 
     def prepare(self, plan: Plan) -> None:
-        """Refuse a plan whose reach this person may not change; make the environment that it begins.
+        """Refuse a plan whose reach this person may not change; create the environment that it is for.
 
         Raises:
             RequestError: it restates what others read, too, and the settings name who may.
@@ -87,7 +87,7 @@ class Operating(InProject):
         ]
 
     def working(self, listener: Listener = lambda _: None) -> Project:
-        """Give the project to an operation on a plan: as patient as the settings say.
+        """Give the project to an operation on a plan, with the retries and timeouts of the settings.
 
         Args:
             listener: called with each thing that happens to cells.

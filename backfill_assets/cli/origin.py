@@ -1,4 +1,4 @@
-"""What the declarations were read from, and one hash of the files and folders that it is now.
+"""What the declarations were read from, and one hash of the present state of these files and folders.
 
 Nothing is watched. A package counts as a whole, and of the rest what the project's code names.
 """

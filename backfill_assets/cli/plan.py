@@ -63,7 +63,7 @@ def plan(  # noqa: PLR0913, PLR0917 - one option for each thing that can be aske
 
     Without options it plans for whatever the loaded models change, is owed, and lacks. `backfill apply ID` does exactly what was shown.
 
-    Exit code: 0 when there is nothing to do, 2 when there are changes, 1 when something asked can't be, 3 when the plan is
+    Exit code: 0 when there is nothing to do, 2 when there are changes, 1 when the request can't be met, 3 when the plan is
     empty but stale cells wait, or a source could not be looked at.
 
     Example: backfill plan

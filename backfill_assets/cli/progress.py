@@ -100,7 +100,7 @@ class Lines:
     """
 
     def __init__(self, heartbeat: float = HEARTBEAT, lasting: float = LASTING) -> None:
-        """Be silent until a step begins.
+        """Write nothing until a step begins.
 
         Args:
             heartbeat: seconds between two lines on a step that goes on.
@@ -144,7 +144,7 @@ class Lines:
             say(beat_line(step, self._tally, now), to=err)
 
     def close(self) -> None:
-        """Be silent again."""
+        """Write nothing more."""
         beats, self._beats = self._beats, None
         if beats is not None:
             beats.__exit__(None, None, None)

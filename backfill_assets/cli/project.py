@@ -44,11 +44,11 @@ class LazySpark(SharedSession):
         self._lacking: BackfillAssetsError | None = None
 
     def __call__(self) -> Any:  # noqa: ANN401 - a Spark session
-        """Give the session; that it is being started is told.
+        """Give the session, and report the step in which it is started.
 
         Raises:
-            BackfillAssetsError: it can't be started; where the set-up lacks something, as the first
-                time, without another start.
+            BackfillAssetsError: it can't be started; if the set-up lacks something, later calls raise
+                the same error without another start.
         """
         if self._lacking is not None:
             raise self._lacking
@@ -65,7 +65,7 @@ class LazySpark(SharedSession):
 
 
 def _quiet() -> dict[str, str]:
-    """Spark's own words are for its developers: errors alone reach a person."""
+    """The settings by which Spark logs errors only: its other lines are for its developers."""
     return {
         "spark.log.level": "ERROR",
         # The level above counts once Spark has started; this file counts from the first line.

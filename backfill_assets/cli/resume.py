@@ -16,7 +16,7 @@ def resume(
     reason: Why = "",
     as_json: AsJson = False,
 ) -> None:
-    """Let a plan that was paused or stopped go on, with exactly what is left of it.
+    """Continue a plan that was paused or stopped, with exactly its remaining work.
 
     A paused plan in the queue goes on by itself. One that was stopped has left the queue: `backfill apply`, also with `--queue`, takes
     it up again.

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def _foreign_plan(plan_id: str, path: str) -> RequestError:
     return RequestError(
-        found=f"the plan {plan_id} in {path} was made with another state: what it counts on may not "
+        found=f"the plan {plan_id} in {path} was made with another state: what it relies on may not "
         "hold here",
         do="make it again with `backfill plan`, or set BACKFILL_STATE_URL",
     )
@@ -68,7 +68,7 @@ def kept_plan(store: Store, name: str) -> Kept:
 
 
 def named_plan(store: Store, name: str) -> Plan:
-    """Find the id and the environment of a plan; its content need not be readable.
+    """Find a plan; if its content can't be read, give one with its id and environment alone.
 
     So a plan that an earlier release made can still be given up.
 

@@ -35,8 +35,8 @@ class Standing:
     """How far a plan is at one moment.
 
     Attributes:
-        status: where its life stands.
-        queued: what is said of its going on; None where nothing was said.
+        status: of the plan.
+        queued: its place in the queue and its control; None where it has neither.
         done: by model.
         stuck: whether all that is left has failed, and nothing of it comes again by itself.
     """
@@ -48,7 +48,7 @@ class Standing:
 
     @property
     def ends(self) -> bool:
-        """Whether nothing more is to be seen: it is built, over, stopped, or stuck."""
+        """Whether nothing more will happen: the plan is built, over, stopped, or stuck."""
         stopped = self.queued is not None and self.queued.control in (
             Control.STOPPED,
             Control.CANCELLED,
@@ -107,7 +107,7 @@ def _standing(project: Project, plan: Plan) -> Standing:
     )
     status = store.plans.get(plan.plan_id).status
     done = progress(plan, naming_of(project.loaded.graph), rows)
-    # The queue does not try what has failed for good before; a command that applies a plan does.
+    # The queue leaves out what failed for good earlier; a command that applies a plan tries it again.
     in_queue = queued is not None and queued.queued_at is not None
     tried = in_queue or any(model.failed for model in done)
     at_rest = status is PlanStatus.APPLYING and not any(model.running for model in done)

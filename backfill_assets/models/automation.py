@@ -13,7 +13,7 @@ class Automation(StrEnum):
     Attributes:
         ON: release it.
         REPORT: only say so.
-        OFF: not even look.
+        OFF: neither release nor report it.
     """
 
     ON = "on"

@@ -77,7 +77,7 @@ class Content:
         return column in self.columns and self.columns[column] == after.columns[column]
 
     def in_doubt(self, other: Content) -> bool:
-        """Whether two checksums of something differ, and perhaps only because one is of rounded values."""
+        """Whether two checksums differ, possibly only because one of them is of rounded values."""
         pairs = ((checksum, other.columns.get(name)) for name, checksum in self.columns.items())
         return any(
             one != another and (_is_rounded(one) or _is_rounded(another))

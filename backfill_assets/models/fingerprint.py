@@ -139,7 +139,7 @@ def _decides(model: Model, text: str) -> str:
 
 
 def _nothing(model: Model) -> FunctionQuery:
-    """Stand in for the query in the metadata hash, which is about words only."""
+    """Replace the query in the metadata hash, which covers only descriptions."""
     is_sql = isinstance(model.logic, SqlQuery)
     return FunctionQuery(name="SqlQuery" if is_sql else "FunctionQuery", bundle="")
 

@@ -39,7 +39,7 @@ def require_declarations(model: Model) -> None:
     """Refuse a model that lacks a required declaration.
 
     Raises:
-        DeclarationError: as it says.
+        DeclarationError: the grain, the key, the owner or the columns are not declared.
     """
     reasons = {
         "grain": (model.grain.strip(), "without it a duplicate can't be told from a second fact"),

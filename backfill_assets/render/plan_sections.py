@@ -153,7 +153,7 @@ class Texts:
     Attributes:
         label: what one is called.
         title: what all are called.
-        texts: they.
+        texts: the texts themselves.
         warn: whether they warn.
     """
 

@@ -51,7 +51,7 @@ class Iceberg(Aggregate[D]):
         )
 
     def enable(self: Iceberg[Database], name: str) -> None:
-        """Let there be a catalogue of this name, in place of another one."""
+        """Create the catalogue under this name, in place of another one."""
 
         def work(connection: sa.Connection) -> None:
             connection.execute(sa.delete(ICEBERG_CATALOG))
@@ -60,7 +60,7 @@ class Iceberg(Aggregate[D]):
         self._database.write(work)
 
     def disable(self: Iceberg[Database]) -> None:
-        """Let there be no catalogue; what it has named is forgotten, and `gc` deletes the files."""
+        """Remove the catalogue: its entries are deleted, and `gc` deletes the files."""
 
         def work(connection: sa.Connection) -> None:
             connection.execute(sa.delete(ICEBERG_CATALOG))

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def turn(run: RunContext, name: str, wait: float = 0.0) -> Iterator[None]:
-    """Be the only run that makes and applies plans under a name.
+    """Hold the lease of a name: no other run makes and applies plans under it meanwhile.
 
     Args:
         run: who asks; its id holds the lease.

@@ -93,7 +93,7 @@ def rebuild_by_hand(
 
 
 def _done(op: Operation) -> Outcome:
-    """Carry the launch's plan out; one that can't be applied is given up."""
+    """Carry out the launch's plan; a plan that can't be applied is given up."""
     try:
         return carried_out(op, _nothing_differs)
     except PlanConflictError:

@@ -111,7 +111,7 @@ def refresh_late(run: RunContext, besides: Collection[str] = (), why: str = "") 
 
 @dataclass
 class _Refresh:
-    """One refresh, while it lasts."""
+    """The state of one refresh."""
 
     run: RunContext
     project: Project
@@ -121,7 +121,7 @@ class _Refresh:
     gave_up: bool = False
 
     def done(self) -> Refreshed:
-        """Finish what a run before it has begun, then go on until nothing is left that can be done."""
+        """Finish the plans that an earlier run has begun, then refresh until nothing more can be done."""
         looks = observe(self.run, self.run.graph.order)
         self.so_far = replace(self.so_far, looks=looks)
         self._note(*(look.note for look in looks if look.note))
@@ -184,7 +184,7 @@ class _Refresh:
         self._built(built, built)
 
     def _carry(self, plan: Plan) -> bool:
-        """Build a plan and publish it; whether it is worth while to go on."""
+        """Build a plan and publish it; return whether another round may do more."""
         op = Operation(project=self.project, plan=plan, why=self.why)
         self.so_far = replace(self.so_far, plan_id=plan.plan_id)
         if self._is_held(plan):
@@ -195,7 +195,9 @@ class _Refresh:
                 return False
             if done.left:
                 return self._stopped(plan, done.failed, done.left)
-        except BackfillAssetsError as error:  # its world has moved: the next one knows better
+        except (
+            BackfillAssetsError
+        ) as error:  # its inputs have moved: the next plan is made from the new state
             self._give_up(plan)
             self.gave_up = True
             self._note(f"plan {plan.plan_id} was given up: {error}")

@@ -86,7 +86,7 @@ def ready_work(project: Project, memory: ScanMemory, most: int = MOST) -> ReadyW
 
 @dataclass
 class _Scan:
-    """One scan, while it lasts."""
+    """The state of one scan."""
 
     project: Project
     memory: ScanMemory
@@ -293,7 +293,7 @@ def scanned_by_plan(project: Project, plan: Plan) -> Iterator[ScannedEnvironment
 
 
 def no_spark() -> Any:  # noqa: ANN401 - there is none
-    """Stand for Spark where recorded state is enough.
+    """Take the place of Spark where recorded state is enough.
 
     Raises:
         RequestError: always.

@@ -44,7 +44,7 @@ def attempted(run: RunContext, once: Callable[[], Event], put: Callable[[Event],
     Args:
         run: says how patient it is, and when it is interrupted.
         once: makes an attempt, and gives how that ended.
-        put: is told before each further attempt.
+        put: called with an event before each further attempt.
     """
     limit = run.project.batch_policy.attempts
 

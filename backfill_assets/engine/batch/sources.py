@@ -42,7 +42,7 @@ def declared_otherwise(
     return RequestError(
         found=f"'{model}' relies on another declaration of source '{source}' than other models of "
         f"'{environment}', so it waits",
-        do="promote a plan that makes all anew which rely on another one than is loaded: backfill "
+        do="promote a plan that rebuilds every model which relies on another one than is loaded: backfill "
         f"plan --env {environment} --select {','.join(to_plan)}",
     )
 

@@ -285,7 +285,7 @@ def _told(run: RunContext, lanes: Sequence[_Lane]) -> Iterator[Callable[[], None
 
 @contextmanager
 def _threads(run: RunContext, most: int, work: _Work) -> Iterator[_Begin]:
-    """Lend threads, and wait for what runs in them; the impatient may interrupt that too."""
+    """Lend threads, and wait for the batches that run in them; see `_await`."""
     begun: list[Future[None]] = []
     with ThreadPoolExecutor(most, thread_name_prefix="batch") as pool:
 
@@ -307,7 +307,7 @@ def _threads(run: RunContext, most: int, work: _Work) -> Iterator[_Begin]:
 def _await(run: RunContext, begun: Sequence[Future[None]]) -> None:
     """Wait for batches in flight; one more interrupt cancels them.
 
-    Not by joining their threads: one that was interrupted takes a thread for ended that still runs.
+    It waits for the futures: an interrupted `Thread.join` takes a thread for ended that still runs.
     """
     try:
         wait(begun)

@@ -100,7 +100,7 @@ def _built(store: Store, model: str) -> TableSize | None:
 
 
 def _operation(timing: Timing) -> OperationFact:
-    """Tell apart what an operation took beside its batches."""
+    """Split the time that an operation took beside its batches into starting, looking and the rest."""
     steps = timing.steps
     apart = (Phase.STARTING.value, Phase.LOOKING.value, Phase.BUILDING.value)
     starting, looking, _ = (float(steps.get(name, 0.0)) for name in apart)

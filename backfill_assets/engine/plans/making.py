@@ -1,6 +1,6 @@
 """Make plans: one way for the command, the launchpad, late data and launches by hand.
 
-    look at the sources -> draw the picture of the state -> build_plan -> estimate -> keep
+    look at the sources -> read the state -> build_plan -> estimate -> keep
 
 A plan may be for an environment that does not exist yet: it follows prod, so it is planned over what
 prod reads, and begins to exist when the plan is applied.
@@ -188,7 +188,7 @@ def left_before(project: Project, made: Made, as_of: datetime | None = None) -> 
 
 
 def _state(project: Project, environment: str, instant: datetime) -> PlanState:
-    """Draw the picture that planning works on; a new environment reads all that prod reads."""
+    """Read the state that planning works on; a new environment reads all that prod reads."""
     new = new_environment(project, environment)
     state = plan_state(project, PROD if new else environment, instant)
     return state if new is None else replace(state, view=replace(state.view, environment=new))

@@ -1,4 +1,4 @@
-"""What a promotion does to each model: a pointer to a new table, a copy, or only other words."""
+"""What a promotion does to each model: a pointer to a new table, a copy, or only new descriptions."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class StalePlanError(BackfillAssetsError):
 
 
 class PlanConflictError(BackfillAssetsError):
-    """Another plan is at work where this one wants to be."""
+    """Another plan is at work on the same cells, or on the same new table."""
 
     def __init__(self, plan_id: str, conflicts: tuple[InFlight, ...], graph: Graph) -> None:
         self.plan_id, self.conflicts = plan_id, conflicts
@@ -70,13 +70,13 @@ class PlanConflictError(BackfillAssetsError):
             for conflict in conflicts
         )
         super().__init__(
-            f"plan {plan_id} overlaps with what others are at, nothing was written: {listed}. Promote "
+            f"plan {plan_id} overlaps with other work, nothing was written: {listed}. Promote "
             "or abandon that first, then make this plan again"
         )
 
 
 def refuse(op: Operation) -> None:
-    """Refuse a plan that is not what was shown, or whose world has moved.
+    """Refuse a plan that is not the one that was shown, or whose inputs have moved.
 
     Raises:
         RequestError: it is too old.
@@ -119,7 +119,7 @@ def refuse_outwaited(op: Operation) -> None:
     until = waits_until(op.store, op.plan)
     if until <= op.clock():
         raise RequestError(
-            found=f"plan {op.plan_id} was not gone on with until {until:%Y-%m-%d %H:%M} UTC, "
+            found=f"plan {op.plan_id} was not continued before {until:%Y-%m-%d %H:%M} UTC, "
             "nothing was written: late data goes on without it since then, so what it has "
             "built is too old",
             do=f"Run `backfill abandon {op.plan_id}`, then make the plan again; BACKFILL_PLAN_DAYS "

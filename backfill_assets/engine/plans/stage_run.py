@@ -39,7 +39,7 @@ _TRIES = 5
 def run_stages(op: Operation, stages: Iterable[Stage], so_far: Outcome) -> Outcome:
     """Run stages one after the other; begin again where the environment has published more meanwhile.
 
-    Each stage does what is left of it, so to begin again costs only what is new.
+    Each stage does only its remaining work, so a new beginning costs only what is new.
 
     Raises:
         ConcurrentPublicationError: the environment has published more each time.

@@ -54,7 +54,7 @@ class StrategyCheckError(BackfillAssetsError):
             for result in all_
         )
         super().__init__(
-            f"plan {plan_id} does not hold what its strategy promises, nothing was published: "
+            f"plan {plan_id} does not keep what its strategy promises, nothing was published: "
             f"{listed}. Look at `backfill diff {plan_id}`; where only late data differs, abandon the plan and "
             "plan again, as a new plan knows of it; else correct the model, or plan with another "
             "--strategy and say why"
@@ -74,7 +74,7 @@ class SliceLeakError(BackfillAssetsError):
 
 
 def check_built(op: Operation, so_far: Outcome) -> Outcome:
-    """Hold what is built against what the plan saw, and against what each strategy promises.
+    """Compare what is built with what the plan saw, and check what each strategy promises.
 
     A refusal is kept in the outcome: `apply` tells it, and a publication raises it.
     """
@@ -88,7 +88,7 @@ def check_built(op: Operation, so_far: Outcome) -> Outcome:
 
 
 def check_strategies(op: Operation) -> None:
-    """Hold what is built against what each strategy promises.
+    """Check that what is built is what each strategy promises.
 
     Raises:
         StrategyCheckError: a blocking check fails.

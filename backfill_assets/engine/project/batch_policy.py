@@ -39,7 +39,7 @@ USUAL_POLICY = BatchPolicy()
 
 
 def batch_policy_of(settings: Settings) -> BatchPolicy:
-    """Be as patient as the settings say.
+    """Read from the settings how often and how long a batch is tried.
 
     Raises:
         DeclarationError: the off-peak hours can't be read.

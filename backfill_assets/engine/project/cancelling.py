@@ -79,28 +79,28 @@ class Flight:
 
     @property
     def why(self) -> BackfillAssetsError | None:
-        """Why it is given up; None as long as it is not."""
+        """Why the batch is given up; None as long as it is not."""
         return self._why
 
     def cancel(self, why: BackfillAssetsError) -> None:
-        """Give it up, unless its commit turn has come."""
+        """Give the batch up, unless its commit turn has come."""
         with self._turn:
             if not self._commits:
                 self._why = self._why or why
 
     def check(self) -> None:
-        """Raise why it is given up, if it is."""
+        """Raise the reason for which the batch is given up, if there is one."""
         if self._why is not None:
             raise self._why
 
     def commits(self) -> None:
-        """Say that its commit turn has come: from here on nothing cancels it."""
+        """Note that the commit turn has come: from here on nothing cancels the batch."""
         with self._turn:
             self.check()
             self._commits = True
 
     def look(self) -> None:
-        """Cancel it when its time is over; interrupt it again as long as it goes on."""
+        """Cancel the batch when its time is over, and interrupt it again as long as it goes on."""
         if self._seconds is not None and monotonic() - self._since > self._seconds:
             self.cancel(BatchTimeoutError(self._model, self._seconds))
         if self._why is None:

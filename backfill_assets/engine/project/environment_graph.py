@@ -2,7 +2,7 @@
 
 This only looks. A model whose logic changed goes on with the environment's own snapshot until a plan
 promotes the new one; it is reported, never silently run. A workspace runs nothing but the snapshots
-that its pointers name. What a run has yet to write is listed: new models, and new words.
+that its pointers name. What a run has yet to write is listed: new models, and new descriptions.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class EnvironmentGraph:
             declarations count here, and of each of them the models to plan; it can't be run until
             a plan has made these anew.
         new: snapshots of models that it never saw.
-        reworded: snapshots of its own models that only say something else, and keep their table.
+        reworded: snapshots of its own models that differ in descriptions only, and keep their table.
     """
 
     graph: Graph

@@ -77,7 +77,7 @@ def enter_missing(run: InProject) -> None:
 
 
 def enable(run: InProject, name: str = CATALOGUE) -> tuple[Named, ...]:
-    """Let there be a catalogue of this name, with everything that environments publish.
+    """Create a catalogue of this name, with everything that environments publish.
 
     Raises:
         RequestError: there is no pyiceberg.

@@ -103,7 +103,7 @@ def _pointed(store: Store, environment: Environment, snapshot: Snapshot, data_ro
     """Give a model its first pointer in the environment; one that it has already stays.
 
     A model that an open plan is about to bring is left to that plan. So is one whose table others
-    own, or that was taken back: what the table holds is no gap's business, a plan looks at it.
+    own, or that was taken back: only a plan takes over what such a table holds.
     """
     model, version = snapshot.model.name, snapshot.version
     for plan in store.environments.by_name():
@@ -128,7 +128,7 @@ def _is_there(store: Store, version: str, environment: Environment) -> bool:
 
 
 def _reworded(store: Store, own: EnvironmentGraph, snapshot: Snapshot) -> Pointer:
-    """Run new words over the same table."""
+    """Point at a snapshot with new descriptions over the same table."""
     pointer, fingerprint = own.pointers[snapshot.model.name], snapshot.fingerprint.id
     save_snapshot(store, snapshot)
     store.environments.repoint_metadata(pointer.environment, pointer.model, fingerprint)

@@ -28,7 +28,7 @@ def _not_an_operator(who: Person, environment: str, operators: Sequence[str]) ->
 def refuse_unauthorized(
     store: Store, environment: str, who: Person, operators: Sequence[str]
 ) -> None:
-    """Refuse those who may not change a protected environment; one that is not there is not.
+    """Refuse those who may not change a protected environment; one that does not exist is not protected.
 
     Only a name that the system knows counts; one that was typed never does.
 

@@ -67,9 +67,9 @@ def _rewrite(run: InProject, file: ViewsFile) -> None:
 
 
 def _write_newest(store: Store, file: ViewsFile) -> None:
-    """Write what is published, and look again: more may be, and another process may have been slower.
+    """Write what is published, until another look finds nothing newer.
 
-    Who publishes while this goes on writes the file, too.
+    Meanwhile another process may publish, or may write an older file over a newer one.
     """
     written = None
     for _ in range(_LOOKS):

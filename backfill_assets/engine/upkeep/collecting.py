@@ -59,7 +59,7 @@ class Collected:
 def settle_read(run: RunContext) -> None:
     """Account for what others left in the tables that environments read, a collection's commit among it.
 
-    What a publication is at stays to it.
+    Tables at which a publication is at work are left to it.
 
     Raises:
         TableLockedError: a live holder has a table and did not give it back in time.
@@ -103,7 +103,7 @@ def collect(run: RunContext, promise: timedelta, grace: timedelta = GRACE) -> Co
 
 
 def _expired(run: RunContext) -> list[Environment]:
-    """Give the environments whose time is over, and that no other follows."""
+    """Give the expired environments that no other environment follows."""
     known = run.store.environments.by_name()
     followed = {environment.follows for environment in known}
     return [
@@ -137,7 +137,7 @@ def _vacuumed(
     for version, oldest in sorted(_oldest_needed(run, promise).items()):
         path = run.store.versions.version_path(version)
         if oldest < 0 <= head(path):
-            continue  # of this table the state knows nothing
+            continue  # the state knows no commit of this table
         gone = _Vacuum(path, oldest, run.clock(), grace)
         vacuumed = gone.look() if dry_run else _alone(run, version, gone)
         if vacuumed.files:

@@ -106,7 +106,7 @@ def _bound(node: ast.stmt, quiet: _Quiet) -> frozenset[str] | None:
 
 
 class _Quiet:
-    """Finds the top-level statements of a module that have no effect but binding names."""
+    """Finds the top-level statements of a module that do nothing but bind names."""
 
     def __init__(self, body: list[ast.stmt], package: str, stored: Set[str]) -> None:
         times = Counter(

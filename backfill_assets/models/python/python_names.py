@@ -273,7 +273,7 @@ class Names:
         return Pieces(inner.pieces, complete=values.complete and inner.complete and stays)
 
     def _is_plain_name(self, node: ast.expr, module: str) -> bool:
-        """It names a value of a module, not one of a class."""
+        """Whether code names a value of a module, not an attribute of a class."""
         name = dotted(node)
         return "." not in name or "." not in (self._imported(name, module)[1] or ".")
 

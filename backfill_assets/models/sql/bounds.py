@@ -45,8 +45,7 @@ def check_bounds(model: Model, time_columns: Mapping[str, str | None]) -> None:
         time_columns: per upstream, the column that it is cut by.
 
     Raises:
-        DeclarationError: as they
-            say.
+        DeclarationError: a bound is missing, is on another column, or includes the end.
     """
     if not isinstance(model.logic, SqlQuery) or isinstance(model.kind, Full):
         return

@@ -60,7 +60,7 @@ _WRITER: Any = Spark.Generator
 
 
 class AsWritten(Spark):
-    """Spark's SQL, read and written without putting one thing in another's place."""
+    """Spark's SQL, read and written without replacing any construct by another."""
 
     class Parser(Spark.Parser):
         """Keeps calls as they are."""
@@ -213,7 +213,7 @@ def _names(tree: exp.Expr) -> Counter[str]:
 
 
 def _is_of_author(name: exp.Identifier) -> bool:
-    """Whether a name was written: sqlglot makes up those of a pivot's columns."""
+    """Whether the author wrote a name: sqlglot generates the names of a pivot's columns."""
     made_up = isinstance(name.parent, exp.Pivot) and name.arg_key == "columns"
     return not made_up and name.find_ancestor(exp.Hint) is None
 

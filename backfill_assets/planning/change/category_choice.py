@@ -44,7 +44,7 @@ def decided(
     *,
     reads_changed: bool,
 ) -> CategoryChoice | None:
-    """Give the category that was decided for a model, if one was and it can be true.
+    """Give the category that was decided for a model; None where none was decided.
 
     A person's word on the model counts first, then forward-only for the whole plan, then the loaded
     declaration's: an edit that also switches `forward_only` is planned as it is declared now.
@@ -57,7 +57,7 @@ def decided(
         reads_changed: whether it reads something that the plan changes.
 
     Raises:
-        RequestError: it can't be true.
+        RequestError: the difference contradicts the decided category.
     """
     computes = direct is not None and direct.category is not Category.METADATA
     choice = _choice(request, new, direct, computes=computes, reads_changed=reads_changed)

@@ -82,7 +82,7 @@ class _Deciding:
         return self._changed(name, new, direct, moved, choice)
 
     def _shortened(self, old: Model, new: Model, direct: Difference | None) -> Difference | None:
-        """Add that a life which begins later, or ends earlier, takes published cells away."""
+        """Make the difference breaking where the new life leaves out published cells."""
         life = (new.cadence.start, new.cadence.end)
         if direct is None or life == (old.cadence.start, old.cadence.end):
             return direct
@@ -269,9 +269,10 @@ class _Deciding:
         return state.pointer.version if state else self.state.running[name].version
 
     def _free_version(self, new: Snapshot) -> str:
-        """Name the table; one that the environment reads already holds another logic's rows.
+        """Give the snapshot's version, or a new name where a table of that version can't be used.
 
-        One that another plan has built may hold kept rows, or none, as that plan was asked.
+        A table that the environment reads holds the rows of other logic. A table that another plan has
+        built holds kept rows or none, as that plan's request says.
         """
         state = self.state.view.models.get(new.model.name)
         built = self.state.built.get(new.version)

@@ -37,7 +37,7 @@ NOT_ANALYSED = "edits SQL that the analysis does not hold completely"
 
 
 def sql_change(old: SqlQuery, new: SqlQuery) -> SqlEdit:
-    """Hold two queries against each other; anything may differ where an analysis is not complete."""
+    """Compare two queries; where an analysis is not complete, everything may differ."""
     if settled_text(old.sql) == settled_text(new.sql):
         return NO_EDIT
     before, after = comparable(old), comparable(new)
@@ -175,7 +175,7 @@ def _edited_rows(edits: Iterable[SqlEdit]) -> Iterator[str]:
 
 
 def _inside(edit: SqlEdit) -> SqlEdit:
-    """See an edit from the query around it, which may go by the order of rows."""
+    """Give an edit as the query around it sees it; that query may depend on the order of rows."""
     return of_rows("sorts rows that a query around it may go by") if edit.reordered else edit
 
 

@@ -42,7 +42,7 @@ def batches(
 def cut(
     cadence: Cadence, missing: IntervalSet, batch_size: int | None = None
 ) -> tuple[Sequence[int], Sequence[int]]:
-    """The same as two rows of epoch seconds: where each batch starts, and where it ends.
+    """Cut as `batches` does, and give the starts and the ends of the batches in epoch seconds.
 
     Raises:
         DeclarationError: `batch_size` is below 1.

@@ -101,7 +101,7 @@ def build_plan(
 
 @dataclass(frozen=True, slots=True)
 class _Planner:
-    """Everything that was found out, to be written down model by model."""
+    """The findings about a request, from which the plan is written model by model."""
 
     request: PlanRequest
     planned_graph: PlannedGraph
@@ -112,7 +112,7 @@ class _Planner:
     planned: dict[str, ModelPlan] = field(default_factory=dict[str, ModelPlan])
 
     def models(self) -> tuple[ModelPlan, ...]:
-        """Write down every model that something is done to, upstream first."""
+        """Describe what the plan does to each model that it concerns, upstream first."""
         graph = self.planned_graph.graph
         since = read_from(graph, self.state.furthest_read, self.now)
         for name in graph.order:

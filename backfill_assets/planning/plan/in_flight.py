@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 def in_flight(models: Iterable[ModelPlan], state: PlanState) -> tuple[InFlight, ...]:
     """Name plans and batches that overlap with a plan.
 
-    Two plans are in each other's way on one environment where their cells of a model overlap, or
-    where one of them moves the model to another table; on different environments only where both
+    Two plans of one environment overlap where they build the same cells of a model, or where one of
+    them moves the model to another table; plans of different environments overlap only where both
     would build the same new table.
     """
     return tuple(overlap for model in models for overlap in _of_model(model, state))

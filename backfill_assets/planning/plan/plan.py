@@ -161,7 +161,7 @@ class ModelPlan:
         waiting: required cells left out, since something that they read is neither ready nor
             planned, or another environment fills them.
         batches: the work in units.
-        batch_size: how many cells a batch has at most, and why; what applies the plan keeps to it. None
+        batch_size: how many cells a batch has at most, and why; applying the plan keeps to it. None
             where nothing is built, or in a plan of an older release.
         reads: what the planned cells read.
         estimate: what the model's work will take.
@@ -268,7 +268,7 @@ class Plan:
         models: what it does, upstream first.
         removed: models that the environment runs and that are not declared any more.
         untouched: readers of changed models that it leaves alone, with the reason.
-        in_flight: who else is at work there.
+        in_flight: other plans and runs that are at work on the same cells.
         estimate: what all of it will take; None before it was estimated.
         gates: what must happen between building and promotion, in words.
         rollback: how to go back, in words.

@@ -2,7 +2,7 @@
 
 Keys are the attributes of the values in `planning.plan` and `planning.request`; `json_forms` says how
 instants and cells are written, and `docs/plan.schema.json` describes the whole. The hash is over a text of
-its own, so that it is short work, and stays when a later release adds an attribute.
+its own, so that it is computed fast, and stays the same when a later release adds an attribute.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _SHOWN = 60
 
 
 class PlanFormatError(BackfillAssetsError):
-    """A text is not a plan of ours that can still be trusted."""
+    """A text is not a plan, or was edited after this project wrote it."""
 
     def __init__(self, found: str, do: str) -> None:
         self.found = found

@@ -35,7 +35,7 @@ def plan_schema() -> dict[str, Any]:
 
 
 class _FromDocstrings(GenerateJsonSchema):
-    """Take every description from the values' docstrings; a value has no other attributes than its own."""
+    """Take the descriptions from the docstrings of the classes, and allow no further attributes."""
 
     def field_title_should_be_set(self, schema: object) -> bool:  # noqa: ARG002 - of any attribute
         return False

@@ -8,8 +8,8 @@
     undo       OpenWorkspace -> CarryOver -> Restore -> Close              with the old logic
     abandon    Close
 
-The queue, late data and launches by hand do the same stages. Each does what is left of it, so a list
-that was interrupted is begun again. One exception: once `Publish` or `Restore` has stored its decision,
+The queue, late data and launches by hand do the same stages. Each stage does only its remaining work, so
+a list that was interrupted is begun again. One exception: once `Publish` or `Restore` has stored its decision,
 the next process that needs one of its tables completes it.
 """
 
@@ -81,7 +81,7 @@ class CarryOver:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Hold what is built against what the plan saw, and against what its strategies promise."""
+    """Compare what is built with what the plan saw, and check what its strategies promise."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,7 +61,7 @@ class Release:
         model: whose; empty where it is about a whole plan, or about late data.
         cells: what it builds; consecutive but for cells that need nothing.
         plan_id: the queued plan that it serves.
-        mark: what tells it from others of its kind, where no cells do.
+        mark: distinguishes it from other releases of its kind that name no cells.
         attempt: 1 for the first.
         priority: in the run queue; the larger goes first.
     """
@@ -86,7 +86,7 @@ class Offer:
         model: whose; None where no model is meant.
         cells: all of them.
         plan_id: the queued plan.
-        mark: what tells it from others of its kind, where no cells do.
+        mark: distinguishes it from other offers of its kind that name no cells.
         size: how many cells of it go in one batch; None for any number of consecutive ones.
     """
 
@@ -105,7 +105,7 @@ class Offer:
 
     @property
     def whose(self) -> tuple[str, str | None]:
-        """Whom a share is counted for: an environment's backfill, or one plan."""
+        """The key by which places are shared: an environment's backfill, or one plan."""
         return self.environment, self.plan_id
 
 
@@ -118,7 +118,7 @@ class Room:
         share: how many of them backfills and plans get at least, while they have work.
         batches: how many batches one release carries.
         under_way: releases that run or wait.
-        busy: further models that some run is at, released or launched by hand.
+        busy: further models that a run works on, whether it was released or launched by hand.
     """
 
     places: int
@@ -133,7 +133,7 @@ class Room:
         return max(self.places - len(self.under_way), 0)
 
     def kept(self, waiting: int) -> int:
-        """How many places are kept for backfills and plans, so many of which have work."""
+        """How many places are kept for backfills and plans, where `waiting` of them have work."""
         there = sum(release.kind not in FIRST for release in self.under_way)
         return min(max(min(self.share, self.places - 1) - there, 0), waiting, self.free)
 

@@ -34,7 +34,7 @@ class Reason:
         model: which model the line is about.
         cells: keys of the cells, as ranges.
         branch: ``not required``, ``gap``, ``waits``, ``upstream changed``, ``late data``, ``restated``,
-            ``ready``,            ``cutoff``.
+            ``ready``, ``cutoff``.
         text: the sentence.
     """
 

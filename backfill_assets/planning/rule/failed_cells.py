@@ -151,7 +151,8 @@ def _moved(
 ) -> bool:
     """Whether something that a failed batch read has really changed since.
 
-    An audit may have failed over columns that the query does not read. A source whose table failed it may be mended without any row being another one.
+    An audit may have failed over columns that the query does not read. The table of a source may be
+    repaired although no row of it changes.
     """
     if any(
         (known := view.sources.get(name)) is not None and known.pointer.delta_version != at

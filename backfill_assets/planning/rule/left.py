@@ -45,7 +45,7 @@ def left_to_do(
     now: datetime,
     reads: Mapping[str, Mapping[str, frozenset[str]]] | None = None,
 ) -> CellsByModel:
-    """Give the plan's cells that still need work, by model; nothing once it can be promoted.
+    """Give the plan's cells that still need work, by model; empty once the plan can be promoted.
 
     A cell that the plan has built stays built when its source gets late rows: the audited cell is
     promoted, and these rows are the next late data.

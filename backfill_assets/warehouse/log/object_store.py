@@ -22,7 +22,7 @@ class CarelessStoreError(BackfillAssetsError):
         self.path = path
         super().__init__(
             f"the object store of {path} lets two writers both write one entry of a table's log, so that "
-            "one of them is lost without a word; expected a store that carries out conditional puts "
+            "one of them is lost without an error; expected a store that carries out conditional puts "
             "(If-None-Match), and an environment that does not switch them off. No table was made"
         )
 
