@@ -113,7 +113,7 @@ class Settings(BaseSettings):
     spark_memory: str = "4g"
     lease_seconds: float = Field(default=60.0, gt=0)
     max_batches: int = Field(default=2, ge=1)
-    cells_per_run: int = Field(default=10, ge=1)
+    cells_per_run: int = Field(default=20, ge=1)
     backfill_share: int = Field(default=1, ge=0)
     off_peak: str = ""
     attempts: int = Field(default=3, ge=1)

@@ -29,6 +29,8 @@ def left_json(left: Outstanding) -> dict[str, Any]:
     """Give the work that is left as JSON values."""
     return {
         "missing": left.missing,
+        "buildable": left.buildable,
+        "awaits": dict(left.awaits),
         "stale": left.stale,
         "waits": dict(left.waits),
         "not_looked_at": list(left.unlooked),

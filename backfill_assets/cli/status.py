@@ -189,8 +189,10 @@ def _print(
     say_waiting(plans)
     if left.warning:
         say(left.warning, indent=2)
-    if left.missing or any(row["refresh"] for row in rows):
+    if left.buildable or any(row["refresh"] for row in rows):
         say("Next: backfill run")
+    elif left.missing:
+        say("Next: backfill why MODEL CELL for a missing one, or the same command later")
     say(f"{env}: {counted(len(rows), 'model')}, {left.words}.")
 
 

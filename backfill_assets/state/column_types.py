@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
@@ -52,4 +53,10 @@ class Value(sa.TypeDecorator[Any]):
     def process_result_value(self, value: str | None, dialect: Dialect) -> object:
         """Read the value back."""
         del dialect
-        return None if value is None else loads(value, _STORED)
+        return None if value is None else _read(value)
+
+
+@lru_cache(maxsize=256)
+def _read(text: str) -> object:
+    """Read a value; neighbouring cells often hold the same one, and no caller changes it."""
+    return loads(text, _STORED)

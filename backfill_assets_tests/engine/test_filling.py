@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from deltalake import DeltaTable
 
+from backfill_assets.engine.fill.outstanding import outstanding
 from backfill_assets.engine.project.events import Committed, Failed, NeedsPlan, Skipped, Waiting
 from backfill_assets.engine.project.run_context import Published
 from backfill_assets.intervals import Daily, Hourly, Monthly
@@ -200,6 +201,22 @@ def test_a_source_may_let_cells_wait_fail_or_be_empty(world: World):
         for failed in ended(events, Failed):
             assert "no rows for 2024-01-09" in failed.error
             assert text(graph, name, failed.stretches) == "2024-01-09"
+
+
+def test_missing_cells_that_wait_for_rows_of_a_source_are_told_from_those_a_run_can_build(
+    world: World,
+):
+    source = a_source(when_empty=WhenEmpty.WAIT)
+    sums = a_model("web.sums", upstreams=[VISITS], cadence=Daily(start="2024-01-07"))
+    graph = a_graph(a_model(cadence=Daily(start="2024-01-07")), sums, sources=[source])
+    world.land(source, row(7), row(8))
+    world.fill(graph, VISITS)
+    left = outstanding(world.open(graph), graph.order)
+    assert (left.missing, left.buildable, left.awaits) == (6, 2, {source.name: 2})
+    assert left.words == f"6 cells missing, 2 of them waiting for {source.name}, 0 stale"
+    world.land(source, row(9), row(10))
+    world.fill(graph)
+    assert outstanding(world.open(graph), graph.order).missing == 0
 
 
 def test_a_source_without_a_table_waits_or_fails_and_other_models_go_on(world: World):

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.fill.late_cells import late_work_of, lease_name, plans_at_work
+from backfill_assets.planning.rule.lacking_in_sources import lacking_in_sources
 from backfill_assets.planning.rule.needs_work import needs_work
 from backfill_assets.snapshots.environment import PROD
 
@@ -28,6 +29,10 @@ class Outstanding:
     Attributes:
         missing: required and not ready.
         running: of these, and of what is refreshed in place, those that a live batch holds.
+        awaits: of the missing ones, those that wait for rows of a source, by its name; each is counted
+            once.
+        buildable: of the missing ones, those that a run would build first: all that they read is there,
+            and no live batch holds them.
         stale: ready, and overtaken by a change of what they read.
         waits: the stale ones, by what they wait for, in words; every one is counted once.
         unlooked: sources with commits that were not looked at: what these change is not counted.
@@ -35,6 +40,8 @@ class Outstanding:
 
     missing: int = 0
     running: int = 0
+    awaits: Mapping[str, int] = field(default_factory=dict[str, int])
+    buildable: int = 0
     stale: int = 0
     waits: Mapping[str, int] = field(default_factory=dict[str, int])
     unlooked: tuple[str, ...] = ()
@@ -44,7 +51,10 @@ class Outstanding:
         """Say all of it in one line, the same for every command."""
         waits = ", ".join(f"{count:,} {whom}" for whom, count in self.waits.items())
         running = f", {self.running:,} of them at work" if self.running else ""
-        text = f"{_cells(self.missing)} missing{running}, {self.stale:,} stale"
+        awaits = "".join(
+            f", {count:,} of them waiting for {name}" for name, count in self.awaits.items()
+        )
+        text = f"{_cells(self.missing)} missing{running}{awaits}, {self.stale:,} stale"
         return text + (f": {waits}" if waits else "")
 
     @property
@@ -81,7 +91,8 @@ def outstanding(
     """
     view, late = run.view(), late_work_of(run)
     lease = run.store.locks.lease(lease_name(run.environment.name))
-    missing = running = stale = 0
+    missing = running = buildable = stale = 0
+    awaits: dict[str, int] = {}
     waits: dict[str, int] = {}
     for name in names:
         model = run.graph.model(name)
@@ -90,6 +101,14 @@ def outstanding(
         missing += model.cadence.count(work.gaps & inside)
         claimed = view.claimed[name]
         running += model.cadence.count(claimed & work.todo & inside)
+        could = (work.runnable & inside) - claimed
+        for source, cells in lacking_in_sources(
+            run.graph, view, model, could, run.clock()
+        ).items():
+            if count := model.cadence.count(cells & could):
+                awaits[source] = awaits.get(source, 0) + count
+            could -= cells
+        buildable += model.cadence.count(could)
         stale += model.cadence.count(work.stale_cells & inside)
         held = late.held[name]
         needs = late.waiting[name]
@@ -102,7 +121,7 @@ def outstanding(
             if count := model.cadence.count(cells & inside):
                 waits[whom] = waits.get(whom, 0) + count
     unlooked = tuple(look.source for look in looks if not look.judged and look.counts)
-    return Outstanding(missing, running, stale, waits, unlooked)
+    return Outstanding(missing, running, awaits, buildable, stale, waits, unlooked)
 
 
 def _for_whom(run: RunContext, held: IntervalSet, name: str) -> str:
