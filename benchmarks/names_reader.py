@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from pyiceberg.table import Table
+
 NAMES = tuple(f"prod.bench.m{number:02d}" for number in range(12))
 
 
@@ -37,7 +39,7 @@ def _tell(line: str) -> None:
     sys.stdout.flush()
 
 
-def _tables(state: str) -> Callable[[], list[object]]:
+def _tables(state: str) -> Callable[[], list[Table]]:
     from pyiceberg.catalog import load_catalog  # noqa: PLC0415
 
     reader = load_catalog(
@@ -67,8 +69,8 @@ def _pyiceberg(state: str, back: float) -> Callable[[], list[int]]:
     return look
 
 
-def _as_of(table: object, at: int) -> int | None:
-    found = table.snapshot_as_of_timestamp(at)  # type: ignore[attr-defined]
+def _as_of(table: Table, at: int) -> int | None:
+    found = table.snapshot_as_of_timestamp(at)
     return None if found is None else found.snapshot_id
 
 
@@ -98,7 +100,7 @@ def _spark(state: str, back: float) -> Callable[[], list[int]]:
     from pyspark.sql import SparkSession  # noqa: PLC0415
 
     own = "spark.sql.catalog.backfill"
-    settings = {
+    settings: dict[str, bool | float | int | str | None] = {
         own: "org.apache.iceberg.spark.SparkCatalog",
         f"{own}.type": "jdbc",
         f"{own}.uri": f"jdbc:sqlite:{state}",

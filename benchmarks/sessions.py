@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from backfill_assets.engine.project.heartbeat import meanwhile
+from backfill_assets.engine.project.heartbeat import repeatedly
 from benchmarks.process import processes_of
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def watching(leaders: Sequence[int]) -> Iterator[Used]:
 
     look()
     used.before = dict(used.cpu)
-    with meanwhile(look, every=_EVERY, name="a look at the processes"):
+    with repeatedly(look, every=_EVERY, name="a look at the processes"):
         yield used
 
 

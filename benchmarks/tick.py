@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 import sqlalchemy as sa
 import typer
 
-from backfill_assets.engine.automatic.ready_work import ready_work
-from backfill_assets.engine.automatic.settled import Settled
+from backfill_assets.engine.automatic.scan import ready_work
+from backfill_assets.engine.automatic.scan_memory import ScanMemory
 from backfill_assets.engine.project.opening import open_run
 from backfill_assets.engine.project.project import Project
 from backfill_assets.models.codec import dumps
@@ -54,10 +54,10 @@ def ticks(folder: Path) -> dict[str, float]:
     ) as store:
         _fill(store, graph, folder, now)
         project = _project(store, graph, folder, now)
-        settled, first = _until_settled(project)
-        steady = [_timed(project, settled)[0] for _ in range(REPEATS)]
+        memory, first = _until_known(project)
+        steady = [_timed(project, memory)[0] for _ in range(REPEATS)]
         later = replace(project, clock=lambda: now + timedelta(days=1))
-        _, daily = _until_settled(later, settled, rounds=1)
+        _, daily = _until_known(later, memory, rounds=1)
     shutil.rmtree(folder)
     return {
         _ROUND: float(len(first)),
@@ -81,11 +81,11 @@ def tick_part(folder: Path) -> Part:
     )
 
 
-def _until_settled(
-    project: Project, settled: Settled | None = None, rounds: int = 10_000
-) -> tuple[Settled, list[float]]:
-    """Tick until nobody is asked any more, or so many times."""
-    known, took = settled or Settled(), list[float]()
+def _until_known(
+    project: Project, memory: ScanMemory | None = None, rounds: int = 10_000
+) -> tuple[ScanMemory, list[float]]:
+    """Tick until no model is asked about any more, or so many times."""
+    known, took = memory or ScanMemory(), list[float]()
     for _ in range(rounds):
         seconds, known, asked = _timed(project, known)
         if not asked:
@@ -94,15 +94,15 @@ def _until_settled(
     return known, took
 
 
-def _timed(project: Project, settled: Settled) -> tuple[float, Settled, int]:
+def _timed(project: Project, memory: ScanMemory) -> tuple[float, ScanMemory, int]:
     began = perf_counter()
     # The memory travels through the sensor's cursor, so that is measured with it.
-    found = ready_work(project, Settled.read(settled.text()))
-    return perf_counter() - began, found.settled, found.asked
+    found = ready_work(project, ScanMemory.read(memory.text()))
+    return perf_counter() - began, found.memory, found.asked
 
 
 def _unsourced(graph: Graph) -> Graph:
-    """Take the source as one that nobody can observe: it keeps no cell from being filled."""
+    """Take the source as one that can't be observed: it keeps no cell from being filled."""
     sources = [replace(one, observed=False) for one in graph.sources.values()]
     return build_graph(graph.models.values(), sources)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import sys
 
-from sqlmesh import Context
+from sqlmesh import Context  # pyright: ignore[reportMissingImports] - in an environment of its own
 
 
 def main(project: str, request: str) -> None:
