@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from datetime import timedelta
-from typing import TYPE_CHECKING
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
@@ -17,15 +17,13 @@ from backfill_assets.errors import RequestError
 from backfill_assets.planning.plan.request import Restatement
 from backfill_assets.snapshots.environment import PROD, Environment
 from backfill_assets.state.store import Store
+from backfill_assets.warehouse.files.collection import GRACE
 from backfill_assets_tests.builders import a_source
 from backfill_assets_tests.engine.dying import Killed, die_after, mortal
 from backfill_assets_tests.engine.names import catalogue, names_followed, rows_by_name
 from backfill_assets_tests.engine.plans import Plans
 from backfill_assets_tests.engine.test_plans import COSTS, MORE, OLD, ROWS, VISITS, changed
 from backfill_assets_tests.engine.world import LEASE, World, row
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 BAD = row(8, 1, 99.0)
 PROD_COSTS = f"prod.{COSTS}"
@@ -113,6 +111,17 @@ def test_names_read_on_after_gc_has_deleted_what_nothing_needs(named: World):
     named.clock.now += timedelta(days=60)
     collect(named.open(MORE), timedelta(days=30))
     collect(named.open(MORE), timedelta(days=30))
+    assert names_followed(named) == 2
+
+
+def test_gc_deletes_every_description_once_the_catalogue_is_disabled(named: World):
+    folder = Path(named.path(COSTS)) / "_iceberg"
+    assert any(folder.iterdir())
+    named.store.iceberg.disable()
+    named.clock.now = datetime.now(UTC) + 2 * GRACE  # files have the time of the disk
+    collect(named.open(OLD), timedelta(days=30))
+    assert not any(folder.iterdir())
+    enable(InProject(project=named.project(OLD)))
     assert names_followed(named) == 2
 
 

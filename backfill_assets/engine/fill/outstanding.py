@@ -102,9 +102,7 @@ def outstanding(
         claimed = view.claimed[name]
         running += model.cadence.count(claimed & work.todo & inside)
         could = (work.runnable & inside) - claimed
-        for source, cells in lacking_in_sources(
-            run.graph, view, model, could, run.clock()
-        ).items():
+        for source, cells in lacking_in_sources(run.graph, view, model, could, run.clock()).items():
             if count := model.cadence.count(cells & could):
                 awaits[source] = awaits.get(source, 0) + count
             could -= cells

@@ -89,9 +89,7 @@ def enable(run: InProject, name: str = CATALOGUE) -> tuple[Named, ...]:
 
 
 def drop_old(run: InProject, version: str, oldest: int) -> None:
-    """Delete the descriptions of a table's delta_versions that nothing needs any more."""
-    if not run.store.iceberg.entries(version):
-        return
+    """Delete the descriptions of a table that nothing needs any more: without a catalogue, all of them."""
     from backfill_assets.warehouse.iceberg.metadata import drop_metadata  # noqa: PLC0415
 
     run.store.iceberg.drop_before(version, oldest)

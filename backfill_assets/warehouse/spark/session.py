@@ -144,7 +144,7 @@ def spark_config(settings: SparkSettings) -> dict[str, str]:
 
 
 def _archived(settings: SparkSettings, jars: Sequence[Path]) -> dict[str, str]:
-    """Let the JVM map the classes that set-up has archived; see ``scripts/archive_classes.py``.
+    """Let the JVM map the classes that set-up has archived; see `class_archive`.
 
     An archive fits one class path only, so Delta's jars stand on it, too.
     """
