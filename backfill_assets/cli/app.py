@@ -48,6 +48,7 @@ GROUPS = {
     "Change history": {
         "plan": "plan:plan",
         "show": "show:show",
+        "checklist": "checklist:checklist",
         "apply": "apply:apply",
         "pause": "pause:pause",
         "resume": "resume:resume",

@@ -10,6 +10,7 @@ import pytest
 
 from backfill_assets.cli import metrics
 from backfill_assets.state.database import StateUnavailableError
+from backfill_assets_tests.toy import raw_sales
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -51,6 +52,13 @@ def died(shop: Prepared, _: Backfill, __: pytest.MonkeyPatch) -> None:
     shop.claim("toy.sales", "2024-01-28", "2024-01-29")
 
 
+def planned(shop: Prepared, backfill: Backfill, _: pytest.MonkeyPatch) -> None:
+    shop.land_nothing(raw_sales)
+    shop.fill("toy.sales", "2024-01-28", "2024-02-03")
+    asked = ("--select", "toy.sales", "--restate", "toy.sales:2024-01-29..2024-01-30")
+    backfill("plan", *asked, "--reason", "counted twice")
+
+
 SCENES: dict[str, Callable[[Prepared, Backfill, pytest.MonkeyPatch], None]] = {
     "A source is late or absent": absent,
     "A batch failed": failed,
@@ -58,6 +66,7 @@ SCENES: dict[str, Callable[[Prepared, Backfill, pytest.MonkeyPatch], None]] = {
     "Batches wait": waiting,
     "The state can't be read": down,
     "A process died": died,
+    "A backfill, step by step": planned,
 }
 
 

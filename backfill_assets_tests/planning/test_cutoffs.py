@@ -139,3 +139,14 @@ def test_what_changed_before_a_cutoff_is_named_and_needs_no_work():
     assert any("before 2024-01-06" in note and "2024-01-02" in note for note in plan.notes)
     lifted = a_plan(state=state, lift_cutoffs=("web.a",))
     assert not any("would need work" in note for note in lifted.notes)
+
+
+def test_a_cutoff_that_the_plan_brings_keeps_older_cells_that_have_late_rows():
+    runs = tuple(a_run(cell, 5) for cell in (day(2), day(8)))
+    state = a_state()
+    source = SourceState(Pointer("", EVENTS, "", "", 4), runs)
+    state = replace(state, view=replace(state.view, sources={EVENTS: source}))
+
+    plan = a_plan(edited(sql=TWICE), state, cutoff="2024-01-06", reason="agreed with finance")
+
+    assert cells(plan, "web.a") == IntervalSet.of([day(6, 5)])

@@ -8,6 +8,7 @@ from backfill_assets.engine.plans.remaining_work import as_text, left_in
 from backfill_assets.engine.plans.workspace import planned_snapshots
 from backfill_assets.engine.project.frozen_code import FrozenCode
 from backfill_assets.engine.project.plan_age import open_plans, waits_until
+from backfill_assets.engine.review.preflight import refuse_lost_history
 from backfill_assets.errors import BackfillAssetsError, RequestError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import ranges_text
@@ -86,6 +87,7 @@ def refuse(op: Operation) -> None:
         RequestError: a model was edited since.
         StalePlanError: cells, columns or snapshots that it reads or rewrites have moved.
         PlanConflictError: another plan is at work on the same cells.
+        LostSourceHistoryError: published rows would be replaced by nothing.
     """
     plan, stored = op.plan, op.store.plans.get(op.plan_id)
     if stored.content_hash != content_hash(plan):
@@ -106,6 +108,7 @@ def refuse(op: Operation) -> None:
             )
         _refuse_conflicts(op)
         refuse_stale(op)
+        refuse_lost_history(op.project, op.plan)
     else:
         refuse_outwaited(op)
 

@@ -62,15 +62,17 @@ def cell_work(
         windows: the requested range in every model's cells.
         now: the instant that history ends at.
     """
-    view = _workspace_view(planned_graph, state, changes)
+    view = _workspace_view(request, planned_graph, state, changes)
     life = CellsByModel({name: window.life for name, window in windows.items()})
     wrong = wrong_cells(request, planned_graph.graph, view, life, now)
     first = {} if request.empty else first_data(planned_graph.graph, state.view, view)
     return _Sweeps(request, planned_graph, state, changes, windows, wrong, first, view, now).run()
 
 
-def _workspace_view(planned_graph: PlannedGraph, state: PlanState, changes: Changes) -> StateView:
-    """View the state as a workspace will: new tables with their ready cells, the others unchanged."""
+def _workspace_view(
+    request: PlanRequest, planned_graph: PlannedGraph, state: PlanState, changes: Changes
+) -> StateView:
+    """View the state as a workspace will: new tables with their ready cells, and the plan's own cutoffs."""
     models = dict(state.view.models)
     for name in planned_graph.graph.order:
         change = changes.models[name]
@@ -79,7 +81,27 @@ def _workspace_view(planned_graph: PlannedGraph, state: PlanState, changes: Chan
             models.pop(name, None)
             if held is not None:
                 models[name] = held
-    return replace(state.view, models=models)
+    in_force = {
+        name: _in_force(request, state, changes, planned_graph.graph.models[name])
+        for name in planned_graph.graph.order
+    }
+    cutoffs = {
+        name: cutoff for name, cutoff in {**state.view.cutoffs, **in_force}.items() if cutoff
+    }
+    return replace(state.view, models=models, cutoffs=cutoffs)
+
+
+def _in_force(
+    request: PlanRequest, state: PlanState, changes: Changes, model: Model
+) -> Cutoff | None:
+    """Give the cutoff of a model once the plan is promoted: a stored one, or a later one."""
+    lifts = model.name in request.lift_cutoffs
+    stored = None if lifts else state.view.cutoffs.get(model.name)
+    if request.cutoff is None or not (changes.models[model.name].restates or lifts):
+        return stored
+    tz, asked = model.cadence.tz, Cutoff(request.cutoff, request.reason)
+    later = stored is not None and start_at(stored.since, tz) >= start_at(asked.since, tz)
+    return stored if later else asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +191,7 @@ class _Sweeps:
     def _cutoff(self, name: str, model_cells: ModelCells) -> None:
         """Note the cutoff in force, and leave out the gaps before it: they would be filled otherwise."""
         model = self.planned_graph.graph.models[name]
-        model_cells.cutoff = cutoff = self._in_force(name)
+        model_cells.cutoff = cutoff = self.view.cutoffs.get(name)
         if cutoff is not None and model.cadence.unit is not Unit.WHOLE:
             gaps = cutoff.kept(model.cadence, model_cells.life) - model_cells.ready
             model_cells.life, model_cells.required = (
@@ -191,23 +213,9 @@ class _Sweeps:
         model_cells.required, model_cells.before_data = model_cells.required - early, early
         model_cells.notes += [note] if note else []
 
-    def _in_force(self, name: str) -> Cutoff | None:
-        """Give the cutoff of a model once the plan is promoted: a stored one, or a later one."""
-        stored = self.view.cutoffs.get(name)
-        if name in self.request.lift_cutoffs:
-            stored = None
-        if self.request.cutoff is None or not (
-            self.changes.models[name].restates or name in self.request.lift_cutoffs
-        ):
-            return stored
-        tz = self.planned_graph.graph.models[name].cadence.tz
-        asked = Cutoff(self.request.cutoff, self.request.reason)
-        later = stored is not None and start_at(stored.since, tz) >= start_at(asked.since, tz)
-        return stored if later else asked
-
     def _lifted(self, name: str, model_cells: ModelCells) -> None:
         """Plan the older cells of a model whose cutoff ends, by the definition that runs now."""
-        stored = self.view.cutoffs.get(name)
+        stored = self.state.view.cutoffs.get(name)
         if stored is None or name not in self.request.lift_cutoffs:
             return
         model = self.planned_graph.graph.models[name]

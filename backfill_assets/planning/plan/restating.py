@@ -78,7 +78,6 @@ def wrong_cells(
         RequestError: a named range starts in the future.
     """
     wrong = Restated()
-    sources = CellsByModel()
     by = f"restated by {request.asked_by}" if request.asked_by else "restated"
     for restatement in request.restate:
         node = _node(graph, restatement.name)
@@ -91,10 +90,24 @@ def wrong_cells(
             _keep_asked(wrong, node, IntervalSet.of([asked]))
         else:
             _refuse_slice(request, restatement.name)
-            sources |= {restatement.name: node.cadence.snap_out(asked)}
-    _read_sources(wrong, graph, sources, by)
+    _read_sources(wrong, graph, restated_sources(request, graph, now), by)
     spread(wrong, graph, view, life)
     return wrong
+
+
+def restated_sources(request: PlanRequest, graph: Graph, now: datetime) -> CellsByModel:
+    """Give the cells of sources that a request declares wrong, by source.
+
+    Raises:
+        RequestError: a named range starts in the future.
+    """
+    sources = CellsByModel()
+    for restatement in request.restate:
+        source = graph.sources.get(restatement.name)
+        if source is not None:
+            asked = _asked(request, restatement, source.cadence, now)
+            sources |= {source.name: source.cadence.snap_out(asked)}
+    return sources
 
 
 def restated_cells(plan: Plan, graph: Graph, view: StateView) -> CellsByModel:

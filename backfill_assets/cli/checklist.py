@@ -1,0 +1,74 @@
+"""`backfill checklist`: settle every item of a plan, before it computes and before it counts."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from backfill_assets.cli.exits import FAILED
+from backfill_assets.cli.options import AsJson  # noqa: TC001 - typer reads it
+from backfill_assets.cli.output import counted, print_json, say
+from backfill_assets.cli.project import opened_project
+from backfill_assets.cli.stored_plans import kept_plan
+from backfill_assets.engine.review.preflight import checklist_of
+from backfill_assets.planning.review.checklist import Item, Part, Standing
+
+_STYLES = {Standing.MET: "green", Standing.NOT_MET: "red", Standing.DECLARED: None}
+
+
+def checklist(
+    plan: Annotated[str, typer.Argument(help="Its id; the beginning will do.")],
+    check: Annotated[
+        bool, typer.Option("--check", help="End with 1 while an item is not met.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Settle each item of a plan: met, not met, or declared by a person.
+
+    An item is computed where the state and the declarations say it. One item stops `backfill apply`: published rows whose source
+    rows are gone. The steps, with the command for each, are in docs/runbook.md, "A backfill, step by step".
+
+    Exit code: 0, whatever stands on it; with `--check` 1 while an item before publication is not met.
+
+    Example: backfill checklist p1a2b3c4d5
+
+    Example: backfill checklist p1a --check
+    """
+    with opened_project() as (_, project):
+        examined = kept_plan(project.store, plan).plan
+        items = checklist_of(project, examined)
+    if as_json:
+        print_json({"plan_id": examined.plan_id, "items": [asdict(item) for item in items]})
+    else:
+        _print(examined.plan_id, items)
+    before = (item for item in items if item.part is not Part.AFTERWARDS)
+    if check and any(item.standing is Standing.NOT_MET for item in before):
+        raise typer.Exit(FAILED)
+
+
+def _print(plan_id: str, items: tuple[Item, ...]) -> None:
+    for part in Part:
+        say(part.value, style="bold")
+        for item in items:
+            if item.part is part:
+                _print_item(item)
+    of = {standing: sum(item.standing is standing for item in items) for standing in Standing}
+    todo = next((item.todo for item in items if item.todo.startswith("backfill ")), "")
+    if todo:
+        say(f"Next: {todo}")
+    say(
+        f"{plan_id}: {counted(len(items), 'item')}: {of[Standing.MET]} met, "
+        f"{of[Standing.DECLARED]} declared, {of[Standing.NOT_MET]} not met."
+    )
+
+
+def _print_item(item: Item) -> None:
+    first, *others = item.texts
+    said = f"  {item.standing.value:<8}  {item.name}: {first}"
+    say(said, indent=12, style=_STYLES[item.standing])
+    for text in others:
+        say(f"            {text}", indent=12)
+    if item.todo:
+        say(f"            to do: {item.todo}", indent=19)

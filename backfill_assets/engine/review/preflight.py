@@ -1,0 +1,146 @@
+"""Gather what the checklist of a plan rests on, and stop a plan that would replace history by nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from backfill_assets.engine.project.opening import look
+from backfill_assets.errors import RequestError
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.intervals.text import ranges_text
+from backfill_assets.models.cells import cells_read
+from backfill_assets.models.cells_by_model import CellsByModel
+from backfill_assets.planning.review.checklist import Facts, Item, checklist, source_history
+from backfill_assets.planning.review.source_history import LostHistory, lost_history
+from backfill_assets.planning.rule.left import left_to_do
+from backfill_assets.snapshots.environment import PROD, workspace_name
+from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from backfill_assets.engine.project.project import Project
+    from backfill_assets.models.audit_result import AuditResult
+    from backfill_assets.models.graph import Graph
+    from backfill_assets.planning.plan.plan import Plan
+    from backfill_assets.snapshots.state_view import StateView
+
+
+class LostSourceHistoryError(RequestError):
+    """A plan would build published cells from source cells that have lost their rows."""
+
+    def __init__(self, plan: Plan, item: Item) -> None:
+        self.item = item
+        super().__init__(
+            found=f"plan {plan.plan_id} would replace published rows by nothing: "
+            f"{'; '.join(item.texts)}. Nothing was written",
+            do=item.todo,
+        )
+
+
+def refuse_lost_history(project: Project, plan: Plan) -> None:
+    """Refuse a plan of a protected environment that would replace published rows by nothing.
+
+    An automatic plan for late data is not asked: its models declare that such cells follow their source.
+
+    Raises:
+        LostSourceHistoryError: it lists the cells.
+    """
+    if not plan.protected or plan.request.late:
+        return
+    graph = project.loaded.graph
+    lost = _lost(project, plan, graph, project.store.views.of(plan.environment))
+    for item in source_history(lost, _ranges(graph)):
+        raise LostSourceHistoryError(plan, item)
+
+
+def checklist_of(project: Project, plan: Plan) -> tuple[Item, ...]:
+    """Settle every item of a plan's checklist, from the state and the loaded declarations alone."""
+    graph, store = project.loaded.graph, project.store
+    known = plan.environment if store.environments.exists(plan.environment) else PROD
+    view, status = store.views.of(known), store.plans.get(plan.plan_id).status
+    facts = Facts(
+        status=status,
+        lost=() if status is PlanStatus.PROMOTED else _lost(project, plan, graph, view),
+        empty=_empty(plan, graph, view),
+        left=_left(project, plan) if status in OPEN else {},
+        audits=_audits(project, plan),
+        published=_published(project, plan),
+    )
+    return checklist(plan, graph, facts, _ranges(graph))
+
+
+def _lost(project: Project, plan: Plan, graph: Graph, view: StateView) -> tuple[LostHistory, ...]:
+    """Find lost source rows of cells that are published with rows; one that is empty already loses none."""
+    with_rows = (
+        (lost, _with_rows(project, plan, lost)) for lost in lost_history(plan, graph, view)
+    )
+    return tuple(LostHistory(lost.model, lost.source, cells) for lost, cells in with_rows if cells)
+
+
+def _with_rows(project: Project, plan: Plan, lost: LostHistory) -> IntervalSet:
+    contents = project.store.views.content_at_pin(plan.environment, lost.model, lost.cells)
+    return IntervalSet.of(cell for cell, content in contents.items() if content.rows) & lost.cells
+
+
+def _empty(plan: Plan, graph: Graph, view: StateView) -> dict[str, IntervalSet | None]:
+    """Give per source the cells without a row that the plan reads; None of one that was never looked at."""
+    read = CellsByModel.of(
+        (
+            upstream.name,
+            cells_read(model.cadence, upstream, source.cadence, planned.cells, until=plan.until),
+        )
+        for planned in plan.models
+        if (model := graph.models.get(planned.model))
+        for upstream in model.reads
+        if (source := graph.sources.get(upstream.name))
+    )
+    return {
+        name: cells - view.sources[name].ready if name in view.sources else None
+        for name, cells in read.items()
+    }
+
+
+def _left(project: Project, plan: Plan) -> dict[str, str]:
+    workspace = workspace_name(plan.plan_id)
+    if not project.store.environments.exists(workspace):
+        return {}
+    run = look(project, workspace)
+    left = left_to_do(plan, run.graph, run.view(), plan.until, run.reads)
+    return {name: _ranges(run.graph)(name, cells) for name, cells in left.items()}
+
+
+def _audits(project: Project, plan: Plan) -> dict[str, list[AuditResult]]:
+    """Read the results of the last attempt of each of the plan's batches, by model."""
+    batches, results = project.store.batches, dict[str, list["AuditResult"]]()
+    for planned in plan.models:
+        own = {
+            row.batch_id: row.attempt
+            for row in batches.latest(model=planned.model)
+            if row.plan_id == plan.plan_id
+        }
+        kept = [
+            row.result
+            for row in (batches.audit_results(model=planned.model) if own else ())
+            if own.get(row.audited.batch_id) == row.audited.attempt
+        ]
+        if kept:
+            results[planned.model] = kept
+    return results
+
+
+def _published(project: Project, plan: Plan) -> str:
+    """Say who has published a plan, and when; empty where it is not published."""
+    events = [
+        event
+        for event in project.store.plans.events(plan.plan_id)
+        if event.event == PlanStatus.PROMOTED.value
+    ]
+    if not events:
+        return ""
+    by = f" by {events[-1].who}" if events[-1].who else ""
+    return f"in {plan.environment} at {events[-1].at:%Y-%m-%d %H:%M} UTC{by}"
+
+
+def _ranges(graph: Graph) -> Callable[[str, IntervalSet], str]:
+    return lambda name, cells: ranges_text(graph.node(name).cadence, cells, 3)

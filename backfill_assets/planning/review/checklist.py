@@ -1,0 +1,358 @@
+"""The checklist of a plan: what must be known before it computes, and what must be done before it counts.
+
+Each item is computed where the state and the declarations say it, and else stands as a person has
+declared it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from backfill_assets.models.kind import (
+    AbsentMeansDeleted,
+    Deletes,
+    KeepsDeleted,
+    SoftDelete,
+    Tombstone,
+)
+from backfill_assets.planning.plan.plan import Build
+from backfill_assets.snapshots.stored_plan import PlanStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from backfill_assets.intervals.interval_set import IntervalSet
+    from backfill_assets.models.audit_result import AuditResult
+    from backfill_assets.models.graph import Graph
+    from backfill_assets.models.model import Model
+    from backfill_assets.models.source import Source, TimeColumns
+    from backfill_assets.planning.plan.plan import ModelPlan, Plan
+    from backfill_assets.planning.review.source_history import LostHistory
+
+    Ranges = Callable[[str, IntervalSet], str]
+
+_SHOWN = 12
+"""Digits of a fingerprint that are shown."""
+
+
+class Standing(StrEnum):
+    """Where an item stands."""
+
+    MET = "met"
+    """Computed, and as it must be."""
+    NOT_MET = "not met"
+    """Computed and not as it must be, or nothing declares it."""
+    DECLARED = "declared"
+    """A person has said it; nothing can compute whether it is right."""
+
+
+class Part(StrEnum):
+    """When an item has to be settled."""
+
+    INVENTORY = "before it computes"
+    RESULT = "before it is published"
+    AFTERWARDS = "afterwards"
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One line of a checklist.
+
+    Attributes:
+        part: when it has to be settled.
+        name: of the item, in a few words.
+        standing: met, not met, or declared.
+        texts: what was found, in words with its numbers.
+        todo: what to do where it is not met; empty otherwise.
+        stops: whether nothing is computed for the plan before it is met.
+    """
+
+    part: Part
+    name: str
+    standing: Standing
+    texts: tuple[str, ...]
+    todo: str = ""
+    stops: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What the state says of a plan.
+
+    Attributes:
+        status: of the plan.
+        lost: published cells whose source rows are gone.
+        empty: by source, cells that the plan reads and that hold no row; of a source that was never
+            looked at None.
+        left: by model, planned cells that are not built yet, in words.
+        audits: the results of the plan's own batches, by model.
+        published: the environment that a plan was published in, and when, in words; empty before.
+    """
+
+    status: PlanStatus
+    lost: Sequence[LostHistory] = ()
+    empty: Mapping[str, IntervalSet | None] = field(default_factory=dict[str, "IntervalSet | None"])
+    left: Mapping[str, str] = field(default_factory=dict[str, str])
+    audits: Mapping[str, Sequence[AuditResult]] = field(
+        default_factory=dict[str, "Sequence[AuditResult]"]
+    )
+    published: str = ""
+
+
+def checklist(plan: Plan, graph: Graph, facts: Facts, ranges: Ranges) -> tuple[Item, ...]:
+    """Settle every item of a plan.
+
+    Args:
+        plan: the plan.
+        graph: the declarations that it runs.
+        facts: what the state says.
+        ranges: how the cells of a model or source are named.
+    """
+    return (
+        *_inventory(plan, graph, facts, ranges),
+        *_results(plan, facts),
+        *_afterwards(plan, facts),
+    )
+
+
+def source_history(lost: Sequence[LostHistory], ranges: Ranges) -> tuple[Item, ...]:
+    """Give the item that stops a plan: it would replace published rows by nothing; none where nothing is lost."""
+    texts = tuple(
+        f"{emptied.source} has lost all rows that {emptied.model} "
+        f"{ranges(emptied.model, emptied.cells)} was built from"
+        for emptied in lost
+    )
+    todo = (
+        "land them again; or say that they were wrong with `backfill plan --restate SOURCE:A..B "
+        "--reason TEXT`; or keep these cells with `--cutoff DATE --reason TEXT`"
+    )
+    item = Item(Part.INVENTORY, "source history", Standing.NOT_MET, texts, todo, stops=True)
+    return (item,) if texts else ()
+
+
+def _inventory(plan: Plan, graph: Graph, facts: Facts, ranges: Ranges) -> Iterator[Item]:
+    models = [graph.models[name] for name in _built(plan) if name in graph.models]
+    sources = _sources(models, graph)
+    guard = "protected" if plan.protected else "not protected"
+    target = f"{plan.environment} ({guard}): {_and(planned.model for planned in plan.models)}"
+    yield _met("target", target)
+    yield _met("window", *(_window(planned, ranges) for planned in plan.models if planned.cells))
+    yield _met(
+        "grain and key", *(f"{model.name}: {model.grain}; {_and(model.key)}" for model in models)
+    )
+    yield from _source_items(sources, facts, ranges)
+    yield _met("transformation", *map(_code, plan.models))
+    yield _met("readers", *_readers(plan))
+    yield _consumers(plan, graph)
+    yield _owners(models, sources)
+    yield _asked(plan)
+    yield _acceptance(models)
+    yield _times(models, sources)
+    yield _declared("deletes", _by_value((_deletes(model), model.name) for model in models))
+    yield _declared("late rows", _by_value((_late(model), model.name) for model in models))
+    yield _met("way back", plan.rollback or "nothing is published that could be taken back")
+
+
+def _built(plan: Plan) -> list[str]:
+    return [planned.model for planned in plan.models if planned.build is not Build.POINTER]
+
+
+def _sources(models: Iterable[Model], graph: Graph) -> list[Source]:
+    names = dict.fromkeys(
+        upstream.name
+        for model in models
+        for upstream in model.reads
+        if upstream.name in graph.sources
+    )
+    return [graph.sources[name] for name in names]
+
+
+def _window(planned: ModelPlan, ranges: Ranges) -> str:
+    return f"{planned.model}: {ranges(planned.model, planned.cells)}"
+
+
+def _source_items(sources: Sequence[Source], facts: Facts, ranges: Ranges) -> Iterator[Item]:
+    yield from source_history(facts.lost, ranges)
+    texts: list[str] = []
+    for source in sources:
+        empty = facts.empty.get(source.name)
+        if empty is None:
+            known = "was never looked at" if source.observed else "is declared as not observed"
+            texts.append(f"{source.name}: {known}, so it is not known which cells hold rows")
+        elif empty:
+            texts.append(
+                f"{source.name}: no row in {ranges(source.name, empty)}; declared as "
+                f"when_empty={source.when_empty.value}"
+            )
+        else:
+            texts.append(f"{source.name}: rows in every cell that is read")
+    complete = all(text.endswith("that is read") for text in texts)
+    yield Item(
+        Part.INVENTORY,
+        "sources",
+        Standing.MET if complete else Standing.DECLARED,
+        tuple(texts) or ("none is read",),
+    )
+
+
+def _code(planned: ModelPlan) -> str:
+    new, old = planned.fingerprint[:_SHOWN], planned.old_fingerprint[:_SHOWN]
+    return f"{planned.model}: {old} -> {new}" if old not in {"", new} else f"{planned.model}: {new}"
+
+
+def _readers(plan: Plan) -> tuple[str, ...]:
+    texts = tuple(f"{left.model} stays: {left.because}" for left in plan.untouched)
+    return texts or ("every reader of what changes is in the plan",)
+
+
+def _consumers(plan: Plan, graph: Graph) -> Item:
+    changed = {planned.model for planned in plan.models}
+    reading = [
+        f"{consumer.name} ({consumer.kind}, {consumer.owner}) reads "
+        f"{_and(read.model for read in consumer.reads if read.model in changed)}"
+        for consumer in graph.consumers.values()
+        if any(read.model in changed for read in consumer.reads)
+    ]
+    if reading:
+        return _declared("consumers", reading)
+    return _missing(
+        "consumers",
+        "no declared consumer reads what the plan changes",
+        "declare who reads it in CONSUMERS of the catalog",
+    )
+
+
+def _owners(models: Iterable[Model], sources: Iterable[Source]) -> Item:
+    without = [source.name for source in sources if not source.owner]
+    if without:
+        return _missing("owners", f"no owner of {_and(without)}", "declare `owner=` there")
+    owned = [*((model.owner, model.name) for model in models)]
+    owned += [(source.owner, source.name) for source in sources]
+    return _declared("owners", _by_value(owned))
+
+
+def _asked(plan: Plan) -> Item:
+    by, reason = plan.request.asked_by or "not known", plan.request.reason
+    if not reason and not plan.fills_only:
+        return _missing(
+            "asked by and why", f"{by}; no reason", "make the plan again with `--reason TEXT`"
+        )
+    return _declared("asked by and why", [f"{by}: {reason or 'a gap'}"])
+
+
+def _acceptance(models: Sequence[Model]) -> Item:
+    texts = [
+        f"{model.name}: {len(model.audits)} declared audit{'' if len(model.audits) == 1 else 's'}"
+        for model in models
+    ]
+    without = [model.name for model in models if not model.audits]
+    if without:
+        text = f"no audit is declared for {_and(without)}: only its key and columns are tested"
+        return _missing("acceptance criteria", text, "declare `audits=` there")
+    return _declared("acceptance criteria", texts or ["nothing is built"])
+
+
+def _times(models: Iterable[Model], sources: Iterable[Source]) -> Item:
+    texts = [
+        f"{node.name}: {_time_words(node.times, node.time_column)}" for node in (*models, *sources)
+    ]
+    return _declared("which time means what", texts)
+
+
+def _time_words(times: TimeColumns, cells_by: str | None) -> str:
+    named = {
+        "event": times.event, "ingestion": times.ingested, "update": times.updated,
+        "effective": times.effective, "creation": times.created,
+    }  # fmt: skip
+    words = [f"{column} is {meaning} time" for meaning, column in named.items() if column]
+    if cells_by and cells_by not in named.values():
+        words.insert(0, f"{cells_by} names the cell")
+    return ", ".join(words) or "read as a whole"
+
+
+def _deletes(model: Model) -> str:
+    policy: Deletes = model.delete_policy
+    match policy:
+        case KeepsDeleted():
+            return "a key that is gone stays"
+        case AbsentMeansDeleted():
+            return "a key that is gone is deleted"
+        case SoftDelete(column):
+            return f"a key that is gone stays, with {column} set"
+        case Tombstone(column):
+            return f"a row whose {column} is set deletes its key"
+
+
+def _late(model: Model) -> str:
+    if not model.late_window:
+        return "late rows need a plan"
+    cells = f"{model.late_window} cell{'' if model.late_window == 1 else 's'}"
+    return f"late rows of the last {cells} are taken without a plan"
+
+
+def _results(plan: Plan, facts: Facts) -> Iterator[Item]:
+    yield _built_item(plan, facts)
+    results = [(model, result) for model, own in facts.audits.items() for result in own]
+    failed = [(model, result) for model, result in results if not result.passed]
+    if not results:
+        yield _result("audits", Standing.NOT_MET, ("none has run yet",), _apply(plan))
+    else:
+        texts = [f"{len(results) - len(failed):,} of {len(results):,} passed"]
+        texts += [f"{model} {result.audit}: {result.found}" for model, result in failed]
+        blocked = any(result.blocks for _, result in failed)
+        todo = f"backfill batches --failed, then {_apply(plan)}" if blocked else ""
+        yield _result("audits", Standing.NOT_MET if blocked else Standing.MET, tuple(texts), todo)
+
+
+def _built_item(plan: Plan, facts: Facts) -> Item:
+    if facts.status is PlanStatus.PROPOSED:
+        return _result("built", Standing.NOT_MET, ("nothing is built yet",), _apply(plan))
+    if facts.left:
+        texts = tuple(f"left of {model}: {cells}" for model, cells in facts.left.items())
+        return _result("built", Standing.NOT_MET, texts, _apply(plan))
+    return _result("built", Standing.MET, (f"the plan is {facts.status.value}",))
+
+
+def _apply(plan: Plan) -> str:
+    return f"backfill apply {plan.plan_id}"
+
+
+def _afterwards(plan: Plan, facts: Facts) -> Iterator[Item]:
+    if facts.status is PlanStatus.PROMOTED:
+        text = facts.published or f"in {plan.environment}"
+        yield Item(Part.AFTERWARDS, "published", Standing.MET, (text,))
+    else:
+        todo = f"backfill promote {plan.plan_id}" if facts.status is PlanStatus.BUILT else ""
+        yield Item(
+            Part.AFTERWARDS, "published", Standing.NOT_MET, (f"it is {facts.status.value}",), todo
+        )
+
+
+def _met(name: str, *texts: str) -> Item:
+    return Item(Part.INVENTORY, name, Standing.MET, texts or ("none",))
+
+
+def _declared(name: str, texts: Sequence[str]) -> Item:
+    return Item(Part.INVENTORY, name, Standing.DECLARED, tuple(texts) or ("none",))
+
+
+def _missing(name: str, text: str, todo: str) -> Item:
+    return Item(Part.INVENTORY, name, Standing.NOT_MET, (text,), todo)
+
+
+def _result(name: str, standing: Standing, texts: tuple[str, ...], todo: str = "") -> Item:
+    return Item(Part.RESULT, name, standing, texts, todo)
+
+
+def _by_value(pairs: Iterable[tuple[str, str]]) -> list[str]:
+    """Say each value once, with all that have it."""
+    names: dict[str, list[str]] = {}
+    for value, name in pairs:
+        names.setdefault(value, []).append(name)
+    return [f"{value}: {_and(having)}" for value, having in names.items()]
+
+
+def _and(names: Iterable[str]) -> str:
+    return ", ".join(names)

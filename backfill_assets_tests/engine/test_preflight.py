@@ -1,0 +1,136 @@
+"""A plan that would replace published rows by nothing stops before it computes."""
+
+# ruff: noqa: S608 - the SQL is the tests' own
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from backfill_assets.engine.fill.observing import observe_sources
+from backfill_assets.engine.review.preflight import LostSourceHistoryError, checklist_of
+from backfill_assets.intervals import Daily
+from backfill_assets.planning.plan.request import Restatement
+from backfill_assets.planning.review.checklist import Item, Standing
+from backfill_assets.snapshots.stored_plan import PlanStatus
+from backfill_assets_tests.builders import COLUMNS, EVENTS, a_graph, a_model, a_source
+from backfill_assets_tests.engine.plans import Plans
+from backfill_assets_tests.engine.world import row
+
+if TYPE_CHECKING:
+    from backfill_assets.models.graph import Graph
+    from backfill_assets.models.model import Model
+    from backfill_assets_tests.engine.world import World
+
+VISITS = "web.visits"
+FIVE = Daily(start="2024-01-01", end="2024-01-05")
+
+
+@pytest.fixture
+def plans(world: World) -> Plans:
+    return Plans(world)
+
+
+def visits(times: int = 1, **declared: object) -> Model:
+    sql = (
+        f"SELECT ds, id, CAST(cost * {times} AS DECIMAL(18,2)) AS cost FROM {EVENTS} "
+        "WHERE ds >= :start_ds AND ds < :end_ds"
+    )
+    return a_model(sql=sql, columns=COLUMNS, **{"cadence": FIVE, **declared})
+
+
+def filled_then_lost(world: World) -> Graph:
+    """Five days with rows; then the source loses the first two, as its retention would have it."""
+    graph = a_graph(visits())
+    world.land(a_source(), *(row(day) for day in range(1, 6)))
+    world.fill(graph)
+    world.land(a_source(), *(row(day) for day in range(3, 6)))
+    observe_sources(world.store, [a_source()], str(world.root), lambda: world.spark)
+    return graph
+
+
+def item(items: tuple[Item, ...], name: str) -> Item:
+    return next(item for item in items if item.name == name)
+
+
+def test_a_new_version_is_not_built_over_source_rows_that_are_gone(world: World, plans: Plans):
+    filled_then_lost(world)
+    before = world.rows(VISITS)
+    changed = a_graph(visits(times=2))
+    plan = plans.make(changed)
+
+    with pytest.raises(LostSourceHistoryError) as refused:
+        plans.apply(changed, plan)
+
+    assert "web.events has lost all rows that web.visits 2024-01-01..2024-01-02 (2)" in str(
+        refused.value
+    )
+    assert world.rows(VISITS) == before
+    assert world.store.plans.get(plan.plan_id).status is PlanStatus.PROPOSED
+
+
+def test_a_restated_source_was_wrong_so_its_cells_may_become_empty(world: World, plans: Plans):
+    graph = filled_then_lost(world)
+
+    wrong = (Restatement(EVENTS, "2024-01-01", "2024-01-02"),)
+    plans.published(graph, restate=wrong, reason="sent by mistake")
+
+    assert [ds.day for ds, *_ in world.rows(VISITS)] == [3, 4, 5]
+
+
+def test_restating_the_model_alone_does_not_say_so(world: World, plans: Plans):
+    graph = filled_then_lost(world)
+    plan = plans.make(graph, restate=(Restatement(VISITS, "2024-01-01", "2024-01-03"),))
+
+    with pytest.raises(LostSourceHistoryError):
+        plans.apply(graph, plan)
+
+
+def test_a_cutoff_keeps_cells_whose_source_rows_are_gone(world: World, plans: Plans):
+    filled_then_lost(world)
+
+    plans.published(
+        a_graph(visits(times=2)), cutoff="2024-01-03", reason="the source keeps three days"
+    )
+
+    assert [(ds.day, int(cost)) for ds, _, cost in world.rows(VISITS)] == [
+        (1, 1), (2, 1), (3, 2), (4, 2), (5, 2),
+    ]  # fmt: skip
+
+
+def test_the_checklist_names_what_is_lost_and_what_to_do(world: World, plans: Plans):
+    filled_then_lost(world)
+    changed = a_graph(visits(times=2))
+    plan = plans.make(changed, reason="costs count twice")
+
+    items = checklist_of(plans.project(changed), plan)
+
+    lost = item(items, "source history")
+    assert lost.standing is Standing.NOT_MET
+    assert lost.stops
+    assert "--restate SOURCE:A..B" in lost.todo
+    assert item(items, "sources").texts == (
+        "web.events: no row in 2024-01-01..2024-01-02 (2); declared as when_empty=accept",
+    )
+
+
+def test_the_items_of_a_plan_follow_its_life(world: World, plans: Plans):
+    graph = a_graph(visits())
+    world.begin(graph, *(row(day) for day in range(1, 6)))
+    changed = a_graph(visits(times=2))
+    plan = plans.make(changed, reason="costs count twice", asked_by="ana")
+
+    def standing(name: str) -> Standing:
+        return item(checklist_of(plans.project(changed), plan), name).standing
+
+    assert [standing(name) for name in ("built", "audits", "published")] == [Standing.NOT_MET] * 3
+    plans.apply(changed, plan)
+    assert [standing(name) for name in ("built", "audits", "published")] == [
+        Standing.MET, Standing.MET, Standing.NOT_MET,
+    ]  # fmt: skip
+    plans.promote(changed, plan)
+    assert standing("published") is Standing.MET
+    assert item(checklist_of(plans.project(changed), plan), "asked by and why").texts == (
+        "ana: costs count twice",
+    )
