@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from backfill_assets.cli.asking import Yes, confirm
+from backfill_assets.cli.exits import FAILED, WAITS
 from backfill_assets.cli.looking import say_note
 from backfill_assets.cli.operating import Operating, operating
 from backfill_assets.cli.options import AsJson, Why  # noqa: TC001 - typer reads them
@@ -18,6 +19,7 @@ from backfill_assets.cli.queueing import into_queue
 from backfill_assets.cli.stored_plans import kept_plan
 from backfill_assets.cli.telling import tell_quietly
 from backfill_assets.cli.told_cells import cells_json, cells_told, say_cells
+from backfill_assets.engine.plans.estimating import estimated
 from backfill_assets.engine.plans.making import make_plan
 from backfill_assets.engine.plans.plan_verbs import apply_plan
 from backfill_assets.engine.project.events import Committed
@@ -26,6 +28,7 @@ from backfill_assets.planning.plan.request import PlanRequest
 from backfill_assets.render.actual import MEASURED, Actual, actual_text
 from backfill_assets.render.audit_words import audit_lines, blocks
 from backfill_assets.render.plan_life import Progress, next_commands, progress
+from backfill_assets.render.plan_words import estimate_text
 from backfill_assets.snapshots.stored_plan import PlanStatus
 
 if TYPE_CHECKING:
@@ -34,7 +37,7 @@ if TYPE_CHECKING:
     from backfill_assets.engine.plans.outcome import Outcome
     from backfill_assets.engine.project.events import Event
     from backfill_assets.models.cells_by_model import CellsByModel
-    from backfill_assets.planning.plan.plan import Plan
+    from backfill_assets.planning.plan.plan import Estimate, Plan
     from backfill_assets.render.plan_words import Naming
     from backfill_assets.snapshots.queued_plan import Control
 
@@ -70,7 +73,9 @@ def apply(  # noqa: PLR0913, PLR0917 - one option for each thing that can be ask
     With `--queue` the command only opens the plan and comes back: the gap_fill_sensor releases it, batch by batch, under the limits,
     and ends it. `backfill show PLAN --watch` follows it.
 
-    Exit code: 0 when all of it is built, or queued; 1 when a batch failed, cells lack, published ones fail a changed audit or a check refuses what is built, 130 when it was interrupted.
+    A plan with canaries builds these first and ends with 3: compare them with `backfill diff PLAN`; the same command builds the rest.
+
+    Exit code: 0 when all of it is built, or queued; 3 when its canaries are built; 1 when a batch failed, cells lack, published ones fail a changed audit or a check refuses what is built, 130 when it was interrupted.
 
     Example: backfill apply p1a2b3c4d5
 
@@ -97,8 +102,10 @@ def apply(  # noqa: PLR0913, PLR0917 - one option for each thing that can be ask
     else:
         _report(ended)
     applied = ended.applied
+    if applied.canaries and not applied.failed:
+        raise typer.Exit(WAITS)
     if applied.left or applied.failed or applied.refused or blocks(applied.audited):
-        raise typer.Exit(1)
+        raise typer.Exit(FAILED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +118,15 @@ class _Ended:
     actual: Actual
     control: Control
     naming: Naming
+    rest: Estimate | None
     cells: Mapping[str, CellsByModel]
 
     @property
     def next(self) -> tuple[str, ...]:
         """What can be done now."""
+        if self.applied.canaries and not self.applied.failed:
+            plan_id = self.plan.plan_id
+            return tuple(f"backfill {verb} {plan_id}" for verb in ("diff", "apply", "abandon"))
         return next_commands(self.plan.plan_id, self.applied.status.value, self.control)
 
     def plain(self) -> dict[str, Any]:
@@ -126,6 +137,7 @@ class _Ended:
             "status": self.applied.status.value,
             "progress": [asdict(model) for model in self.done],
             **cells_json(self.naming, self.cells),
+            "canaries": self.naming.listed(self.applied.canaries),
             "appended": self.naming.listed(self.applied.carried),
             "left": {name: str(cells) for name, cells in self.applied.left.items()},
             "errors": [failure.error for failure in self.applied.failed],
@@ -137,6 +149,7 @@ class _Ended:
             "seconds": {name: _seconds(told) for name, told in self.applied.events.items()},
             "estimate": asdict(self.plan.estimate) if self.plan.estimate else None,
             "actual": asdict(self.actual),
+            "estimate_after_canaries": asdict(self.rest) if self.rest else None,
             "control": self.control.value,
             "next": list(self.next),
         }
@@ -193,7 +206,8 @@ def _applied(at: Operating, plan: Plan, why: str) -> _Ended:
         tell_quietly(at, plan.environment)
     control = at.store.queue.control_of(plan.plan_id)
     cells = cells_told(at, plan, applied.number)
-    return _Ended(plan, applied, _progress(at, plan), actual, control, at.naming, cells)
+    rest = estimated(at.project, plan).estimate if applied.canaries else None
+    return _Ended(plan, applied, _progress(at, plan), actual, control, at.naming, rest, cells)
 
 
 def _progress(at: Operating, plan: Plan) -> tuple[Progress, ...]:
@@ -221,11 +235,8 @@ def _report(ended: _Ended) -> None:
         say(f"appended {name}: {ended.naming.ranges(name, cells)}", indent=2)
     for line in audit_lines(ended.applied.audited):
         say(line, indent=2)
-    say(actual_text(ended.plan, ended.actual), indent=2)
+    _say_taken(ended)
     status = ended.applied.status
-    spared = sum(model.planned - model.done for model in ended.done)
-    if spared and not ended.applied.left:
-        say(f"spared {counted(spared, 'cell')}: what they read did not change", indent=2)
     if ended.applied.failed:
         say("Next: backfill batches --failed, then the same command again")
     elif ended.applied.refused:
@@ -241,3 +252,14 @@ def _report(ended: _Ended) -> None:
     failed = counted(len(ended.applied.failed), "batch", "batches")
     stands = f"{status.value}{f', {ended.control.words}' if ended.control.holds else ''}"
     say(f"{ended.plan.plan_id}: {stands}, {counted(built, 'cell')} built, {failed} failed.")
+
+
+def _say_taken(ended: _Ended) -> None:
+    """Say what it has taken so far, and what was spared, or is expected of the rest."""
+    say(actual_text(ended.plan, ended.actual), indent=2)
+    if ended.rest is not None:
+        text = f"after its canaries, all of it is expected to take {estimate_text(ended.rest)}"
+        say(text, indent=2)
+    spared = sum(model.planned - model.done for model in ended.done)
+    if spared and not ended.applied.left:
+        say(f"spared {counted(spared, 'cell')}: what they read did not change", indent=2)

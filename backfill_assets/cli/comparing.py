@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from backfill_assets.cli.output import err, say
 from backfill_assets.cli.stored_plans import kept_plan
+from backfill_assets.engine.plans.remaining_work import left_in
 from backfill_assets.errors import RequestError
 from backfill_assets.models.graph import unknown_model
 from backfill_assets.snapshots.environment import workspace_name
@@ -126,14 +128,15 @@ def _of_plan(at: Operating, kept: Kept) -> Iterator[Pair]:
             raise _not_built(plan.plan_id, status.value)
         before = at.store.environments.pointers(plan.environment)
         after = at.store.environments.pointers(workspace_name(plan.plan_id))
+        left = left_in(at.run(workspace_name(plan.plan_id)), plan)
         for planned in plan.models:
-            if _place(before.get(planned.model)) != _place(after.get(planned.model)):
-                yield Pair(
-                    planned.model,
-                    before.get(planned.model),
-                    after[planned.model],
-                    cells[planned.model],
-                )
+            name = planned.model
+            if _place(before.get(name)) != _place(after.get(name)):
+                if left[name]:
+                    named = at.naming.ranges(name, left[name])
+                    say(f"not built yet, and left out: {name} {named}", to=err, indent=2)
+                own = cells[name]
+                yield Pair(name, before.get(name), after[name], own and own - left[name])
         return
     promoted = [
         move

@@ -13,7 +13,8 @@ MEANS = {
     FAILED: "a batch or a blocking audit failed, cells lack, `promote` would refuse what `apply` has built, "
     "or the request can't be met",
     CHANGES: "there is something to change, or tables differ",
-    WAITS: "stale cells wait for another run or a plan, or a source has commits that were not looked at",
+    WAITS: "stale cells wait for another run or a plan, a source has commits that were not looked at, or the "
+    "canaries of a plan wait to be compared",
     INTERRUPTED: "it was interrupted; the same command does the rest",
 }
 """What an exit code says, whatever the verb."""
@@ -21,5 +22,5 @@ MEANS = {
 TELLS_CHANGES = ("plan", "diff")
 """The verbs that end with `CHANGES`; no other one does."""
 
-TELLS_WHAT_WAITS = ("run", "status", "plan")
+TELLS_WHAT_WAITS = ("run", "status", "plan", "apply")
 """The verbs that end with `WAITS`; no other one does."""

@@ -75,7 +75,8 @@ LiftCutoffs = Annotated[
 ]
 Reason = Annotated[str, typer.Option(metavar="TEXT", help="Why, for the history.")]
 Canary = Annotated[
-    bool, typer.Option("--canary", help="Recorded in the plan; nothing acts on it yet.")
+    bool,
+    typer.Option("--canary", help="Build a few telling cells first, and wait for the next apply."),
 ]
 Categories = Annotated[
     list[str] | None,

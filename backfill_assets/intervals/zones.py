@@ -60,6 +60,12 @@ def midnight(zone: str, ordinal: int) -> int:
     return epoch_of(local.astimezone(UTC))
 
 
+def is_month_start(zone: str, epoch: int) -> bool:
+    """Whether a local month begins at an epoch second."""
+    ordinal = local_day(zone, epoch)
+    return date.fromordinal(ordinal).day == 1 and midnight(zone, ordinal) == epoch
+
+
 def offset_at(zone: str, epoch: int) -> int:
     """How many seconds local clocks are ahead of UTC."""
     offset = instant_of(epoch).astimezone(zone_of(zone)).utcoffset() or timedelta()

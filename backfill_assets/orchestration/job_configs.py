@@ -48,7 +48,9 @@ class PlanConfig(Asked):
     )
     cutoff: str = Field(default="", description="Older cells keep the old definition.")
     lift_cutoff: list[str] = Field(default=[], description="Models whose cutoff ends.")
-    canary: bool = Field(default=False, description="Recorded in the plan; nothing acts on it yet.")
+    canary: bool = Field(
+        default=False, description="Build a few telling cells first, and wait for the next apply."
+    )
     category: list[str] = Field(default=[], description="MODEL=CATEGORY, one each.")
     strategy: list[str] = Field(default=[], description="MODEL=STRATEGY, one each.")
     kept_rows: str = Field(default="", description="carry or drop rows that only history has.")

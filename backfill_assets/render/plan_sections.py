@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from backfill_assets.planning.plan.plan import CellWork, ModelPlan, Plan
     from backfill_assets.render.plan_words import Naming
 
+_CANARIES = 6
 _GONE = "removed; its table stays for `backfill gc`"
 _BLOCKED = "; this plan can't be applied before that one has ended"
 
@@ -202,6 +203,7 @@ def plan_sections(plan: Plan, naming: Naming, ranges: int) -> Iterator[Section]:
     if plan.untouched:
         yield LeftAlone(tuple((untouched.model, untouched.because) for untouched in plan.untouched))
     yield from _at_work(plan, naming)
+    yield from _fact("Canaries", _canaries(plan, naming))
     yield from _fact("Estimate", estimate_text(plan.estimate) if plan.estimate else "")
     if ways := _ways(plan):
         yield Strategies(ways)
@@ -215,6 +217,17 @@ def plan_sections(plan: Plan, naming: Naming, ranges: int) -> Iterator[Section]:
 def _fact(label: str, text: str) -> Iterator[Fact]:
     if text:
         yield Fact(label, text)
+
+
+def _canaries(plan: Plan, naming: Naming) -> str:
+    """Say how many cells are built first."""
+    counts = [naming.count(name, cells) for name, cells in plan.canaries.items()]
+    return (
+        f"{counted(sum(counts), 'cell')} of {counted(len(counts), 'model')} first; the next `apply` "
+        "builds the rest"
+        if counts
+        else ""
+    )
 
 
 def _texts(
@@ -269,6 +282,9 @@ def _details(planned: ModelPlan, naming: Naming) -> Iterator[str]:
         yield f"kept: {counted(kept, 'cell')}"
     if planned.batches:
         yield f"cut into: {batches_text(planned)}"
+    if count := naming.count(planned.model, planned.canaries):
+        named = naming.ranges(planned.model, planned.canaries, _CANARIES)
+        yield f"{counted(count, 'canary', 'canaries')}: {named}"
     for read in planned.reads:
         columns = "every column" if read.columns is None else ", ".join(read.columns)
         yield f"reads: {read.upstream} {naming.ranges(read.upstream, read.cells)}, {columns}"

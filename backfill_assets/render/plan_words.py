@@ -214,7 +214,7 @@ def asked_text(request: PlanRequest) -> str:
         f"only rows where {request.where}" if request.where else "",
         f"nothing before {request.cutoff}" if request.cutoff else "",
         *(f"the cutoff of {model} ends" for model in request.lift_cutoffs),
-        "canary first" * request.canary,
+        "canaries first" * request.canary,
         f"published cells launched by hand in {request.launch}" if request.launch else "",
         f"kept rows: {request.kept_rows.value}" if request.kept_rows else "",
         *(f"{model} is {category.value}" for model, category in request.categories),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from backfill_assets.planning.plan.stages import (
     AuditKept,
+    BuildCanaries,
     BuildCells,
     CarryOver,
     Check,
@@ -38,7 +39,7 @@ def stages_by_verb(plan: Plan, naming: Naming) -> tuple[tuple[str, str], ...]:
     return tuple((verb, stage_text(stage, naming)) for verb, stage in [*applied, *published])
 
 
-def stage_text(  # noqa: C901, PLR0911 - one case for each stage
+def stage_text(  # noqa: C901, PLR0911, PLR0912 - one case for each stage
     stage: Stage, naming: Naming
 ) -> str:
     """Say what a stage does."""
@@ -50,6 +51,8 @@ def stage_text(  # noqa: C901, PLR0911 - one case for each stage
                 Logic.NEW: "open a workspace, which no reader sees",
                 Logic.OLD: "open a workspace on the tables that were read before the plan",
             }[logic]
+        case BuildCanaries(cells):
+            return f"build {_cells(naming, cells)} first, and wait for the next `apply`"
         case BuildCells(cells):
             return f"build {_cells(naming, cells)} in the workspace"
         case AuditKept():

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.engine.fill.fill import fill_cells
 from backfill_assets.engine.plans.outcome import figures
-from backfill_assets.engine.plans.remaining_work import left_in
+from backfill_assets.engine.plans.remaining_work import as_text, left_in
 from backfill_assets.engine.project.at_work import Phase
 from backfill_assets.engine.project.stopwatch import Stopwatch
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.cells_by_model import CellsByModel
-from backfill_assets.planning.plan.stages import BuildCells, FillGaps
+from backfill_assets.planning.plan.stages import BuildCanaries, BuildCells, FillGaps
 from backfill_assets.snapshots.batch import EMPTY, GAP
 from backfill_assets.snapshots.stored_plan import PlanStatus
 
@@ -62,7 +62,35 @@ def build_cells(op: Operation, stage: BuildCells, so_far: Outcome) -> Outcome:
     return replace(so_far, status=status, events=events, left=left, spared=spared)
 
 
-def run_for_stage(op: Operation, stage: FillGaps | BuildCells) -> RunContext:
+def build_canaries(op: Operation, stage: BuildCanaries, so_far: Outcome) -> Outcome:
+    """Build the plan's canaries in its workspace; where none is left to build, nothing happens.
+
+    Raises:
+        RequestError: a model was edited meanwhile.
+    """
+    run = run_for_stage(op, stage)
+    todo = left_in(run, op.plan) & stage.cells
+    if not todo:
+        return so_far
+    watch = Stopwatch()
+    events = fill_for_plan(op, run, todo)
+    watch.lap("compute")
+    with op.at_work.at(Phase.CHECKING, "what was built"):
+        if run.frozen is not None:
+            run.frozen.check()
+        left = left_in(run, op.plan)
+    cells = as_text(run.graph, todo - left)
+    op.tell("canaries", **figures(events), seconds=watch.timing().compute, cells=cells)
+    return replace(
+        so_far,
+        status=PlanStatus.APPLYING,
+        events={**so_far.events, **events},
+        left=left,
+        canaries=todo,
+    )
+
+
+def run_for_stage(op: Operation, stage: FillGaps | BuildCanaries | BuildCells) -> RunContext:
     """Open a run where a stage builds: in the environment, or in the plan's workspace."""
     run = op.environment() if isinstance(stage, FillGaps) else op.workspace()
     fills = EMPTY if op.plan.request.empty else GAP

@@ -26,6 +26,8 @@ class Outcome:
         status: ``applying`` while something is left to build, else what its last stage has made of it.
         events: what happened to cells, by model.
         left: the planned cells that still need work, by model.
+        canaries: cells that were built, or tried, just now to be compared before the others, by model:
+            no further stage is run.
         spared: how many planned cells were not built, since what they read came out as it was, by model.
         audited: what audits that the plan changes found in published cells that it keeps, by model;
             while a blocking one fails, the plan is not promoted.
@@ -40,6 +42,7 @@ class Outcome:
     status: PlanStatus
     events: Mapping[str, tuple[Event, ...]] = field(default_factory=dict[str, "tuple[Event, ...]"])
     left: CellsByModel = field(default_factory=CellsByModel)
+    canaries: CellsByModel = field(default_factory=CellsByModel)
     spared: Mapping[str, int] = field(default_factory=dict[str, int])
     audited: Mapping[str, tuple[AuditResult, ...]] = field(
         default_factory=dict[str, "tuple[AuditResult, ...]"]

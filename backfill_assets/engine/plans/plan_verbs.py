@@ -12,6 +12,7 @@ from backfill_assets.engine.plans.operation import Operation
 from backfill_assets.engine.plans.outcome import Outcome
 from backfill_assets.engine.plans.publishing import finish_publication
 from backfill_assets.engine.plans.refusals import refuse, refuse_outwaited, wrong_status
+from backfill_assets.engine.plans.remaining_work import left_in
 from backfill_assets.engine.plans.stage_run import run_stages
 from backfill_assets.engine.plans.workspace import restated
 from backfill_assets.engine.project.at_work import Phase
@@ -128,17 +129,30 @@ def queue_plan(op: Operation, off_peak: str | None = None) -> QueuedPlan:
         InvalidOffPeakError: the window can't be read.
         UnknownZoneError: nor its time zone.
         PlanPausedOrStoppedError: the plan is stopped.
+        RequestError: its canaries are not built yet.
         BackfillAssetsError: it can't be applied; see `apply_plan`.
     """
     window = None if off_peak is None else str(read_off_peak(off_peak))
     control = op.store.queue.control_of(op.plan_id)
     if control in (Control.STOPPED, Control.CANCELLED):
         raise PlanPausedOrStoppedError(op.plan_id, control)
+    _refuse_canaries(op)
     start_applying(op)
     run_stages(op, queue_stages(op.plan), _stored_outcome(op))
     queued = op.store.queue.queue_plan(op.plan_id, op.who, window)
     op.tell("queued", off_peak=window)
     return queued
+
+
+def _refuse_canaries(op: Operation) -> None:
+    """Refuse to queue a plan whose canaries a person has not seen: the queue would build all of it."""
+    opened = op.store.environments.exists(workspace_name(op.plan_id))
+    if op.plan.canaries and (not opened or left_in(op.workspace(), op.plan) & op.plan.canaries):
+        raise RequestError(
+            found=f"the canaries of plan {op.plan_id} are not built yet, nothing was queued",
+            do=f"`backfill apply {op.plan_id}` builds them; compare them with `backfill diff "
+            f"{op.plan_id}`, then queue it",
+        )
 
 
 def run_apply(op: Operation) -> Outcome:

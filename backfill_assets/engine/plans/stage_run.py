@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
-from backfill_assets.engine.plans.building import build_cells, fill_gaps
+from backfill_assets.engine.plans.building import build_canaries, build_cells, fill_gaps
 from backfill_assets.engine.plans.carrying_over import carry_over
 from backfill_assets.engine.plans.closing import close
 from backfill_assets.engine.plans.going_back import restore
@@ -16,6 +16,7 @@ from backfill_assets.engine.plans.workspace import open_workspace
 from backfill_assets.engine.project.iceberg import enter_missing
 from backfill_assets.planning.plan.stages import (
     AuditKept,
+    BuildCanaries,
     BuildCells,
     CarryOver,
     Check,
@@ -50,7 +51,7 @@ def run_stages(op: Operation, stages: Iterable[Stage], so_far: Outcome) -> Outco
     for tries_left in reversed(range(_TRIES)):
         try:
             for stage in todo:
-                if so_far.left and not isinstance(stage, _BUILDING):
+                if so_far.canaries or (so_far.left and not isinstance(stage, _BUILDING)):
                     break
                 so_far = run_stage(op, stage, so_far)
         except ConcurrentPublicationError:
@@ -61,7 +62,7 @@ def run_stages(op: Operation, stages: Iterable[Stage], so_far: Outcome) -> Outco
     return so_far
 
 
-def run_stage(  # noqa: C901, PLR0911 - one case for each stage
+def run_stage(  # noqa: C901, PLR0911, PLR0912 - one case for each stage
     op: Operation, stage: Stage, so_far: Outcome
 ) -> Outcome:
     """Run one stage, and give how far the plan has come by then."""
@@ -70,6 +71,8 @@ def run_stage(  # noqa: C901, PLR0911 - one case for each stage
             return fill_gaps(op, stage, so_far)
         case OpenWorkspace():
             return open_workspace(op, stage, so_far)
+        case BuildCanaries():
+            return build_canaries(op, stage, so_far)
         case BuildCells():
             return build_cells(op, stage, so_far)
         case AuditKept():
@@ -88,5 +91,5 @@ def run_stage(  # noqa: C901, PLR0911 - one case for each stage
             assert_never(stage)
 
 
-_BUILDING = (FillGaps, OpenWorkspace, BuildCells)
+_BUILDING = (FillGaps, OpenWorkspace, BuildCanaries, BuildCells)
 """Stages that still run while cells are left to build; every other stage needs all of them."""

@@ -15,6 +15,7 @@ from backfill_assets.planning.change.model_diff import model_diff
 from backfill_assets.planning.change.planned_graph import planned_graph
 from backfill_assets.planning.change.strategies import RISK, SIGNAL, propose
 from backfill_assets.planning.plan.batch_size import batch_size
+from backfill_assets.planning.plan.canary import with_canaries
 from backfill_assets.planning.plan.cell_work import cell_work
 from backfill_assets.planning.plan.in_flight import in_flight
 from backfill_assets.planning.plan.plan import Build, Change, ModelPlan, Plan, Why
@@ -78,25 +79,24 @@ def build_plan(
         refuse_blank_history(aim.graph, state.view, models)
     publishes = bool(aim.removed) or any(model.build is not Build.GAP_FILL for model in models)
     environment = state.view.environment
-    return identified(
-        Plan(
-            plan_id="",
-            request=request,
-            environment=environment.name,
-            protected=environment.protected,
-            created_at=now,
-            expires_at=now + timedelta(days=state.plan_days),
-            until=now,
-            seen=state.view.counter,
-            models=models,
-            removed=aim.removed,
-            untouched=tuple(changes.untouched),
-            in_flight=in_flight(models, state),
-            gates=_gates(request, environment, publishes=publishes),
-            rollback=_rollback(models, publishes=publishes),
-            notes=planner.notes(models),
-        )
+    plan = Plan(
+        plan_id="",
+        request=request,
+        environment=environment.name,
+        protected=environment.protected,
+        created_at=now,
+        expires_at=now + timedelta(days=state.plan_days),
+        until=now,
+        seen=state.view.counter,
+        models=models,
+        removed=aim.removed,
+        untouched=tuple(changes.untouched),
+        in_flight=in_flight(models, state),
+        gates=_gates(request, environment, publishes=publishes),
+        rollback=_rollback(models, publishes=publishes),
+        notes=planner.notes(models),
     )
+    return identified(with_canaries(plan, aim.graph, state.view) if request.canary else plan)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from typing import Annotated
 from pydantic import Field
 
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.plan.batch_size import BatchSize
 from backfill_assets.planning.plan.json_forms import Cells, Instant, Span, in_form_of
 from backfill_assets.planning.plan.request import Category, KeptRows, PlanRequest, Strategy
@@ -165,6 +166,7 @@ class ModelPlan:
             where nothing is built, or in a plan of an older release.
         reads: what the planned cells read.
         estimate: what the model's work will take.
+        canaries: those of its cells that are built, audited and compared before the others.
         kept_before: the cutoff that is in force for the model once the plan is promoted.
         kept_rows: what becomes of rows that only history has, in a new table of a model that keeps such
             rows; None where the question does not arise.
@@ -196,6 +198,7 @@ class ModelPlan:
     batch_size: BatchSize | None = None
     reads: tuple[PlannedRead, ...] = ()
     estimate: Estimate | None = None
+    canaries: Cells = field(default_factory=IntervalSet.empty)
     kept_before: Cutoff | None = None
     kept_rows: KeptRows | None = None
     notes: tuple[str, ...] = ()
@@ -303,6 +306,11 @@ class Plan:
     def fills_only(self) -> bool:
         """Whether the plan only fills gaps: it needs no workspace and no promotion."""
         return not self.removed and not any(model.moves for model in self.models)
+
+    @property
+    def canaries(self) -> CellsByModel:
+        """The cells that are built, audited and compared before the others, by model."""
+        return CellsByModel({planned.model: planned.canaries for planned in self.models})
 
     @property
     def batch_cells(self) -> dict[str, int]:

@@ -72,7 +72,7 @@ class PlanRequest:
         where: a SQL condition on the restated model's own columns: no other row may differ.
         cutoff: a local date: older cells keep the old definition (`reason` must say why).
         lift_cutoffs: models whose cutoff ends: their older cells get the definition that runs now.
-        canary: build representative cells first, and wait.
+        canary: build a few telling cells first, and wait for the next `apply`.
         categories: (model, category) where a person decided.
         strategies: (model, strategy) where a person decided.
         spark: (name, value) of Spark settings that the plan's batches run with, over their models'.

@@ -3,6 +3,7 @@
     apply      FillGaps -> OpenWorkspace -> BuildCells -> AuditKept -> Check    protected: a person promotes
                FillGaps -> OpenWorkspace -> BuildCells -> AuditKept, then as `promote`   not protected
                FillGaps -> Close                                           gaps alone
+               with canaries, BuildCanaries comes before BuildCells, and ends the list where it has built any
     promote    CarryOver -> Check -> AuditKept -> Publish
     rollback   Restore -> Close
     undo       OpenWorkspace -> CarryOver -> Restore -> Close              with the old logic
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from backfill_assets.intervals.interval_set import IntervalSet
+    from backfill_assets.models.cells_by_model import CellsByModel
     from backfill_assets.planning.plan.plan import ModelPlan, Plan
 
 
@@ -65,6 +67,19 @@ class BuildCells:
     """
 
     cells: Mapping[str, IntervalSet]
+
+
+@dataclass(frozen=True, slots=True)
+class BuildCanaries:
+    """Build a few telling cells in the plan's workspace; where any was left to build, go no further.
+
+    So a person compares them before the next `apply` builds the others.
+
+    Attributes:
+        cells: by model.
+    """
+
+    cells: CellsByModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +129,7 @@ class Close:
 Stage = (
     FillGaps
     | OpenWorkspace
+    | BuildCanaries
     | BuildCells
     | AuditKept
     | CarryOver
@@ -131,7 +147,8 @@ def apply_stages(plan: Plan) -> tuple[Stage, ...]:
     if plan.fills_only:
         return (*fill, Close(PlanStatus.PROMOTED))
     apart = {planned.model: planned.cells for planned in plan.models if planned.built_apart}
-    built = (*fill, OpenWorkspace(), BuildCells(apart), AuditKept())
+    first = (BuildCanaries(plan.canaries),) if plan.canaries else ()
+    built = (*fill, OpenWorkspace(), *first, BuildCells(apart), AuditKept())
     return (*built, Check()) if plan.protected else built
 
 

@@ -1,0 +1,136 @@
+"""Canaries are built, audited and compared before the other cells of a plan."""
+
+# ruff: noqa: S608 - the SQL is the tests' own
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from backfill_assets.cli.comparing import pairs
+from backfill_assets.cli.operating import Operating
+from backfill_assets.engine.plans.building import built_in
+from backfill_assets.engine.plans.operation import Operation
+from backfill_assets.engine.plans.plan_verbs import queue_plan
+from backfill_assets.errors import RequestError
+from backfill_assets.intervals import Daily
+from backfill_assets.models.audit import accepted_range
+from backfill_assets.settings import Settings
+from backfill_assets.snapshots.environment import PROD, Environment
+from backfill_assets.snapshots.person import known
+from backfill_assets.snapshots.stored_plan import PlanStatus
+from backfill_assets_tests.builders import COLUMNS, EVENTS, a_graph, a_model
+from backfill_assets_tests.engine.plans import Plans
+from backfill_assets_tests.engine.world import row, text
+
+if TYPE_CHECKING:
+    from backfill_assets.models.model import Model
+    from backfill_assets.planning.plan.plan import Plan
+    from backfill_assets_tests.engine.world import World
+
+VISITS = "web.visits"
+TEN = Daily(start="2024-01-01", end="2024-01-10")
+TWO = "2024-01-01, 2024-01-10"
+
+
+@pytest.fixture
+def plans(world: World) -> Plans:
+    return Plans(world)
+
+
+def visits(times: int = 1, **declared: object) -> Model:
+    sql = (
+        f"SELECT ds, id, CAST(cost * {times} AS DECIMAL(18,2)) AS cost FROM {EVENTS} "
+        "WHERE ds >= :start_ds AND ds < :end_ds"
+    )
+    return a_model(sql=sql, columns=COLUMNS, **{"cadence": TEN, **declared})
+
+
+def begun(world: World) -> None:
+    world.begin(a_graph(visits()), *(row(day) for day in range(1, 11)))
+
+
+def built(world: World, plan: Plan) -> str:
+    return text(a_graph(visits()), VISITS, built_in(world.store, plan)[VISITS])
+
+
+def test_the_first_apply_builds_the_canaries_and_the_next_one_the_rest(world: World, plans: Plans):
+    begun(world)
+    changed = a_graph(visits(times=2))
+    plan = plans.make(changed, canary=True)
+
+    first = plans.apply(changed, plan)
+
+    assert built(world, plan) == TWO
+    assert first.canaries == plan.canaries
+    assert first.status is PlanStatus.APPLYING
+    assert plans.apply(changed, plan).status is PlanStatus.BUILT
+    assert built(world, plan) == "2024-01-01..2024-01-10 (10)"
+    assert not plans.apply(changed, plan).canaries
+
+
+def test_a_plan_whose_canaries_alone_are_built_is_not_promoted(world: World, plans: Plans):
+    begun(world)
+    before = world.rows(VISITS)
+    changed = a_graph(visits(times=2))
+    plan = plans.make(changed, canary=True)
+    plans.apply(changed, plan)
+
+    with pytest.raises(RequestError):
+        plans.promote(changed, plan)
+
+    assert world.rows(VISITS) == before
+
+
+def test_nothing_else_is_built_after_a_canary_that_fails_its_audit(world: World, plans: Plans):
+    begun(world)
+    changed = a_graph(visits(times=-1, audits=[accepted_range("cost", 0, None)]))
+    plan = plans.make(changed, canary=True)
+
+    tried = plans.apply(changed, plan)
+
+    assert len(tried.failed) == 2
+    assert not built_in(world.store, plan)
+
+
+def test_an_unprotected_environment_is_not_published_with_its_canaries(world: World, plans: Plans):
+    begun(world)
+    changed = a_graph(visits(times=2))
+    world.store.environments.save_environment(
+        Environment("dev_costs", protected=False, follows=PROD)
+    )
+    plan = plans.make(changed, "dev_costs", canary=True)
+
+    assert plans.apply(changed, plan).status is PlanStatus.APPLYING
+    assert plans.apply(changed, plan).status is PlanStatus.PROMOTED
+
+
+def test_the_queue_takes_a_plan_once_its_canaries_are_built(world: World, plans: Plans):
+    begun(world)
+    changed = a_graph(visits(times=2))
+    plan = plans.make(changed, canary=True)
+    op = Operation(project=plans.project(changed), plan=plan)
+
+    with pytest.raises(RequestError, match="canaries"):
+        queue_plan(op)
+    assert world.store.plans.get(plan.plan_id).status is PlanStatus.PROPOSED
+    plans.apply(changed, plan)
+    queue_plan(op)
+
+    assert [queued.plan_id for queued in world.store.queue.queued_plans()] == [plan.plan_id]
+
+
+def test_only_what_is_built_is_compared(world: World, plans: Plans):
+    begun(world)
+    changed = a_graph(visits(times=2))
+    plan = plans.make(changed, canary=True)
+    at = Operating(project=plans.project(changed), settings=Settings(), who=known("ana"))
+
+    plans.apply(changed, plan)
+    _, _, (pair,) = pairs(at, [plan.plan_id])
+    assert pair.cells == plan.canaries[VISITS]
+
+    plans.apply(changed, plan)
+    _, _, (pair,) = pairs(at, [plan.plan_id])
+    assert pair.cells == plan.models[0].cells

@@ -1,0 +1,130 @@
+"""Which cells of a plan are its canaries."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from hypothesis import given, strategies as st
+
+from backfill_assets.intervals import Cadence, Daily, IntervalSet, Weekly
+from backfill_assets.intervals.required import required
+from backfill_assets.models.cells import cells_read
+from backfill_assets.models.upstream import Upstream, own_cells
+from backfill_assets.planning.plan.build_plan import build_plan
+from backfill_assets.planning.plan.plan_json import plan_json, read_plan
+from backfill_assets.planning.plan.plan_state import PlanState
+from backfill_assets.planning.plan.request import PlanRequest, Restatement
+from backfill_assets.planning.plan.stages import BuildCanaries, apply_stages
+from backfill_assets.snapshots.snapshot import snapshots_of
+from backfill_assets_tests.builders import EVENTS, a_graph, a_model, a_run, a_view, a_whole
+
+if TYPE_CHECKING:
+    from backfill_assets.models.graph import Graph
+    from backfill_assets.models.model import Model
+    from backfill_assets.planning.plan.plan import Plan
+
+VISITS, SUMS = "web.visits", "web.sums"
+NOW = datetime(2024, 12, 24, tzinfo=UTC)
+
+
+def all_of(cadence: Cadence) -> IntervalSet:
+    return required(cadence, start=None, end=None, now=NOW)
+
+
+def restated(graph: Graph, *names: str, canary: bool = True) -> Plan:
+    """A plan that restates these models, all of whose cells are published."""
+    view = a_view({
+        name: [
+            a_run(cell, 3)
+            for cell in graph.models[name].cadence.cells(all_of(graph.models[name].cadence))
+        ]
+        for name in graph.order
+    })  # fmt: skip
+    state = PlanState(view=view, running=snapshots_of(graph))
+    wrong = tuple(Restatement(name) for name in names)
+    return build_plan(
+        PlanRequest(environment="prod", restate=wrong, canary=canary), graph, state, NOW
+    )
+
+
+def canaries(plan: Plan, model: Model) -> list[str]:
+    return [model.cadence.key(cell) for cell in model.cadence.cells(plan.canaries[model.name])]
+
+
+def a_year(tz: str = "UTC") -> Cadence:
+    return Daily(start="2024-01-01", end="2024-12-20", tz=tz)
+
+
+def test_the_oldest_the_newest_a_month_end_and_the_day_of_the_clock_change_are_canaries():
+    model = a_model(cadence=a_year("Europe/Berlin"))
+
+    plan = restated(a_graph(model), VISITS)
+
+    assert canaries(plan, model) == ["2024-01-01", "2024-10-27", "2024-11-30", "2024-12-20"]
+
+
+def test_a_zone_without_clock_changes_has_no_such_day():
+    model = a_model(cadence=a_year())
+
+    assert canaries(restated(a_graph(model), VISITS), model) == [
+        "2024-01-01", "2024-11-30", "2024-12-20",
+    ]  # fmt: skip
+
+
+def test_the_largest_cell_is_a_canary():
+    model = a_model(cadence=a_year())
+    graph = a_graph(model)
+    runs = [
+        type(run)(run.interval, 3, run.changed_at, "b", bytes_per_second=number)
+        for number, run in enumerate(a_run(cell, 3) for cell in model.cadence.cells(all_of(model.cadence)))
+        if number < 200
+    ]  # fmt: skip
+    state = PlanState(view=a_view({VISITS: runs}), running=snapshots_of(graph))
+    request = PlanRequest(environment="prod", restate=(Restatement(VISITS),), canary=True)
+
+    plan = build_plan(request, graph, state, NOW)
+
+    assert "2024-07-18" in canaries(plan, model)  # the two-hundredth day
+
+
+@given(st.integers(0, 9), st.booleans())
+def test_all_planned_cells_that_a_canary_reads_are_canaries(lookback: int, weekly: bool):  # noqa: FBT001 - hypothesis gives it
+    visits = a_model(VISITS, cadence=a_year())
+    cadence = Weekly(start="2024-01-01", end="2024-12-16") if weekly else a_year()
+    sums = a_model(SUMS, upstreams=[Upstream(VISITS, lookback=lookback)], cadence=cadence)
+    graph = a_graph(visits, sums)
+
+    plan = restated(graph, VISITS)
+
+    (reads,) = sums.reads
+    read = cells_read(cadence, reads, visits.cadence, plan.canaries[SUMS], until=NOW)
+    assert plan.canaries[SUMS]
+    assert not (read & (plan.model(VISITS) or plan.models[0]).cells) - plan.canaries[VISITS]
+
+
+def test_of_a_model_that_is_built_in_order_the_first_cell_is_the_canary():
+    model = a_model(upstreams=[EVENTS, Upstream(VISITS, lookback=own_cells(1))], cadence=a_year())
+
+    assert canaries(restated(a_graph(model), VISITS), model) == ["2024-01-01"]
+
+
+def test_few_cells_and_whole_tables_have_no_canaries():
+    short = a_model(cadence=Daily(start="2024-01-01", end="2024-01-09"))
+    whole = a_whole("web.whole")
+
+    plan = restated(a_graph(short, whole), VISITS, "web.whole")
+
+    assert not plan.canaries
+    assert not any(isinstance(stage, BuildCanaries) for stage in apply_stages(plan))
+
+
+def test_canaries_are_chosen_on_request_alone_and_are_part_of_the_plan():
+    graph = a_graph(a_model(cadence=a_year()))
+
+    assert not restated(graph, VISITS, canary=False).canaries
+    plan = restated(graph, VISITS)
+    assert read_plan(plan_json(plan)) == plan
+    (stage,) = (stage for stage in apply_stages(plan) if isinstance(stage, BuildCanaries))
+    assert stage.cells == plan.canaries
+    assert isinstance(plan.canaries[VISITS], IntervalSet)
