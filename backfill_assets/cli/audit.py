@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from pathlib import Path  # noqa: TC003 - typer reads it
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,7 +14,9 @@ from backfill_assets.cli.project import looked_at
 from backfill_assets.cli.selecting import selected
 from backfill_assets.engine.batch.audit_run import audit_published
 from backfill_assets.engine.project.at_work import Phase
+from backfill_assets.errors import RequestError
 from backfill_assets.models.audits_of import audits_of
+from backfill_assets.render.junit import junit_xml
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,7 +27,15 @@ if TYPE_CHECKING:
 _ROWS = 3
 
 
-def audit(select: Select = "", env: Env = "prod", as_json: AsJson = False) -> None:
+def audit(
+    select: Select = "",
+    env: Env = "prod",
+    junit: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the results here too, as JUnit XML for CI."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
     """Run every audit over published data, without rebuilding it.
 
     Exit code: 0 when no blocking audit fails, 1 otherwise.
@@ -32,6 +43,8 @@ def audit(select: Select = "", env: Env = "prod", as_json: AsJson = False) -> No
     Example: backfill audit
 
     Example: backfill audit --select commerce.fact_orders --json
+
+    Example: backfill audit --junit audits.xml
     """
     results: dict[str, tuple[AuditResult, ...]] = {}
     with looked_at(env) as run:
@@ -42,6 +55,8 @@ def audit(select: Select = "", env: Env = "prod", as_json: AsJson = False) -> No
                 step.next(name)
                 results[name] = audit_published(run, name)
     blocking = sum(result.blocks for audited in results.values() for result in audited)
+    if junit is not None:
+        _write(junit, junit_xml(results))
     if as_json:
         models = {name: [asdict(result) for result in audited] for name, audited in results.items()}
         print_json({"environment": env, "blocking": blocking, "models": models})
@@ -49,6 +64,16 @@ def audit(select: Select = "", env: Env = "prod", as_json: AsJson = False) -> No
         _print(env, results, blocking)
     if blocking:
         raise typer.Exit(1)
+
+
+def _write(file: Path, xml: bytes) -> None:
+    try:
+        file.write_bytes(xml)
+    except OSError as error:
+        raise RequestError(
+            found=f"{file} can't be written: {error.strerror or error}",
+            do="give --junit another file; the audits were made, nothing else was written",
+        ) from error
 
 
 def _announce(run: RunContext, names: Sequence[str]) -> None:

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, date, datetime
 from enum import StrEnum
+from typing import TYPE_CHECKING, cast
 
 from backfill_assets.errors import DeclarationError
 from backfill_assets.models.column import one_of, quoted, sql_literal
+from backfill_assets.models.number import Number, Of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
 
 
 def _empty_audit(*, audit: str, missing: str) -> DeclarationError:
@@ -90,33 +96,113 @@ def total_words(column: str) -> str:
     return "number of rows" if column == ROWS else f"sum({column})"
 
 
-Audit = RowRule | Unique | RowCountWithin | References | Reconciles
+@dataclass(frozen=True, slots=True)
+class NumberWithin:
+    """A number of each cell lies in ``[low, high]``; None leaves a side open.
+
+    A cell in which the number has no value (a percentile of no rows) does not fail it.
+    """
+
+    name: str
+    number: Number
+    low: float | None
+    high: float | None
+    severity: Severity = Severity.BLOCKING
 
 
-def audit_words(audit: Audit) -> str:
-    """Say in one sentence what an audit demands, and what a failure does."""
-    match audit:
-        case RowRule():
-            demand = f"Every row obeys {audit.predicate}{_but(audit.allowed)}."
-        case Unique():
-            demand = f"No two rows of the table share {', '.join(audit.columns)}."
-        case RowCountWithin():
-            demand = f"A rebuilt cell keeps its number of rows within {audit.fraction:.3%}."
-        case References():
-            target = f"{audit.upstream}.{audit.to_column}"
-            demand = f"Every value of {audit.column} exists in {target}{_but(audit.allowed)}."
-        case Reconciles():
-            totals = f"{total_words(audit.column)} equals {total_words(audit.to_column)}"
-            within = f", within {audit.tolerance:.3%}" if audit.tolerance else ""
-            demand = f"Over the same cells {totals} of {audit.upstream}{within}."
-    blocks = audit.severity is Severity.BLOCKING
-    return (
-        f"{demand} A failure {'keeps the batch from being committed' if blocks else 'only warns'}."
-    )
+@dataclass(frozen=True, slots=True)
+class NearPublished:
+    """A number stays near what the same cells publish: within a fraction of it, or an absolute amount.
+
+    Cells that were never published, or whose published rows have no value in the column, are left out.
+    With `together` the numbers of all cells of the batch are added up first.
+    """
+
+    name: str
+    number: Number
+    fraction: float = 0.0
+    absolute: float = 0.0
+    together: bool = False
+    severity: Severity = Severity.BLOCKING
 
 
-def _but(allowed: float) -> str:
-    return f", but for at most {allowed:.3%} of the rows" if allowed else ""
+@dataclass(frozen=True, slots=True)
+class NearNeighbours:
+    """A number of each cell lies in a robust band over the cells around it: no cliff, no spike.
+
+    The band is the median of up to `neighbours` cells on each side, give or take `band` times their
+    scaled median absolute deviation (1.4826 times it, and at least a hundredth of the median). With fewer than
+    four such cells there is no band.
+
+    Source: F. R. Hampel, The influence curve and its role in robust estimation, 1974.
+    """
+
+    name: str
+    number: Number
+    neighbours: int
+    band: float
+    severity: Severity = Severity.BLOCKING
+
+
+@dataclass(frozen=True, slots=True)
+class Complete:
+    """Each cell has a row of each entity; at most `allowed` of them may lack.
+
+    Entities are declared, or those with a row in the last `seen` published cells before the batch.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    entities: tuple[tuple[str, ...], ...] = ()
+    seen: int = 0
+    allowed: int = 0
+    severity: Severity = Severity.BLOCKING
+
+
+@dataclass(frozen=True, slots=True)
+class KnownRow:
+    """A row that is known.
+
+    Attributes:
+        when: its local date or instant, as written; empty in a model that is one cell.
+        where: the condition on its key, as Spark SQL.
+        holds: the condition on its known values, as Spark SQL.
+    """
+
+    when: str
+    where: str
+    holds: str
+
+
+@dataclass(frozen=True, slots=True)
+class KnownRows:
+    """A few rows are known: each is there in its cell, with these values."""
+
+    name: str
+    columns: tuple[str, ...]
+    rows: tuple[KnownRow, ...]
+    severity: Severity = Severity.BLOCKING
+
+
+@dataclass(frozen=True, slots=True)
+class SqlAudit:
+    """A query over the batch's rows, which it names ``{rows}``, gives those that fail."""
+
+    name: str
+    sql: str
+    severity: Severity = Severity.BLOCKING
+
+
+Counting = RowRule | Unique | References | Complete | KnownRows | SqlAudit
+"""Audits of which the failing rows (or entities) of each cell are counted."""
+
+Numbering = NumberWithin | NearPublished | NearNeighbours
+"""Audits that measure a number of each cell."""
+
+Audit = Counting | Numbering | RowCountWithin | Reconciles
+
+
+_FEWEST_NEIGHBOURS = 2
 
 
 def row_rule(name: str, predicate: str, *, allowed: float = 0.0, warn: bool = False) -> RowRule:
@@ -186,6 +272,186 @@ def reconciles(
     """
     name = f"reconciles_{'rows' if column == ROWS else column}"
     return Reconciles(name, column, upstream, to_column or column, tolerance, _severity(warn=warn))
+
+
+def total_within(
+    column: str, low: float | None, high: float | None, *, warn: bool = False
+) -> NumberWithin:
+    """Audit that the sum of `column` in each cell lies in ``[low, high]``."""
+    return _number_within(Number(Of.TOTAL, column), low, high, warn=warn)
+
+
+def distinct_within(
+    column: str, low: float | None, high: float | None, *, warn: bool = False
+) -> NumberWithin:
+    """Audit that each cell has from `low` to `high` distinct values of `column`."""
+    return _number_within(Number(Of.DISTINCT, column), low, high, warn=warn)
+
+
+def percentile_within(
+    column: str, share: float, low: float | None, high: float | None, *, warn: bool = False
+) -> NumberWithin:
+    """Audit that a percentile of `column` in each cell lies in ``[low, high]``; a `share` of 0.5 is the median."""
+    if not 0 <= share <= 1:
+        raise DeclarationError(
+            found=f"a percentile at {share:g} of '{column}'", expected="a fraction from 0 to 1"
+        )
+    return _number_within(Number(Of.PERCENTILE, column, share), low, high, warn=warn)
+
+
+def metric_within(
+    column: str,
+    fraction: float = 0.0,
+    *,
+    absolute: float = 0.0,
+    together: bool = False,
+    warn: bool = False,
+) -> NearPublished:
+    """Audit that a sum stays near the published one of the same cells, or with `together` of the batch.
+
+    Args:
+        column: summed; ``"*"`` for the number of rows.
+        fraction: of the published sum, by which it may differ.
+        absolute: an amount by which it may differ, whatever the fraction.
+        together: compare the sums over all cells of the batch that are published.
+        warn: let a failure only warn.
+    """
+    name = f"metric_within_{_named(column)}"
+    if fraction < 0 or absolute < 0:
+        raise DeclarationError(
+            found=f"audit '{name}' with {min(fraction, absolute):g}", expected="0 or more"
+        )
+    return NearPublished(name, _total(column), fraction, absolute, together, _severity(warn=warn))
+
+
+def trend_within(
+    column: str, *, neighbours: int = 7, band: float = 6.0, warn: bool = False
+) -> NearNeighbours:
+    """Audit that a sum (``"*"``: the number of rows) lies in a robust band over the cells around it."""
+    name = f"trend_within_{_named(column)}"
+    if neighbours < _FEWEST_NEIGHBOURS or band <= 0:
+        raise DeclarationError(
+            found=f"audit '{name}' over {neighbours} neighbours and a band of {band:g}",
+            expected=f"at least {_FEWEST_NEIGHBOURS} on either side, and a band above 0",
+        )
+    return NearNeighbours(name, _total(column), neighbours, band, _severity(warn=warn))
+
+
+def complete(
+    *columns: str,
+    entities: Iterable[object] = (),
+    seen: int = 7,
+    allowed: int = 0,
+    warn: bool = False,
+) -> Complete:
+    """Audit that each cell has rows for each entity.
+
+    Args:
+        columns: what an entity is.
+        entities: those that are expected, tuples where `columns` are several; none given: those of the
+            last `seen` published cells before the batch.
+        seen: how many cells these are.
+        allowed: how many entities may lack in a cell.
+        warn: let a failure only warn.
+    """
+    expected = tuple(tuple(map(sql_literal, _values(entity))) for entity in entities)
+    if not columns:
+        raise _empty_audit(audit="complete", missing="column")
+    for entity in expected:
+        if len(entity) != len(columns):
+            raise DeclarationError(
+                found=f"audit 'complete' names an entity of {len(entity)} values",
+                expected=f"one value for each of {', '.join(columns)}",
+            )
+    name = f"complete_{'_'.join(columns)}"
+    return Complete(name, columns, expected, 0 if expected else seen, allowed, _severity(warn=warn))
+
+
+def known_rows(
+    rows: Iterable[tuple[Mapping[str, object], Mapping[str, object]]],
+    *,
+    time_column: str = "",
+    name: str = "known_rows",
+    warn: bool = False,
+) -> KnownRows:
+    """Audit that rows which are known are there, with the values that are known of them.
+
+    Args:
+        rows: pairs of the key, its time column included, and the known values.
+        time_column: the column of the key that says in which cell a row lies; empty in a model that is
+            rebuilt as a whole.
+        name: of the audit.
+        warn: let a failure only warn.
+    """
+    pairs = [(dict(key), dict(values)) for key, values in rows]
+    if not pairs:
+        raise _empty_audit(audit=name, missing="row")
+    for key, _ in pairs:
+        if time_column and time_column not in key:
+            raise DeclarationError(
+                found=f"audit '{name}': a key without '{time_column}'",
+                expected="the time column in every key: it says in which cell the row lies",
+            )
+    known = tuple(
+        KnownRow(
+            _when(key[time_column]) if time_column else "", _equal(key), _equal(values) or "TRUE"
+        )
+        for key, values in pairs
+    )
+    columns = dict.fromkeys(column for key, values in pairs for column in (*key, *values))
+    return KnownRows(name, tuple(columns), known, _severity(warn=warn))
+
+
+def sql_audit(name: str, sql: str, *, warn: bool = False) -> SqlAudit:
+    """Audit with a query of your own, which gives the rows that fail.
+
+    Args:
+        name: of the audit.
+        sql: Spark SQL over ``{rows}``, the batch's rows; where its answer has the column ``_cell``, as
+            ``SELECT *`` does, failing rows are counted by cell.
+        warn: let a failure only warn.
+    """
+    if "{rows}" not in sql:
+        raise DeclarationError(
+            found=f"audit '{name}': a query that does not read the batch's rows",
+            expected="{rows} as the table: SELECT * FROM {rows} WHERE ...",
+        )
+    return SqlAudit(name, sql, _severity(warn=warn))
+
+
+def _values(entity: object) -> tuple[object, ...]:
+    return cast("tuple[object, ...]", entity) if isinstance(entity, tuple) else (entity,)
+
+
+def _number_within(
+    number: Number, low: float | None, high: float | None, *, warn: bool
+) -> NumberWithin:
+    kind = {Of.TOTAL: "total", Of.DISTINCT: "distinct"}.get(number.of, f"p{number.share * 100:g}")
+    name = f"{kind}_within_{number.column}"
+    if low is None and high is None:
+        raise _empty_audit(audit=name, missing="bound")
+    return NumberWithin(name, number, low, high, _severity(warn=warn))
+
+
+def _total(column: str) -> Number:
+    return Number(Of.ROWS) if column == ROWS else Number(Of.TOTAL, column)
+
+
+def _named(column: str) -> str:
+    return "rows" if column == ROWS else column
+
+
+def _equal(values: Mapping[str, object]) -> str:
+    return " AND ".join(
+        f"{quoted(name)} <=> {'NULL' if value is None else sql_literal(value)}"
+        for name, value in values.items()
+    )
+
+
+def _when(value: object) -> str:
+    if isinstance(value, datetime) and value.tzinfo is None:
+        value = value.replace(tzinfo=UTC)  # as its literal: the session's zone
+    return value.isoformat() if isinstance(value, date) else str(value)
 
 
 def _severity(*, warn: bool) -> Severity:

@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
+from backfill_assets.models.number import NumberFound
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -152,9 +154,11 @@ class CellProfile:
         content: the content of its computed rows.
         failing: per audit name, how many rows fail it (duplicates beyond the first for `Unique`).
         sums: per audit name of a `Reconciles`, (own sum, upstream sum) as exact decimal text.
+        numbers: per audit name of a `Numbering`, the number and those that it is compared with.
     """
 
     cell: Interval
     content: Content
     failing: Mapping[str, int]
     sums: Mapping[str, tuple[str, str]]
+    numbers: Mapping[str, NumberFound] = field(default_factory=dict[str, NumberFound])

@@ -15,10 +15,16 @@ from backfill_assets.intervals.grid import Unit
 from backfill_assets.models.audit import (
     ROWS,
     Audit,
+    Complete,
+    KnownRows,
+    NearNeighbours,
+    NearPublished,
+    NumberWithin,
     Reconciles,
     References,
     RowCountWithin,
     RowRule,
+    SqlAudit,
     Unique,
 )
 from backfill_assets.models.automation import Automation
@@ -158,7 +164,7 @@ def _slack(audit: Audit) -> float:
             return audit.allowed
         case Reconciles():
             return audit.tolerance
-        case RowCountWithin() | Unique():
+        case _:
             return 0.0  # rows may double, or more: their fraction has no upper end
 
 
@@ -180,7 +186,9 @@ def _named_columns(model: Model) -> Iterator[tuple[str, str]]:
             yield f"column of audit '{audit.name}'", column
 
 
-def _audited(model: Model, audit: Audit) -> Iterable[str]:
+def _audited(  # noqa: PLR0911 - one case for each audit
+    model: Model, audit: Audit
+) -> Iterable[str]:
     match audit:
         case Unique():
             return audit.columns
@@ -190,7 +198,11 @@ def _audited(model: Model, audit: Audit) -> Iterable[str]:
             return (audit.column,)
         case RowRule():
             return _columns_of_predicate(model, audit)
-        case RowCountWithin():
+        case Complete() | KnownRows():
+            return audit.columns
+        case NumberWithin() | NearPublished() | NearNeighbours():
+            return (audit.number.column,) if audit.number.column else ()
+        case RowCountWithin() | SqlAudit():
             return ()
 
 

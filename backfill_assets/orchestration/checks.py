@@ -9,7 +9,8 @@ from backfill_assets.engine.project.opening import open_run
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.required import required
 from backfill_assets.intervals.text import ranges_text
-from backfill_assets.models.audit import Severity, audit_words
+from backfill_assets.models.audit import Severity
+from backfill_assets.models.audit_words import audit_words
 from backfill_assets.models.audits_of import audits_of
 from backfill_assets.models.graph import Graph
 from backfill_assets.models.model import Model

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.intervals.cadence import Cadence
 from backfill_assets.intervals.grid import Unit
-from backfill_assets.models import audit, kind
+from backfill_assets.models import audit, kind, number
 from backfill_assets.models.automation import Automation
 from backfill_assets.models.codec import dumps, loads
 from backfill_assets.models.column import Column
@@ -67,7 +67,8 @@ STORED = (
     Model, SqlQuery, ModuleQuery, StoredModule, StoredFile, FunctionQuery, Upstream, OwnCells, Reopens, Automation, Cadence, Unit, Column,
     TimeColumns,
     audit.RowRule, audit.Unique, audit.RowCountWithin, audit.References, audit.Reconciles,
-    audit.Severity,
+    audit.NumberWithin, audit.NearPublished, audit.NearNeighbours, audit.Complete, audit.KnownRows, audit.KnownRow,
+    audit.SqlAudit, audit.Severity, number.Number, number.Of,
     kind.IncrementalByTimeRange, kind.IncrementalByUniqueKey, kind.Full,
     kind.KeepsDeleted, kind.AbsentMeansDeleted, kind.SoftDelete, kind.Tombstone,
 )  # fmt: skip

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import statistics
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -11,15 +13,18 @@ from backfill_assets.intervals import Daily, Interval
 from backfill_assets.models.audit import (
     Audit,
     Severity,
+    metric_within,
     not_null,
     reconciles,
     references,
     row_count_within,
     row_rule,
+    trend_within,
     unique,
 )
 from backfill_assets.models.audit_result import AuditResult
 from backfill_assets.models.content import CellProfile, Content
+from backfill_assets.models.number import NumberFound
 from backfill_assets_tests.builders import day
 
 DAILY = Daily(start="2024-01-01")
@@ -190,3 +195,60 @@ def test_the_order_of_profiles_does_not_matter(profiles: list[CellProfile]):
     for audit in (RULE, row_count_within(0.001)):
         in_order = judged(audit, *sorted(profiles, key=lambda one: one.cell), before=before)
         assert judged(audit, *profiles, before=before) == in_order
+
+
+def numbered(number: int, audit: str, **found: Any) -> CellProfile:  # noqa: ANN401
+    """A cell of which an audit's number was measured."""
+    return CellProfile(day(number), Content(1, 1, {}), {}, {}, {audit: NumberFound(**found)})
+
+
+NUMBERS = st.integers(-1000, 1000)
+
+
+@given(
+    st.lists(st.tuples(NUMBERS, NUMBERS), min_size=1, max_size=6),
+    st.integers(0, 100),
+    st.booleans(),
+)
+def test_a_number_near_the_published_one_is_that_of_the_oracle(
+    pairs: list[tuple[int, int]],
+    percent: int,
+    together: bool,  # noqa: FBT001
+):
+    audit = metric_within("cost", percent / 100, together=together)
+    profiles = [
+        numbered(at, audit.name, own=str(own), published=str(theirs))
+        for at, (own, theirs) in enumerate(pairs, 1)
+    ]
+
+    result = judged(audit, *profiles, before={profile.cell: 1 for profile in profiles})
+
+    compared = (
+        [(sum(own for own, _ in pairs), sum(theirs for _, theirs in pairs))] if together else pairs
+    )
+    assert result.passed == all(
+        100 * abs(own - theirs) <= percent * abs(theirs) for own, theirs in compared
+    )
+
+
+@given(st.lists(NUMBERS, min_size=0, max_size=9), NUMBERS, st.integers(1, 9))
+def test_the_band_over_neighbours_is_that_of_the_oracle(around: list[int], own: int, band: int):
+    audit = trend_within("cost", band=band)
+
+    result = judged(audit, numbered(1, audit.name, own=str(own), around=tuple(map(str, around))))
+
+    if len(around) < 4:
+        assert result.passed
+        return
+    middle = statistics.median(map(Fraction, around))
+    spread = statistics.median(abs(value - middle) for value in around) * Fraction(14826, 10000)
+    assert result.passed == (abs(own - middle) <= band * max(spread, abs(middle) / 100))
+
+
+def test_a_sum_that_is_no_number_fails_against_what_is_published():
+    audit = metric_within("cost", 0.5)
+
+    result = judged(audit, numbered(1, audit.name, own="NaN", published="1"), before={day(1): 1})
+
+    assert result.blocks
+    assert "NaN" in result.found

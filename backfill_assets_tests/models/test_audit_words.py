@@ -4,7 +4,6 @@ import pytest
 
 from backfill_assets.models.audit import (
     Audit,
-    audit_words,
     not_null,
     reconciles,
     references,
@@ -12,6 +11,7 @@ from backfill_assets.models.audit import (
     row_rule,
     unique,
 )
+from backfill_assets.models.audit_words import audit_words
 from backfill_assets.models.audits_of import audits_of
 from backfill_assets.pipelines.catalog import MODELS
 

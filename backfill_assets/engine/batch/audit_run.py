@@ -52,7 +52,7 @@ def audit_published(
         return ()
     table = published_table(run, name)
     audited = tuple(model.cadence.cells(asked))
-    subject = Subject(model, audited, table, _inputs(run, model, asked))
+    subject = Subject(model, audited, table, _inputs(run, model, asked), table)
     rows = published_rows(batch_session(run.spark()), model, audited, table)
     # Row counts were held against what was published before; here that is the same content.
     contents = run.store.views.content_at_pin(run.environment.name, name, asked)

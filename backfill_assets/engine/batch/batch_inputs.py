@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from backfill_assets.engine.batch.requests import input_cells
 from backfill_assets.planning.plan.request import KeptRows
 from backfill_assets.warehouse.files.layers import table_of, table_read
-from backfill_assets.warehouse.files.tables import Table
+from backfill_assets.warehouse.files.tables import ABSENT, Table
 from backfill_assets.warehouse.rows.inputs import Input
 from backfill_assets.warehouse.rows.kept_rows import History
+from backfill_assets.warehouse.rows.numbers import compares_with_published
 
 if TYPE_CHECKING:
     from backfill_assets.engine.project.run_context import RunContext
@@ -60,6 +61,21 @@ def history_of(run: RunContext, name: str) -> History | None:
     return History(
         table_of(run.store.views.tables(at), run.store.located), carried=decided is KeptRows.CARRY
     )
+
+
+def published_before(run: RunContext, model: Model) -> Table | None:
+    """Give what people read of a model, where one of its audits compares with that.
+
+    For a plan's workspace it is what the environment reads whose history the plan changes.
+    """
+    if not compares_with_published(model):
+        return None
+    known = run.environment
+    where = known.follows if known.is_workspace and known.follows else known.name
+    pointer = run.store.environments.pointers(where).get(model.name)
+    if pointer is None or pointer.delta_version == ABSENT:
+        return None
+    return table_read(run.store.views.tables(pointer), run.store.located, pointer.certain)
 
 
 def published_table(run: RunContext, name: str) -> Table:

@@ -4,20 +4,28 @@ from __future__ import annotations
 
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from statistics import median
 from typing import TYPE_CHECKING, TypeVar, assert_never
 
 from backfill_assets.errors import RequestError
 from backfill_assets.models.audit import (
     ROWS,
     Audit,
+    Complete,
+    KnownRows,
+    NearNeighbours,
+    NearPublished,
+    NumberWithin,
     Reconciles,
     References,
     RowCountWithin,
     RowRule,
+    SqlAudit,
     Unique,
     total_words,
 )
 from backfill_assets.models.audit_result import AuditResult
+from backfill_assets.models.audit_words import band_words, slack_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -25,9 +33,13 @@ if TYPE_CHECKING:
     from backfill_assets.intervals.cadence import Cadence
     from backfill_assets.intervals.interval import Interval
     from backfill_assets.models.content import CellProfile, Content
+    from backfill_assets.models.number import NumberFound
 
 _MOST_CELLS = 20
 _MOST_DIGITS = 100
+_FEWEST_AROUND = 4
+_SCALE = Fraction("1.4826")  # makes the median deviation of normal values their standard deviation
+_NO_SUM = "NaN"
 
 
 def judge(
@@ -51,7 +63,7 @@ def judge(
     return tuple(_judge(audit, in_order, previous, cadence.key) for audit in audits)
 
 
-def _judge(
+def _judge(  # noqa: PLR0911 - one case for each audit
     audit: Audit,
     profiles: Sequence[CellProfile],
     previous: Mapping[Interval, Content],
@@ -60,8 +72,14 @@ def _judge(
     match audit:
         case RowRule() | References():
             return _rows(audit, profiles, key, allowed=audit.allowed)
-        case Unique():
+        case Unique() | SqlAudit():
             return _rows(audit, profiles, key, allowed=0.0)
+        case KnownRows() | Complete():
+            return _missing(audit, profiles, key)
+        case NumberWithin() | NearNeighbours():
+            return _numbers(audit, profiles, key)
+        case NearPublished():
+            return _near_published(audit, profiles, previous, key)
         case RowCountWithin():
             return _row_counts(audit, profiles, previous, key)
         case Reconciles():
@@ -71,7 +89,7 @@ def _judge(
 
 
 def _rows(
-    audit: RowRule | References | Unique,
+    audit: RowRule | References | Unique | SqlAudit,
     profiles: Sequence[CellProfile],
     key: Callable[[Interval], str],
     *,
@@ -92,7 +110,7 @@ def _rows(
     )
 
 
-def _meaning(audit: RowRule | References | Unique) -> str:
+def _meaning(audit: RowRule | References | Unique | SqlAudit) -> str:
     match audit:
         case RowRule():
             return audit.predicate
@@ -100,6 +118,186 @@ def _meaning(audit: RowRule | References | Unique) -> str:
             return f"`{audit.column}` in {audit.upstream}.{audit.to_column}"
         case Unique():
             return f"unique({', '.join(audit.columns)})"
+        case SqlAudit():
+            return f"the query {' '.join(audit.sql.split())}"
+
+
+def _missing(
+    audit: KnownRows | Complete,
+    profiles: Sequence[CellProfile],
+    key: Callable[[Interval], str],
+) -> AuditResult:
+    """Judge rows, or entities, that have to be there, cell by cell."""
+    lacking = {
+        profile.cell: _measured(profile.failing, audit, profile.cell, key) for profile in profiles
+    }
+    most = audit.allowed if isinstance(audit, Complete) else 0
+    outside = [cell for cell, count in lacking.items() if count > most]
+    worst = max(lacking, key=lambda cell: lacking[cell], default=None)
+    where = f", {lacking[worst]:,} of them in {key(worst)}" if worst and lacking[worst] else ""
+    what = (
+        "known rows are not there, or have other values"
+        if isinstance(audit, KnownRows)
+        else f"values of {', '.join(audit.columns)} lack in their cells"
+    )
+    return AuditResult(
+        audit=audit.name,
+        severity=audit.severity,
+        passed=not outside,
+        found=f"{sum(lacking.values()):,} {what}{where}",
+        allowed=f"{most:,} per cell",
+        failing_rows=sum(lacking.values()),
+        cells=_keys(outside, key),
+    )
+
+
+def _numbers(
+    audit: NumberWithin | NearNeighbours,
+    profiles: Sequence[CellProfile],
+    key: Callable[[Interval], str],
+) -> AuditResult:
+    """Judge a number of each cell against a range: a declared one, or that of the cells around."""
+    ranges: dict[Interval, tuple[Fraction | None, Fraction | None, Fraction | None]] = {}
+    for profile in profiles:
+        found = _measured(profile.numbers, audit, profile.cell, key)
+        low, high = _range(audit, found)
+        ranges[profile.cell] = (_exact(found.own), low, high)
+    outside = {
+        cell: (own, low, high)
+        for cell, (own, low, high) in ranges.items()
+        if own is not None
+        and ((low is not None and own < low) or (high is not None and own > high))
+    }
+    words = audit.number.words
+    if not outside:
+        measured = sum(own is not None for own, _, _ in ranges.values())
+        found_text = f"{words} as allowed in {measured:,} of {len(ranges):,} cells"
+    else:
+        first = min(outside)
+        own, low, high = outside[first]
+        found_text = f"{words} = {_rounded(own)} in {key(first)}, outside {_span(low, high)}"
+    return AuditResult(
+        audit=audit.name,
+        severity=audit.severity,
+        passed=not outside,
+        found=found_text,
+        allowed=band_words(audit)
+        if isinstance(audit, NumberWithin)
+        else f"within {audit.band:g} deviations of {audit.neighbours} cells on either side",
+        cells=_keys(sorted(outside), key),
+    )
+
+
+def _range(
+    audit: NumberWithin | NearNeighbours, found: NumberFound
+) -> tuple[Fraction | None, Fraction | None]:
+    """Give the lowest and the highest allowed value; None for an open side."""
+    if isinstance(audit, NumberWithin):
+        return _bound(audit.low), _bound(audit.high)
+    around = [exact for text in found.around if (exact := _exact(text)) is not None]
+    if len(around) < _FEWEST_AROUND:
+        return None, None
+    middle = median(around)
+    spread = median(abs(value - middle) for value in around) * _SCALE
+    reach = Fraction(str(audit.band)) * max(spread, abs(middle) / 100)
+    return middle - reach, middle + reach
+
+
+def _near_published(
+    audit: NearPublished,
+    profiles: Sequence[CellProfile],
+    previous: Mapping[Interval, Content],
+    key: Callable[[Interval], str],
+) -> AuditResult:
+    """Judge a number against what the same cells publish, cell by cell or all together."""
+    pairs, unsummed = _near_pairs(audit, profiles, previous, key)
+    if audit.together and pairs:
+        pairs = {min(pairs): _total(pairs.values())}
+    slack, most = Fraction(str(audit.fraction)), Fraction(str(audit.absolute))
+    outside = [
+        cell
+        for cell, (own, theirs) in pairs.items()
+        if abs(own - theirs) > max(slack * abs(theirs), most)
+    ]
+    worst = max(pairs, key=lambda cell: abs(pairs[cell][0] - pairs[cell][1]), default=None)
+    return AuditResult(
+        audit=audit.name,
+        severity=audit.severity,
+        passed=not outside and not unsummed,
+        found=_near_words(audit, pairs, worst, unsummed, key),
+        allowed=f"{slack_words(audit)} {'together' if audit.together else 'per cell'}",
+        cells=_keys((*outside, *unsummed), key),
+    )
+
+
+def _near_pairs(
+    audit: NearPublished,
+    profiles: Sequence[CellProfile],
+    previous: Mapping[Interval, Content],
+    key: Callable[[Interval], str],
+) -> tuple[dict[Interval, tuple[Fraction, Fraction]], list[Interval]]:
+    """Give the number of each cell that was published, with the published one; and cells without a sum."""
+    pairs: dict[Interval, tuple[Fraction, Fraction]] = {}
+    unsummed: list[Interval] = []
+    for profile in profiles:
+        if profile.cell not in previous:
+            continue
+        found = _measured(profile.numbers, audit, profile.cell, key)
+        empty = previous[profile.cell].rows == 0
+        published = audit.number.without_rows if empty else found.published
+        if _NO_SUM in {found.own, published}:
+            unsummed.append(profile.cell)
+        own, theirs = _exact(found.own), _exact(published)
+        if own is not None and theirs is not None:
+            pairs[profile.cell] = own, theirs
+    return pairs, unsummed
+
+
+def _near_words(
+    audit: NearPublished,
+    pairs: Mapping[Interval, tuple[Fraction, Fraction]],
+    worst: Interval | None,
+    unsummed: Sequence[Interval],
+    key: Callable[[Interval], str],
+) -> str:
+    if unsummed:
+        return f"{audit.number.words} of {key(unsummed[0])} holds NaN, infinite or huge values"
+    if worst is None:
+        return "no cell with such a number was published before"
+    own, theirs = pairs[worst]
+    change = f" ({float((own - theirs) / abs(theirs)):+.2%})" if theirs else ""
+    where = "of all cells together" if audit.together else f"in {key(worst)}"
+    return (
+        f"{audit.number.words} {where} = {_rounded(own)} against {_rounded(theirs)} "
+        f"published{change}"
+    )
+
+
+def _bound(value: float | None) -> Fraction | None:
+    return None if value is None else Fraction(str(value))
+
+
+def _exact(text: str | None) -> Fraction | None:
+    """Read a measured number; None where it has no value, or none that is a number."""
+    if text is None or text == _NO_SUM:
+        return None
+    value = Decimal(text)
+    return Fraction(value) if value.is_finite() else None
+
+
+def _rounded(exact: Fraction | None) -> str:
+    """Write a number for people: at most six decimal places."""
+    return (
+        "no value"
+        if exact is None
+        else f"{round(Decimal(exact.numerator) / Decimal(exact.denominator), 6).normalize():,f}"
+    )
+
+
+def _span(low: Fraction | None, high: Fraction | None) -> str:
+    return (
+        f"[{'-inf' if low is None else _rounded(low)}, {'inf' if high is None else _rounded(high)}]"
+    )
 
 
 def _row_counts(

@@ -81,6 +81,7 @@ class ComputedBatch:
         rows: the rows that the cells will hold, read from the files.
         written: the files.
         kept: rows that only history has, and whether they are carried over; None where not asked for.
+        published: what people read of the model, for audits that compare with it.
     """
 
     model: Model
@@ -92,6 +93,7 @@ class ComputedBatch:
     rows: DataFrame
     written: WrittenCells
     kept: Kept | None = None
+    published: Table | None = None
 
     def profile(self) -> tuple[CellProfile, ...]:
         """Measure rows, checksums and audits per cell, in one action.
@@ -190,7 +192,7 @@ class ComputedBatch:
 
     @property
     def _subject(self) -> Subject:
-        return Subject(self.model, self.cells, self.target, self.inputs)
+        return Subject(self.model, self.cells, self.target, self.inputs, self.published)
 
 
 def _whole(model: Model, path: str, cells: Mapping[Interval, int]) -> IntervalSet:
@@ -270,6 +272,7 @@ def computed_batch(  # noqa: PLR0913 - the parts of a batch
     now: datetime,
     rows_from: RowsFrom = compute,
     history: History | None = None,
+    published: Table | None = None,
 ) -> Iterator[ComputedBatch]:
     """Compute a batch into files, and remove them at the end unless a commit was begun.
 
@@ -282,6 +285,7 @@ def computed_batch(  # noqa: PLR0913 - the parts of a batch
         now: the instant that its rows are stamped with.
         rows_from: gives the rows: by default the model's query.
         history: the published table, whose kept rows are carried over or counted.
+        published: what people read of the model, for audits that compare with it.
     """
     request = opened.request
     stamp = RowStamp(request.plan_id, request.batch_id, request.fingerprint, now)
@@ -311,8 +315,9 @@ def computed_batch(  # noqa: PLR0913 - the parts of a batch
         written = held.enter_context(written_cells(rows, model, cells, target.path))
         rows = rows_written(session, rows.schema, written)
         yield ComputedBatch(
-            model, cells, IntervalSet.of(moved), target, inputs, computed, rows, written, kept_rows
-        )
+            model, cells, IntervalSet.of(moved), target, inputs, computed, rows, written, kept_rows,
+            published,
+        )  # fmt: skip
 
 
 def rows_written(session: SparkSession, schema: StructType, written: WrittenCells) -> DataFrame:

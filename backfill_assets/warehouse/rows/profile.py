@@ -8,13 +8,28 @@ that a sum is reconciled with.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import TYPE_CHECKING
 
 from backfill_assets.intervals.grid import Unit
+from backfill_assets.intervals.instants import start_at
+from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.models.audit import ROWS, Reconciles, References, RowRule, Unique
+from backfill_assets.models.audit import (
+    ROWS,
+    Complete,
+    Counting,
+    KnownRows,
+    NearNeighbours,
+    NearPublished,
+    NumberWithin,
+    Reconciles,
+    References,
+    RowRule,
+    SqlAudit,
+    Unique,
+)
 from backfill_assets.models.audits_of import audits_of
 from backfill_assets.models.column import quoted
 from backfill_assets.models.content import (
@@ -41,7 +56,16 @@ from backfill_assets.warehouse.rows.checksum import (
 )
 from backfill_assets.warehouse.rows.inputs import Input, read_whole
 from backfill_assets.warehouse.rows.moves import rows_elsewhere
+from backfill_assets.warehouse.rows.numbers import (
+    PUBLISHED,
+    Surroundings,
+    number_name,
+    number_sql,
+    numbers_without_rows,
+    published_numbers,
+)
 from backfill_assets.warehouse.rows.outside_rows import refuse_outside
+from backfill_assets.warehouse.rows.own_audits import failing_by_query, lacking_entities
 from backfill_assets.warehouse.spark.spark_errors import explaining
 
 if TYPE_CHECKING:
@@ -50,7 +74,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
-    from backfill_assets.intervals.interval import Interval
     from backfill_assets.models.audit import Audit
     from backfill_assets.models.content import Checksum
     from backfill_assets.warehouse.files.tables import Table
@@ -67,12 +90,15 @@ class Subject:
         cells: of the batch.
         target: the table as it is now, for uniqueness against its other cells.
         inputs: by upstream name, for references and reconciliations.
+        published: what people read of the model, for audits that compare with it; None where nothing
+            of it is published.
     """
 
     model: Model
     cells: Sequence[Interval]
     target: Table
     inputs: Mapping[str, Input] = field(default_factory=dict[str, Input])
+    published: Table | None = None
 
 
 @dataclass(slots=True)
@@ -101,6 +127,7 @@ def profile(rows: DataFrame, subject: Subject) -> tuple[CellProfile, ...]:
     wanted = _main_wanted(rows, subject.model)
     parts = [_main(rows, subject, wanted)]
     parts += [part for audit in audits_of(subject.model) for part in _extra(rows, audit, subject)]
+    parts += published_numbers(rows.sparkSession, subject)
     with explaining(subject.target.path):
         collected = reduce(lambda frame, other: frame.unionByName(other), parts).collect()
     answers = _Answers(defaultdict(dict))
@@ -109,15 +136,23 @@ def profile(rows: DataFrame, subject: Subject) -> tuple[CellProfile, ...]:
     counted = list(wanted).index("rows")
     counts = {cell: int(answer[counted]) for cell, answer in answers.parts[_MAIN].items()}
     refuse_outside(rows, subject.model, subject.cells, counts)
+    around = Surroundings.of(subject, answers.parts[_MAIN], list(wanted), answers.parts[PUBLISHED])
     return tuple(
-        _cell_profile(subject.model, cell, answers, list(wanted)) for cell in subject.cells
+        replace(
+            _cell_profile(subject.model, cell, answers, list(wanted)),
+            numbers=around.numbers(cell_number(subject.model.cadence, cell)),
+        )
+        for cell in subject.cells
     )
 
 
 def empty_profiles(model: Model, cells: Sequence[Interval]) -> tuple[CellProfile, ...]:
     """Give the profile of cells without a row, in order, without reading."""
     nothing = _Answers(defaultdict(dict))
-    return tuple(_cell_profile(model, cell, nothing, ()) for cell in cells)
+    numbers = numbers_without_rows(model)
+    return tuple(
+        replace(_cell_profile(model, cell, nothing, ()), numbers=numbers) for cell in cells
+    )
 
 
 def _main_wanted(rows: DataFrame, model: Model) -> dict[str, str]:
@@ -131,16 +166,30 @@ def _main_wanted(rows: DataFrame, model: Model) -> dict[str, str]:
             high, low = sums(hash_within(column.name, rows.schema, "_key", column.tolerance))
             wanted[f"within_high.{column.name}"], wanted[f"within_low.{column.name}"] = high, low
     for audit in audits_of(model):
-        match audit:
-            case RowRule():
-                wanted[f"failing.{audit.name}"] = f"count_if(NOT coalesce({audit.predicate}, TRUE))"
-            case References():
-                wanted[f"failing.{audit.name}"] = f"count_if({_unreferenced(audit)})"
-            case Reconciles():
-                wanted[f"sum.{audit.name}"] = _total(audit.column, rows.schema)
-            case _:
-                continue
+        wanted |= _audit_wanted(audit, rows.schema)
     return wanted
+
+
+def _audit_wanted(  # noqa: PLR0911 - one case for each audit
+    audit: Audit, schema: StructType
+) -> dict[str, str]:
+    """Name what an audit measures in the main part, each with its SQL."""
+    match audit:
+        case RowRule():
+            return {f"failing.{audit.name}": f"count_if(NOT coalesce({audit.predicate}, TRUE))"}
+        case References():
+            return {f"failing.{audit.name}": f"count_if({_unreferenced(audit)})"}
+        case Reconciles():
+            return {f"sum.{audit.name}": _total(audit.column, schema)}
+        case NumberWithin() | NearPublished() | NearNeighbours():
+            return {number_name(audit): number_sql(audit.number, schema)}
+        case KnownRows():
+            return {
+                f"known.{audit.name}.{place}": f"count_if({known.where} AND {known.holds})"
+                for place, known in enumerate(audit.rows)
+            }
+        case _:
+            return {}
 
 
 def _main(rows: DataFrame, subject: Subject, wanted: Mapping[str, str]) -> DataFrame:
@@ -194,6 +243,11 @@ def _extra(rows: DataFrame, audit: Audit, subject: Subject) -> list[DataFrame]:
             return parts
         case Reconciles():
             return [_upstream_sums(rows, audit, subject)]
+        case Complete():
+            return [_part(audit.name, lacking_entities(rows, audit, subject), "cell", _COUNTED)]
+        case SqlAudit():
+            failed = failing_by_query(rows, audit, subject.model, subject.cells)
+            return [_part(audit.name, failed, number_expression(subject.model.cadence), _COUNTED)]
         case _:
             return []
 
@@ -286,8 +340,10 @@ def _cell_profile(
         ),
         failing={
             audit.name: _failing(audit, answers, number, main)
+            if not isinstance(audit, KnownRows)
+            else _unknown(audit, model, cell, main)
             for audit in audits_of(model)
-            if isinstance(audit, (RowRule, References, Unique))
+            if isinstance(audit, Counting)
         },
         sums={
             audit.name: (main.get(f"sum.{audit.name}", "0"), _first(answers, audit.name, number))
@@ -302,7 +358,23 @@ def _failing(audit: Audit, answers: _Answers, number: int, main: Mapping[str, st
         return int(_first(answers, audit.name, number)) + int(
             _first(answers, f"elsewhere.{audit.name}", number)
         )
+    if isinstance(audit, (Complete, SqlAudit)):
+        return int(_first(answers, audit.name, number))
     return int(main.get(f"failing.{audit.name}", 0))
+
+
+def _unknown(audit: KnownRows, model: Model, cell: Interval, main: Mapping[str, str]) -> int:
+    """Count the known rows of a cell that are not there, or have other values."""
+    return sum(
+        int(main.get(f"known.{audit.name}.{place}", 0)) == 0
+        for place, known in enumerate(audit.rows)
+        if not known.when or _cell_at(model, known.when) == cell
+    )
+
+
+def _cell_at(model: Model, when: str) -> Interval:
+    start = model.cadence.floor(start_at(when, model.cadence.tz))
+    return Interval(start, model.cadence.next(start))
 
 
 def _first(answers: _Answers, part: str, number: int) -> str:

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from backfill_assets.models.audit import Audit, References, RowRule, Unique
+from backfill_assets.models.audit import (
+    Audit,
+    Complete,
+    KnownRows,
+    References,
+    RowRule,
+    SqlAudit,
+    Unique,
+)
 from backfill_assets.models.column import quoted
 from backfill_assets.models.model import CELL_COLUMN
 from backfill_assets.warehouse.rows.inputs import read_whole
 from backfill_assets.warehouse.rows.json_rows import as_json
 from backfill_assets.warehouse.rows.moves import rows_elsewhere
+from backfill_assets.warehouse.rows.own_audits import failing_by_query, lacking_entities
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -17,7 +26,7 @@ if TYPE_CHECKING:
     from backfill_assets.warehouse.rows.profile import Subject
 
 
-def failing_rows(
+def failing_rows(  # noqa: PLR0911 - one case for each audit
     rows: DataFrame, audit: Audit, subject: Subject, limit: int = 10
 ) -> tuple[str, ...]:
     """Give up to `limit` rows of a (cached) batch that fail an audit, as JSON objects.
@@ -31,6 +40,14 @@ def failing_rows(
             return as_json(_unreferenced(rows, audit, subject), limit)
         case Unique():
             return _repeated(rows, audit, subject, limit)
+        case Complete():
+            return as_json(lacking_entities(rows, audit, subject).drop("cell"), limit)
+        case KnownRows():
+            wrong = " OR ".join(f"({known.where} AND NOT ({known.holds}))" for known in audit.rows)
+            return as_json(rows.where(wrong), limit)
+        case SqlAudit():
+            found = failing_by_query(rows, audit, subject.model, subject.cells)
+            return as_json(found, limit)
         case _:
             return ()
 

@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+from xml.etree import ElementTree as ET
+
+from backfill_assets.models.audit import Severity
+from backfill_assets.models.audit_result import AuditResult
+from backfill_assets.render.junit import junit_xml
+
+PASSED = AuditResult(
+    "unique_grain", Severity.BLOCKING, passed=True, found="0 of 2 rows fail", allowed="0 rows"
+)
+FAILED = AuditResult(
+    "positive", Severity.BLOCKING, passed=False, found="1 of 2 rows fail cost > 0", allowed="0 rows",
+    failing_rows=1, cells=("2024-01-02",), sample=('{"cost":-1,"note":"<&"}',),
+)  # fmt: skip
+WARNED = AuditResult(
+    "small", Severity.WARNING, passed=False, found="1 of 2 rows fail", allowed="0 rows"
+)
+
+
+def test_a_blocking_failure_is_a_failed_case_with_its_numbers_and_rows():
+    root = ET.fromstring(junit_xml({"web.visits": [PASSED, FAILED, WARNED], "web.empty": []}))  # noqa: S314
+
+    suite, empty = root.findall("testsuite")
+    assert (suite.get("name"), suite.get("tests"), suite.get("failures")) == (
+        "web.visits",
+        "3",
+        "1",
+    )
+    assert (empty.get("tests"), empty.get("failures")) == ("0", "0")
+    (failure,) = suite.iter("failure")
+    assert failure.get("message") == "found 1 of 2 rows fail cost > 0, allowed 0 rows in 2024-01-02"
+    assert '{"cost":-1,"note":"<&"}' in str(failure.text)
+
+
+def test_a_warning_passes_and_says_so():
+    root = ET.fromstring(junit_xml({"web.visits": [WARNED]}))  # noqa: S314
+
+    (said,) = root.iter("system-out")
+    assert str(said.text).startswith("warning: found")
+    assert not [*root.iter("failure")]

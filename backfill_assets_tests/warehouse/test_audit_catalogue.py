@@ -1,0 +1,219 @@
+"""Each audit of the catalogue, measured by Spark and judged: it passes on good rows and fails on bad ones."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import TYPE_CHECKING
+
+import pytest
+
+from backfill_assets.engine.batch.judge import judge
+from backfill_assets.models.audit import (
+    complete,
+    distinct_within,
+    known_rows,
+    metric_within,
+    percentile_within,
+    sql_audit,
+    total_within,
+    trend_within,
+)
+from backfill_assets.models.codec import dumps
+from backfill_assets.models.content import Content
+from backfill_assets.snapshots.snapshot import stored_model
+from backfill_assets.warehouse.files.tables import ABSENT, Table, table_now
+from backfill_assets.warehouse.rows.conform import contract
+from backfill_assets.warehouse.rows.profile import Subject, empty_profiles, profile
+from backfill_assets.warehouse.rows.samples import failing_rows
+from backfill_assets_tests.warehouse.shop import (
+    DAILY,
+    batch,
+    commit_cells,
+    days,
+    frame,
+    sale,
+    sales,
+    ticket,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from backfill_assets.intervals.interval import Interval
+    from backfill_assets.models.audit import Audit
+    from backfill_assets.models.audit_result import AuditResult
+
+pytestmark = pytest.mark.spark
+
+NOWHERE = Table("nowhere", ABSENT)
+GOOD = (sale(1, "a", 10), sale(1, "b", 20), sale(2, "a", 11), sale(2, "b", 21))
+
+
+def judged(
+    spark: SparkSession, audit: Audit, *rows: str, published: Table | None = None, cells: tuple[Interval, ...] = days(1, 2),
+    before: tuple[int, ...] = (),
+) -> AuditResult:  # fmt: skip
+    """Measure and judge the sales of some days, of which some were published before."""
+    model = sales(audits=[audit])
+    computed = contract(frame(spark, model.schema, *rows), model)
+    found = profile(computed, Subject(model, cells, NOWHERE, published=published))
+    previous = {cell: Content(1, 1, {}) for cell in days(*before)}
+    (result,) = judge([audit], found, previous, DAILY)
+    return result
+
+
+@pytest.fixture
+def published(spark: SparkSession, tmp_path: Path) -> Table:
+    """Ten days of two shops: a has 10 and b has 20, and a little more each day."""
+    path, model, cells = str(tmp_path / "sales"), sales(), days(*range(1, 11))
+    rows = [
+        row for number in range(1, 11) for row in (sale(number, "a", 10 + number / 10), sale(number, "b", 20))
+    ]  # fmt: skip
+    commit_cells(batch(spark, model, path, cells, *rows), model, cells, ticket(path, 1))
+    return table_now(path)
+
+
+CASES: list[tuple[Audit, tuple[str, ...], str]] = [
+    (
+        complete("shop", entities=["a", "b"]),
+        (sale(1, "a"), sale(1, "b"), sale(2, "a")),
+        "1 values of shop lack in their cells, 1 of them in 2024-01-02",
+    ),
+    (
+        total_within("amount", 25, 35),
+        (sale(1, "a", 30), sale(2, "a", -30)),
+        "sum(amount) = -30 in 2024-01-02, outside [25, 35]",
+    ),
+    (
+        distinct_within("shop", 2, None),
+        (sale(1, "a"), sale(1, "b"), sale(2, "a")),
+        "distinct values of shop = 1 in 2024-01-02, outside [2, inf]",
+    ),
+    (
+        percentile_within("amount", 0.5, 10, 20),
+        (sale(1, "a", 15), sale(2, "a", 40)),
+        "p50 of amount = 40 in 2024-01-02, outside [10, 20]",
+    ),
+    (
+        known_rows([({"ds": date(2024, 1, 2), "shop": "b"}, {"amount": 21})], time_column="ds"),
+        (sale(2, "b", 22),),
+        "1 known rows are not there, or have other values, 1 of them in 2024-01-02",
+    ),
+    (
+        sql_audit("no_negative", "SELECT * FROM {rows} WHERE amount < 0"),
+        (sale(1, "a"), sale(2, "a", -1)),
+        "1 of 2 rows fail the query SELECT * FROM {rows} WHERE amount < 0",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("audit", "bad", "found"), CASES, ids=lambda case: getattr(case, "name", None)
+)
+def test_an_audit_of_the_rows_alone(
+    spark: SparkSession, audit: Audit, bad: tuple[str, ...], found: str
+):
+    assert judged(spark, audit, *GOOD).passed
+
+    result = judged(spark, audit, *bad)
+
+    assert result.blocks
+    assert result.found == found
+    assert result.cells == ("2024-01-02",)
+
+
+def test_entities_of_the_last_published_cells_are_expected(spark: SparkSession, published: Table):
+    audit = complete("shop", seen=3)
+    new = days(11, 12)
+
+    full = [sale(number, shop) for number in (11, 12) for shop in ("a", "b")]
+    assert judged(spark, audit, *full, published=published, cells=new).passed
+    lacking = judged(spark, audit, *full[:3], published=published, cells=new)
+    assert lacking.cells == ("2024-01-12",)
+    assert judged(spark, audit, *full[:3], cells=new).passed  # nothing published, nothing expected
+
+
+def test_a_sum_is_held_against_what_the_same_cell_publishes(spark: SparkSession, published: Table):
+    audit = metric_within("amount", 0.01)
+
+    same = (sale(1, "a", 10.2), sale(1, "b", 20), sale(2, "a", 10.2), sale(2, "b", 20))
+    assert judged(spark, audit, *same, published=published, before=(1, 2)).passed
+    doubled = (*same[:2], sale(2, "a", 20.4), sale(2, "b", 40))
+    result = judged(spark, audit, *doubled, published=published, before=(1, 2))
+    assert result.found == "sum(amount) in 2024-01-02 = 60.4 against 30.2 published (+100.00%)"
+    assert result.allowed == "1.000% per cell"
+    assert result.cells == ("2024-01-02",)
+
+
+def test_a_day_that_loses_all_its_rows_has_another_sum(spark: SparkSession, published: Table):
+    result = judged(
+        spark,
+        metric_within("*", 0.5),
+        sale(1, "a"),
+        sale(1, "b"),
+        published=published,
+        before=(1, 2),
+    )
+
+    assert result.found == "number of rows in 2024-01-02 = 0 against 2 published (-100.00%)"
+
+
+def test_sums_may_be_compared_over_all_cells_together(spark: SparkSession, published: Table):
+    audit = metric_within("amount", absolute=0.5, together=True)
+    moved = (sale(1, "a", 20.1), sale(1, "b", 20), sale(2, "a", 0.2), sale(2, "b", 20))
+
+    assert judged(spark, audit, *moved, published=published, before=(1, 2)).passed
+    assert not judged(
+        spark, metric_within("amount", absolute=0.5), *moved, published=published, before=(1, 2)
+    ).passed
+
+
+def test_cells_that_were_never_published_are_not_compared(spark: SparkSession, published: Table):
+    result = judged(spark, metric_within("amount"), *GOOD, published=published)
+
+    assert result.passed
+    assert result.found == "no cell with such a number was published before"
+
+
+def test_a_cliff_or_spike_between_its_neighbours_is_found(spark: SparkSession, published: Table):
+    audit = trend_within("amount", neighbours=4)
+    steady = (sale(5, "a", 10.5), sale(5, "b", 20))
+
+    assert judged(spark, audit, *steady, published=published, cells=days(5)).passed
+    spike = judged(spark, audit, sale(5, "a", 90), published=published, cells=days(5))
+    assert spike.blocks
+    assert spike.found.startswith("sum(amount) = 90 in 2024-01-05, outside [")
+    gone = judged(spark, audit, published=published, cells=days(5))
+    assert gone.found.startswith("sum(amount) = 0 in 2024-01-05, outside [")
+
+
+def test_without_enough_neighbours_there_is_no_band(spark: SparkSession):
+    assert judged(spark, trend_within("amount"), sale(1, "a", 1), sale(2, "a", 900)).passed
+
+
+def test_failing_rows_and_lacking_entities_are_shown(spark: SparkSession):
+    for audit, bad, _ in CASES:
+        model = sales(audits=[audit])
+        rows = contract(frame(spark, model.schema, *bad), model)
+        shown = failing_rows(rows, audit, Subject(model, days(1, 2), NOWHERE))
+        if audit.name in {"complete_shop", "known_rows", "no_negative"}:
+            assert len(shown) == 1, audit.name
+
+
+def test_a_model_with_every_audit_is_stored_and_read_back():
+    model = sales(
+        audits=[audit for audit, _, _ in CASES] + [metric_within("amount"), trend_within("*")]
+    )
+
+    assert stored_model(dumps(model)) == model
+
+
+def test_cells_that_are_recorded_empty_are_judged_without_spark():
+    audits = [audit for audit, _, _ in CASES] + [metric_within("amount"), trend_within("*")]
+    model = sales(audits=audits)
+
+    results = judge(audits, empty_profiles(model, days(1)), {}, DAILY)
+
+    assert len(results) == len(audits)
