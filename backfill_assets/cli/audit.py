@@ -11,11 +11,13 @@ import typer
 from backfill_assets.cli.options import AsJson, Env, Select  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import Heading, counted, err, print_json, print_table, say
 from backfill_assets.cli.project import looked_at
-from backfill_assets.cli.selecting import selected
+from backfill_assets.cli.selecting import model_named, selected
 from backfill_assets.engine.batch.audit_run import audit_published
+from backfill_assets.engine.batch.planted_run import audit_planted
 from backfill_assets.engine.project.at_work import Phase
 from backfill_assets.errors import RequestError
 from backfill_assets.models.audits_of import audits_of
+from backfill_assets.models.planted import advice, defects_of
 from backfill_assets.render.junit import junit_xml
 
 if TYPE_CHECKING:
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
     from backfill_assets.engine.project.run_context import RunContext
     from backfill_assets.models.audit_result import AuditResult
+    from backfill_assets.models.planted import Noticed
 
 _ROWS = 3
 
@@ -34,18 +37,40 @@ def audit(
         Path | None,
         typer.Option(metavar="FILE", help="Write the results here too, as JUnit XML for CI."),
     ] = None,
+    mutate: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL", help="Plant defects in a copy of a few cells; see which are noticed."
+        ),
+    ] = None,
+    least: Annotated[
+        int,
+        typer.Option(
+            "--min", min=0, max=100, help="With --mutate: the percentage that has to be stopped."
+        ),
+    ] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Run every audit over published data, without rebuilding it.
 
-    Exit code: 0 when no blocking audit fails, 1 otherwise.
+    With `--mutate` the audits themselves are tested: duplicates, a fanned-out join, dropped rows, a shifted zone, doubled values, a
+    flipped sign and a burst of NULLs are planted in a copy of the newest published cells, one after the other, and judged as a batch of
+    these rows would be. Nothing is written.
+
+    Exit code: 0 when no blocking audit fails, 1 otherwise; with `--mutate` 1 when fewer defects are stopped than `--min` says.
 
     Example: backfill audit
 
     Example: backfill audit --select commerce.fact_orders --json
 
     Example: backfill audit --junit audits.xml
+
+    Example: backfill audit --mutate marketing.campaign_performance --min 90
     """
+    if mutate is not None:
+        if _mutated(env, mutate, as_json=as_json) < least:
+            raise typer.Exit(1)
+        return
     results: dict[str, tuple[AuditResult, ...]] = {}
     with looked_at(env) as run:
         names = selected(run.graph, select)
@@ -64,6 +89,51 @@ def audit(
         _print(env, results, blocking)
     if blocking:
         raise typer.Exit(1)
+
+
+def _mutated(env: str, name: str, *, as_json: bool) -> float:
+    """Plant defects, tell which are noticed, and give the percentage that would be stopped."""
+    with looked_at(env) as run:
+        model = model_named(run.graph, name)
+        say(f"audits of {model.name} against planted defects; nothing is written", to=err)
+        every = [*defects_of(model)]
+        noticed: list[Noticed] = []
+        with run.at_work.at(Phase.CHECKING, of=len(every)) as step:
+            for found in audit_planted(run, model.name):
+                step.next(found.planted.words)
+                noticed.append(found)
+    stopped = [found for found in noticed if found.stopped_by]
+    percent = 100 * len(stopped) / len(noticed) if noticed else 100.0
+    if as_json:
+        print_json({
+            "model": model.name, "environment": env, "percent": percent,
+            "defects": [{**asdict(found), "advice": advice(found.planted)} for found in noticed],
+        })  # fmt: skip
+    else:
+        _print_noticed(model.name, noticed)
+    return percent
+
+
+def _print_noticed(model: str, noticed: Sequence[Noticed]) -> None:
+    print_table(
+        (Heading("planted defect"), Heading("stopped by"), Heading("warned by", spare=1)),
+        [
+            (
+                found.planted.words,
+                ", ".join(found.stopped_by) or "nothing",
+                ", ".join(found.warned_by),
+            )
+            for found in noticed
+        ],
+    )
+    unnoticed = [found for found in noticed if not found.stopped_by and not found.warned_by]
+    for found in unnoticed:
+        say(f"nothing notices {found.planted.words}: {advice(found.planted)} would", indent=2)
+    stopped = sum(bool(found.stopped_by) for found in noticed)
+    say(
+        f"{model}: {stopped} of {counted(len(noticed), 'planted defect')} stopped before the commit, "
+        f"{len(noticed) - stopped - len(unnoticed)} only warned of, {len(unnoticed)} unnoticed."
+    )
 
 
 def _write(file: Path, xml: bytes) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -139,6 +140,16 @@ def _predicate(column: str, check: Any) -> tuple[str, str]:  # noqa: ANN401
     if compile_predicate is None:
         raise _unknown_check(column=column, check=name)
     return name, compile_predicate(quoted(column), dict(check.statistics or {}))
+
+
+_NUMERIC = re.compile(
+    r"(tiny|small|big)?int|integer|long|float|double|(decimal|dec|numeric)\b.*", re.IGNORECASE
+)
+
+
+def is_numeric(dtype: str) -> bool:
+    """Whether Spark's type of a column is a number."""
+    return _NUMERIC.fullmatch(dtype.strip()) is not None
 
 
 def quoted(column: str) -> str:

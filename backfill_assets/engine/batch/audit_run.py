@@ -20,7 +20,10 @@ from backfill_assets.warehouse.rows.samples import failing_rows
 from backfill_assets.warehouse.spark.session import batch_session
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from backfill_assets.engine.project.run_context import RunContext
+    from backfill_assets.intervals.interval import Interval
     from backfill_assets.models.audit import Audit
     from backfill_assets.models.audit_result import AuditResult
     from backfill_assets.models.model import Model
@@ -50,10 +53,9 @@ def audit_published(
         asked = asked & cells
     if state is None or not asked:
         return ()
-    table = published_table(run, name)
     audited = tuple(model.cadence.cells(asked))
-    subject = Subject(model, audited, table, _inputs(run, model, asked), table)
-    rows = published_rows(batch_session(run.spark()), model, audited, table)
+    subject = audited_subject(run, model, audited)
+    rows = published_rows(batch_session(run.spark()), model, audited, subject.target)
     # Row counts were held against what was published before; here that is the same content.
     contents = run.store.views.content_at_pin(run.environment.name, name, asked)
     audits = audits_of(model) if audits is None else audits
@@ -62,6 +64,12 @@ def audit_published(
         result if result.passed else replace(result, sample=failing_rows(rows, audit, subject))
         for audit, result in zip(audits, results, strict=True)
     )
+
+
+def audited_subject(run: RunContext, model: Model, cells: Sequence[Interval]) -> Subject:
+    """Give published cells as what audits measure: with their table, and what they compare with."""
+    table = published_table(run, model.name)
+    return Subject(model, cells, table, _inputs(run, model, IntervalSet.of(cells)), table)
 
 
 def audited_on_record(run: RunContext, name: str, cells: IntervalSet) -> tuple[AuditResult, ...]:

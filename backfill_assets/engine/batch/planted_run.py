@@ -1,0 +1,103 @@
+"""Audit the audits: plant defects in a copy of published cells, and see which are noticed.
+
+Measured and judged as a batch would be that computed these rows. Nothing is written.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from backfill_assets.engine.batch.audit_run import audited_subject
+from backfill_assets.engine.batch.judge import judge
+from backfill_assets.errors import DeclarationError, RequestError
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.audit import Severity
+from backfill_assets.models.audits_of import audits_of
+from backfill_assets.models.planted import Noticed, defects_of
+from backfill_assets.warehouse.rows.planted import planted_rows
+from backfill_assets.warehouse.rows.profile import profile
+from backfill_assets.warehouse.rows.reading import published_rows
+from backfill_assets.warehouse.spark.session import batch_session
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pyspark.sql import DataFrame
+
+    from backfill_assets.engine.project.run_context import RunContext
+    from backfill_assets.intervals.interval import Interval
+    from backfill_assets.models.content import Content
+    from backfill_assets.models.model import Model
+    from backfill_assets.models.planted import Planted
+    from backfill_assets.warehouse.rows.profile import Subject
+
+CELLS = 5
+"""How many published cells a copy has; the defect is in the middle one."""
+OUTSIDE = "rows outside of the batch's cells"
+"""In the place of an audit: a batch refuses such rows by itself."""
+
+
+def audit_planted(run: RunContext, name: str) -> Iterator[Noticed]:
+    """Plant each defect that a model can have, one after the other; one that changes nothing is left out.
+
+    Args:
+        run: the environment whose published cells are copied.
+        name: the model.
+
+    Raises:
+        RequestError: no cell with rows is published of it.
+    """
+    model = run.graph.model(name)
+    state = run.view().models.get(name)
+    ready = IntervalSet.empty() if state is None else state.ready
+    contents = run.store.views.content_at_pin(run.environment.name, name, ready) if ready else {}
+    newest = islice((cell for cell in sorted(contents, reverse=True) if contents[cell].rows), CELLS)
+    cells = tuple(sorted(newest))
+    if not cells:
+        raise RequestError(
+            found=f"nothing with rows of '{name}' is published in '{run.environment.name}'",
+            do="fill it first: `backfill run`",
+        )
+    subject = audited_subject(run, model, cells)
+    rows = published_rows(batch_session(run.spark()), model, cells, subject.target).cache()
+    try:
+        yield from _planted(model, rows, subject, {cell: contents[cell] for cell in cells})
+    finally:
+        rows.unpersist()
+
+
+def _planted(
+    model: Model, rows: DataFrame, subject: Subject, contents: Mapping[Interval, Content]
+) -> Iterator[Noticed]:
+    before = _failing(model, rows, subject, contents)
+    middle = subject.cells[len(subject.cells) // 2]
+    for planted in defects_of(model):
+        wrong = planted_rows(rows, model, planted, middle)
+        if _changes(rows, wrong):
+            found = _failing(model, wrong, subject, contents)
+            new = {audit: severity for audit, severity in found.items() if audit not in before}
+            yield _noticed(planted, new)
+
+
+def _noticed(planted: Planted, failing: Mapping[str, Severity]) -> Noticed:
+    def names(severity: Severity) -> tuple[str, ...]:
+        return tuple(audit for audit, own in failing.items() if own is severity)
+
+    return Noticed(planted, names(Severity.BLOCKING), names(Severity.WARNING))
+
+
+def _changes(rows: DataFrame, wrong: DataFrame) -> bool:
+    return not (rows.exceptAll(wrong).isEmpty() and wrong.exceptAll(rows).isEmpty())
+
+
+def _failing(
+    model: Model, rows: DataFrame, subject: Subject, contents: Mapping[Interval, Content]
+) -> dict[str, Severity]:
+    """Name what would stop a batch of these rows, or be warned of."""
+    try:
+        profiles = profile(rows, subject)
+    except DeclarationError:
+        return {OUTSIDE: Severity.BLOCKING}
+    results = judge(audits_of(model), profiles, contents, model.cadence)
+    return {result.audit: result.severity for result in results if not result.passed}

@@ -1,0 +1,95 @@
+"""Defects that are planted in a copy of published cells, to see which audits notice them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from backfill_assets.models.column import is_numeric
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from backfill_assets.models.model import Model
+
+
+class Defect(StrEnum):
+    """What goes wrong in one cell; a shift concerns every cell."""
+
+    DUPLICATED = "rows twice"
+    FANNED_OUT = "a join fans out"
+    DROPPED = "all rows dropped"
+    HALVED = "half of the rows dropped"
+    SHIFTED = "shifted by two hours"
+    DOUBLED = "values doubled"
+    NEGATED = "sign flipped"
+    EMPTIED = "a burst of NULLs"
+
+
+OF_ROWS = (Defect.DUPLICATED, Defect.FANNED_OUT, Defect.DROPPED, Defect.HALVED, Defect.SHIFTED)
+"""Defects of whole rows; the others are of one column."""
+
+
+@dataclass(frozen=True, slots=True)
+class Planted:
+    """One defect.
+
+    Attributes:
+        defect: what is wrong.
+        column: of a defect of values: the column; else empty.
+    """
+
+    defect: Defect
+    column: str = ""
+
+    @property
+    def words(self) -> str:
+        """Name it."""
+        return f"{self.defect.value} of {self.column}" if self.column else self.defect.value
+
+
+def defects_of(model: Model) -> Iterator[Planted]:
+    """List the defects that can be planted in a model: of its rows, and of each column but the key's."""
+    for defect in OF_ROWS:
+        if defect is not Defect.SHIFTED or model.time_column is not None:
+            yield Planted(defect)
+    for column in model.schema:
+        if column.name in model.key:
+            continue
+        if is_numeric(column.dtype):
+            yield Planted(Defect.DOUBLED, column.name)
+            yield Planted(Defect.NEGATED, column.name)
+        yield Planted(Defect.EMPTIED, column.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Noticed:
+    """Which audits notice a planted defect.
+
+    Attributes:
+        planted: the defect.
+        stopped_by: blocking audits that fail with it, and did not before.
+        warned_by: the same of warnings.
+    """
+
+    planted: Planted
+    stopped_by: tuple[str, ...] = ()
+    warned_by: tuple[str, ...] = ()
+
+
+_ADVICE = {
+    Defect.DUPLICATED: "a unique key that is the grain",
+    Defect.FANNED_OUT: "a unique key that is the grain",
+    Defect.DROPPED: 'metric_within("*", 0.05), or trend_within("*") for new cells',
+    Defect.HALVED: 'metric_within("*", 0.05), or trend_within("*") for new cells',
+    Defect.SHIFTED: 'reconciles(...) with an upstream, or metric_within("*", 0.05)',
+    Defect.DOUBLED: 'metric_within("{0}", 0.05), reconciles("{0}", ...) or trend_within("{0}")',
+    Defect.NEGATED: 'accepted_range("{0}", 0, None)',
+    Defect.EMPTIED: 'not_null("{0}", allowed=...)',
+}
+
+
+def advice(planted: Planted) -> str:
+    """Name an audit that would notice a defect."""
+    return _ADVICE[planted.defect].format(planted.column)

@@ -1,0 +1,88 @@
+"""Plant a defect in a copy of rows; the tables that they come from stay as they are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from backfill_assets.models.column import is_numeric, quoted
+from backfill_assets.models.model import CELL_COLUMN
+from backfill_assets.models.planted import Defect
+from backfill_assets.warehouse.files.cells import cell_expression, cell_text
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from backfill_assets.intervals.interval import Interval
+    from backfill_assets.models.model import Model
+    from backfill_assets.models.planted import Planted
+
+_HOURS = 2
+
+
+def planted_rows(  # noqa: C901, PLR0911 - one case for each defect
+    rows: DataFrame, model: Model, planted: Planted, cell: Interval
+) -> DataFrame:
+    """Give rows with a defect in one cell, the same ones each time.
+
+    Args:
+        rows: of some cells, with `_cell`; their content does not depend on when they are read.
+        model: whose rows they are.
+        planted: the defect.
+        cell: where it is planted.
+    """
+    kind = dict(rows.dtypes)[CELL_COLUMN]
+    inside = f"{CELL_COLUMN} = CAST('{cell_text(model.cadence, cell)}' AS {kind})"
+    share = f"xxhash64({', '.join(map(quoted, model.key))})"
+    half = f"{inside} AND pmod({share}, 2) = 0"
+    match planted.defect:
+        case Defect.DUPLICATED:
+            return rows.unionByName(rows.where(inside))
+        case Defect.FANNED_OUT:
+            return rows.unionByName(_altered(rows.where(inside), model))
+        case Defect.DROPPED:
+            return rows.where(f"NOT ({inside})")
+        case Defect.HALVED:
+            return rows.where(f"NOT ({half})")
+        case Defect.SHIFTED:
+            return _shifted(rows, model, share)
+        case Defect.DOUBLED:
+            return _with(rows, planted.column, f"IF({inside}, 2 * {{0}}, {{0}})")
+        case Defect.NEGATED:
+            return _with(rows, planted.column, f"IF({inside}, -{{0}}, {{0}})")
+        case Defect.EMPTIED:
+            return _with(rows, planted.column, f"IF({inside}, NULL, {{0}})")
+
+
+def _with(rows: DataFrame, column: str, value: str) -> DataFrame:
+    """Replace a column by a value, of the same type."""
+    types = dict(rows.dtypes)
+    return rows.selectExpr(*(
+        f"CAST({value.format(quoted(name))} AS {types[name]}) AS {quoted(name)}"
+        if name == column
+        else quoted(name)
+        for name in rows.columns
+    ))  # fmt: skip
+
+
+def _altered(rows: DataFrame, model: Model) -> DataFrame:
+    """Change the numbers of rows a little, as another partner of a join would."""
+    for column in model.schema:
+        if column.name not in model.key and is_numeric(column.dtype):
+            rows = _with(rows, column.name, "{0} + 1")
+    return rows
+
+
+def _shifted(rows: DataFrame, model: Model, share: str) -> DataFrame:
+    """Shift the time by two hours; of a model that knows days alone, that part of the rows by a day."""
+    column = model.time_column or ""
+    time, kind = quoted(column), dict(rows.dtypes)[column]
+    late = (
+        f"{time} + INTERVAL {_HOURS} HOURS"
+        if kind.startswith("timestamp")
+        else f"IF(pmod({share}, 24) < {_HOURS}, date_add({time}, 1), {time})"
+    )
+    moved = _with(rows, column, late.replace(time, "{0}"))
+    cell = cell_expression(column, kind, model.cadence)
+    cells = rows.select(CELL_COLUMN).distinct()
+    again = moved.drop(CELL_COLUMN).selectExpr("*", f"{cell} AS {CELL_COLUMN}")
+    return again.join(cells, [CELL_COLUMN], "left_semi").select(*map(quoted, rows.columns))
