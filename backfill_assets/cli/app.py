@@ -34,6 +34,7 @@ GROUPS = {
         "why-not": "why_not:why_not",
         "batches": "batches:batches",
         "history": "history:history",
+        "explain": "explain:explain",
         "resolve": "resolve:resolve",
         "views": "views:views",
         "iceberg": "iceberg:app",

@@ -101,6 +101,18 @@ def records_within(
     return {each.cell: each for each in records if each.cell in within}
 
 
+def records_ever(connection: sa.Connection, version: str, within: IntervalSet) -> list[ReadyRecord]:
+    """Read every record of these cells, replaced ones too, the earliest first."""
+    if not within:
+        return []
+    wanted = sa.select(READY_RECORDS).where(
+        _RECORDS.version == version, reached(READY_RECORDS, within)
+    )
+    ordered = wanted.order_by(_RECORDS.valid_from, _RECORDS.starts)
+    records = (_record(row) for row in connection.execute(ordered))
+    return [each for each in records if each.cell in within]
+
+
 def current_cells(connection: sa.Connection, version: str, within: IntervalSet) -> list[Interval]:
     """Name those of these cells whose record has not been replaced yet."""
     if not within:

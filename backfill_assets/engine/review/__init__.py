@@ -1,0 +1,1 @@
+"""What gathers from state and warehouse for reviewers and auditors."""
