@@ -35,6 +35,7 @@ GROUPS = {
         "batches": "batches:batches",
         "history": "history:history",
         "explain": "explain:explain",
+        "replay": "replay:replay",
         "resolve": "resolve:resolve",
         "views": "views:views",
         "iceberg": "iceberg:app",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -29,6 +30,7 @@ from backfill_assets.render.plan_words import instant_text
 
 if TYPE_CHECKING:
     from datetime import datetime
+    from decimal import Decimal
 
     from backfill_assets.engine.review.explaining import ExplainedNumber
     from backfill_assets.models.model import Model
@@ -71,20 +73,11 @@ def explain(
         moments = _moments(declared, between)
         found = explain_number(run, declared, cells, column, moments)
         naming, told = naming_of(run.graph), plans_told(run.store.reading(), found.steps)
-    number = "rows" if column == ROWS else f"sum of {column}"
-    asked = f"{model} {naming.ranges(model, cells)}: {number} in {env}"
+    answer = _Answer(model, cells, column, env, moments, found, naming, told)
     if as_json:
-        print_json(
-            {
-                "model": model,
-                "cells": naming.ranges(model, cells, limit=1000),
-                "column": column,
-                "environment": env,
-                **_json(found, moments, naming, told, model),
-            }
-        )
+        print_json(answer.as_json())
     else:
-        _print(asked, found, moments, naming, told, model)
+        answer.show()
     if found.explained.difference is None:
         raise typer.Exit(FAILED)
 
@@ -109,68 +102,87 @@ def _moments(
     return first, last
 
 
-def _json(
-    found: ExplainedNumber,
-    moments: tuple[datetime | None, datetime | None],
-    naming: Naming,
-    told: dict[str, str],
-    model: str,
-) -> dict[str, Any]:
-    explained = found.explained
-    ends = zip(moments, (explained.before, explained.after), found.is_published, strict=True)
-    before, after = (
-        {
-            "at": moment.isoformat() if moment else None,
-            "number": exact(number),
-            "published": published,
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """The question, what was found, and how it is named."""
+
+    model: str
+    cells: IntervalSet
+    column: str
+    environment: str
+    moments: tuple[datetime | None, datetime | None]
+    found: ExplainedNumber
+    naming: Naming
+    told: dict[str, str]
+
+    def as_json(self) -> dict[str, Any]:
+        """Give it as JSON values; numbers are text, since they are exact."""
+        explained, steps = self.found.explained, self.found.steps
+        before, after = (
+            {
+                "at": moment.isoformat() if moment else None,
+                "number": exact(number),
+                "published": published,
+            }
+            for moment, number, published in zip(
+                self.moments, self._numbers, self.found.is_published, strict=True
+            )
+        )
+        return {
+            "model": self.model,
+            "cells": self._named(self.cells),
+            "column": self.column,
+            "environment": self.environment,
+            "before": before,
+            "after": after,
+            "difference": exact(explained.difference),
+            "parts": [
+                part_json(part, steps, self.told, self.naming, self.model)
+                for part in explained.parts
+            ],
+            "equal": explained.equal,
+            "unread": {why: self._named(cells) for why, cells in self.found.unread.items()},
         }
-        for moment, number, published in ends
-    )
-    return {
-        "before": before,
-        "after": after,
-        "difference": exact(explained.difference),
-        "parts": [part_json(part, found.steps, told, naming, model) for part in explained.parts],
-        "equal": explained.equal,
-        "unread": {why: naming.ranges(model, cells, 1000) for why, cells in found.unread.items()},
-    }
 
+    def show(self) -> None:
+        """Print the number at both moments, and between them the parts of its difference."""
+        explained = self.found.explained
+        number = "rows" if self.column == ROWS else f"sum of {self.column}"
+        named = self.naming.ranges(self.model, self.cells)
+        say(f"{self.model} {named}: {number} in {self.environment}")
+        first, last = map(number_text, self._numbers)
+        shown = [number_text(part.difference, signed=True) for part in explained.parts]
+        width = max(map(len, (first, last, *shown)))
+        say(f"{first:>{width}}  {_moment(self.moments[0], 'before it was published')}")
+        for text, part in zip(shown, explained.parts, strict=True):
+            where = "" if part.cells == self.cells else self.naming.ranges(self.model, part.cells)
+            lines = part_texts(part, self.found.steps, self.told, self.naming, where)
+            for at, line in enumerate(lines):
+                say(f"{'with' if at else text:>{width}}  {line}", indent=width + 2)
+        say(f"{last:>{width}}  {_moment(self.moments[1], 'now')}")
+        for why, cells in self.found.unread.items():
+            say(f"what was published once of {self._named(cells)} can't be read: {why}", indent=2)
+        if explained.equal:
+            more = counted(explained.equal, "more publication")
+            say(f"{more} built it again and left the number as it was.")
+        say(self._summary())
 
-def _print(
-    asked: str,
-    found: ExplainedNumber,
-    moments: tuple[datetime | None, datetime | None],
-    naming: Naming,
-    told: dict[str, str],
-    model: str,
-) -> None:
-    explained = found.explained
-    say(asked)
-    shown = [number_text(part.difference, signed=True) for part in explained.parts]
-    ends = [number_text(number) for number in (explained.before, explained.after)]
-    width = max(map(len, (*shown, *ends)))
-    say(f"{ends[0]:>{width}}  {_moment(moments[0], 'before it was published')}")
-    for text, part in zip(shown, explained.parts, strict=True):
-        for at, line in enumerate(part_texts(part, found.steps, told, naming, model)):
-            say(f"{text if at == 0 else 'with':>{width}}  {line}", indent=width + 2)
-    say(f"{ends[1]:>{width}}  {_moment(moments[1], 'now')}")
-    for why, cells in found.unread.items():
-        say(f"{model} {naming.ranges(model, cells)} can't be read as it once was: {why}", indent=2)
-    if explained.equal:
-        say(f"{counted(explained.equal, 'publication')} more left the number as it was.")
-    say(_summary(found, model))
+    def _summary(self) -> str:
+        explained = self.found.explained
+        if not any(self.found.is_published):
+            return f"{self.model}: not published at either moment."
+        if explained.difference is None:
+            return f"{self.model}: the number at one of the two moments can't be read any more."
+        difference = number_text(explained.difference, signed=True)
+        return f"{self.model}: {difference} in {counted(len(explained.parts), 'part')}, which sum to it exactly."
+
+    @property
+    def _numbers(self) -> tuple[Decimal | None, Decimal | None]:
+        return self.found.explained.before, self.found.explained.after
+
+    def _named(self, cells: IntervalSet) -> str:
+        return self.naming.ranges(self.model, cells, limit=1000)
 
 
 def _moment(moment: datetime | None, otherwise: str) -> str:
     return instant_text(moment) if moment else otherwise
-
-
-def _summary(found: ExplainedNumber, model: str) -> str:
-    explained = found.explained
-    if not any(found.is_published):
-        return f"{model}: not published at either moment."
-    difference = number_text(explained.difference, signed=True)
-    if explained.difference is None:
-        return f"{model}: the difference {difference}; the parts that can are above."
-    parts = counted(len(explained.parts), "part")
-    return f"{model}: {difference} in {parts}, which sum to it exactly."

@@ -93,12 +93,11 @@ def causes_text(happened: Happened, naming: Naming) -> str:
 
 
 def part_texts(
-    part: Part, steps: tuple[Step, ...], told: Mapping[str, str], naming: Naming, model: str
+    part: Part, steps: tuple[Step, ...], told: Mapping[str, str], naming: Naming, where: str
 ) -> tuple[str, ...]:
-    """Write a part: a line per step, its causes behind it."""
-    where = f" [{naming.ranges(model, part.cells)}]"
+    """Write a part: a line per step, its causes behind it; `where` names its cells, if not all."""
     return tuple(
-        f"{step_text(steps[each.step], told)}{where}: {causes_text(each, naming)}"
+        f"{step_text(steps[each.step], told)}{where and f' in {where}'}: {causes_text(each, naming)}"
         for each in part.happened
     )
 
