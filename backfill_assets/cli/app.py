@@ -36,6 +36,7 @@ GROUPS = {
         "history": "history:history",
         "explain": "explain:explain",
         "replay": "replay:replay",
+        "map": "map:map",
         "resolve": "resolve:resolve",
         "views": "views:views",
         "iceberg": "iceberg:app",

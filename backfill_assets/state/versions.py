@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.models.content import Content
     from backfill_assets.snapshots.ready import ReadyRecord
-    from backfill_assets.state.ready import Builder
+    from backfill_assets.state.ready import Builder, Maker
 
 NO_COMMIT = -1
 """The pin, and the head, of a table that has no commit yet."""
@@ -133,6 +133,10 @@ class Versions(Aggregate[D]):
     def built_by(self, version: str, at: int | None = None) -> dict[Interval, Builder]:
         """Read who built each cell that is ready at a delta_version; None is the latest."""
         return self._database.read(lambda connection: ready.built_by(connection, version, at))
+
+    def makers(self, version: str, at: int | None = None) -> list[Maker]:
+        """Read what made each cell that is ready at a delta_version; None is the latest."""
+        return self._database.read(lambda connection: ready.makers(connection, version, at))
 
     def watermark(self, version: str) -> datetime | None:
         """Read where the last ready cell of a version ends."""
