@@ -63,7 +63,7 @@ def explain(
 
     Exit code: 0; 1 if the number can't be read any more at one of the two moments.
 
-    Example: backfill explain marketing.roi_analysis 2024-03-04 revenue
+    Example: backfill explain marketing.roi_analysis 2024-03-04 cost
 
     Example: backfill explain commerce.revenue_monthly 2019-03-01 revenue --between 2026-11-01 2026-11-30 --json
     """
@@ -130,7 +130,7 @@ class _Answer:
         )
         return {
             "model": self.model,
-            "cells": self._named(self.cells),
+            "cells": self.naming.all_ranges(self.model, self.cells),
             "column": self.column,
             "environment": self.environment,
             "before": before,
@@ -141,7 +141,10 @@ class _Answer:
                 for part in explained.parts
             ],
             "equal": explained.equal,
-            "unread": {why: self._named(cells) for why, cells in self.found.unread.items()},
+            "unread": {
+                why: self.naming.all_ranges(self.model, cells)
+                for why, cells in self.found.unread.items()
+            },
         }
 
     def show(self) -> None:
@@ -161,7 +164,10 @@ class _Answer:
                 say(f"{'with' if at else text:>{width}}  {line}", indent=width + 2)
         say(f"{last:>{width}}  {_moment(self.moments[1], 'now')}")
         for why, cells in self.found.unread.items():
-            say(f"what was published once of {self._named(cells)} can't be read: {why}", indent=2)
+            say(
+                f"what was published once of {self.naming.ranges(self.model, cells)} can't be read: {why}",
+                indent=2,
+            )
         if explained.equal:
             more = counted(explained.equal, "more publication")
             say(f"{more} built it again and left the number as it was.")
@@ -179,9 +185,6 @@ class _Answer:
     @property
     def _numbers(self) -> tuple[Decimal | None, Decimal | None]:
         return self.found.explained.before, self.found.explained.after
-
-    def _named(self, cells: IntervalSet) -> str:
-        return self.naming.ranges(self.model, cells, limit=1000)
 
 
 def _moment(moment: datetime | None, otherwise: str) -> str:

@@ -118,7 +118,7 @@ def part_json(
         "difference": exact(part.difference),
         "before": exact(part.before),
         "after": exact(part.after),
-        "cells": naming.ranges(model, part.cells, limit=1000),
+        "cells": naming.all_ranges(model, part.cells),
         "steps": [_step_json(each, steps[each.step], told, naming) for each in part.happened],
     }
 
@@ -138,9 +138,7 @@ def _step_json(
             {
                 "kind": cause.kind.value,
                 "subject": cause.subject,
-                "cells": naming.ranges(cause.subject, cause.cells, limit=1000)
-                if cause.cells
-                else "",
+                "cells": naming.all_ranges(cause.subject, cause.cells),
                 "note": cause.note,
             }
             for cause in happened.causes

@@ -81,7 +81,7 @@ def replay_json(line: ReplayLine, naming: Naming) -> dict[str, Any]:
     first = line.first
     return {
         "model": first.model,
-        "cells": naming.ranges(first.model, line.cells, limit=1000),
+        "cells": naming.all_ranges(first.model, line.cells),
         "result": first.verdict.value,
         "causes": list(first.causes),
         "columns": list(first.columns),
