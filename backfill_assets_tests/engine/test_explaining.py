@@ -141,7 +141,7 @@ def test_a_change_of_an_upstream_is_named_by_the_model_whose_logic_changed(
 ):
     world.begin(OLD, *ROWS)
     later(world)
-    sql = f"SELECT ds, id, cost + 1 AS cost FROM {EVENTS} {WHERE}"  # noqa: S608
+    sql = f"SELECT ds, id, CAST(cost + 1 AS DECIMAL(18,2)) AS cost FROM {EVENTS} {WHERE}"  # noqa: S608
     plans.published(a_graph(a_model(VISITS, sql=sql, cadence=CADENCE), costs()))
     found = explain_number(world.open(OLD), OLD.model(COSTS), days(8), "total", (None, None))
     assert told(found)[1:] == [("promote", Decimal(1), [f"logic {VISITS}"])]

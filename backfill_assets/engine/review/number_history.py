@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from backfill_assets.intervals.interval_set import IntervalSet
@@ -35,6 +36,11 @@ class RecordedCells:
     records: dict[str, dict[Interval, list[ReadyRecord]]] = field(
         default_factory=dict[str, "dict[Interval, list[ReadyRecord]]"]
     )
+
+    @cached_property
+    def batches(self) -> list[BatchRow]:
+        """The model's committed batches, the latest first."""
+        return committed(self.store, self.model)
 
     def held(self, pointer: Pointer) -> dict[Interval, Held]:
         """Give what each cell held at a pointer, layers included; cells that were not ready are left out."""
@@ -88,7 +94,7 @@ class RecordedCells:
             return None
         built = [
             row
-            for row in committed(self.store, self.model)
+            for row in self.batches
             if row.version == layer.version
             and cell in row.stretches
             and _delta_version(row) <= layer.delta_version
@@ -119,10 +125,9 @@ def steps_of(store: StateReader, environment: str, recorded: RecordedCells) -> t
         environment: whose reading.
         recorded: the cells, and what tables held in them.
     """
-    rows = committed(store, recorded.model)
     steps: list[Step] = []
     now: dict[Interval, Held] = {}
-    for pointer, step in _pointed(store, environment, recorded.model, rows):
+    for pointer, step in _pointed(store, environment, recorded.model, recorded.batches):
         held = {} if pointer is None else recorded.held(pointer)
         if held != now:
             now = held
