@@ -232,3 +232,32 @@ def forget(world: World, version: str) -> None:
     marked = mark.values(collecting_at=world.clock.now)
     world.store.collection._database.write(lambda connection: connection.execute(marked))
     world.store.collection.forget_version(version)
+
+
+def test_rows_that_came_before_a_change_of_logic_are_no_cause_of_it(world: World, plans: Plans):
+    world.begin(OLD, *ROWS)
+    later(world)
+    world.land(a_source(), *changed(row(8, 1, 80.0)))
+    plans.published(OLD, restate=(Restatement(EVENTS, "2024-01-08", "2024-01-08"),))
+    later(world)
+    world.land(a_source(), *changed(row(8, 1, 80.0), row(10, 1, 50.0)))
+    sql = f"SELECT ds, id, CAST(cost + 1 AS DECIMAL(18,2)) AS cost FROM {EVENTS} {WHERE}"  # noqa: S608
+    plans.published(a_graph(a_model(VISITS, sql=sql, cadence=CADENCE), costs()))
+    found = explain_number(world.open(OLD), OLD.model(COSTS), days(8), "total", (None, None))
+    assert told(found)[1:] == [
+        ("promote", Decimal(72), [f"late rows {EVENTS}"]),
+        ("promote", Decimal(1), [f"logic {VISITS}"]),
+    ]
+
+
+def test_a_day_that_was_filled_after_a_rollback_was_not_there_before(world: World, plans: Plans):
+    world.begin(OLD, *ROWS)
+    plan = plans.published(DOUBLED)
+    later(world)
+    rollback_plan(plans.project(DOUBLED), plan)
+    world.clock.now += timedelta(days=1)
+    world.land(a_source(), *ROWS, row(11, 1, 11.0))
+    world.fill(OLD)
+    found = explain_number(world.open(OLD), OLD.model(COSTS), days(11), "total", (None, None))
+    assert told(found) == [("batch", Decimal(11), ["first build"])]
+    assert [step.at for step in found.steps] == [world.clock.now]

@@ -169,3 +169,11 @@ def test_a_model_that_reads_its_own_earlier_cells_is_replayed_at_their_pins(worl
 def test_nothing_is_replayed_where_nothing_is_published(world: World):
     world.begin(OLD, *ROWS)
     assert replayed(world, OLD, COSTS, days(30)) == []
+
+
+def test_a_cell_that_a_cutoff_keeps_is_rebuilt_by_its_own_older_code(world: World, plans: Plans):
+    world.begin(OLD, *ROWS)
+    plans.published(DOUBLED, cutoff="2024-01-09", reason="doubled since then")
+    found = replayed(world, DOUBLED, COSTS, days(8, 9))
+    assert [each.verdict for each in found] == [Verdict.EQUAL, Verdict.EQUAL]
+    assert len({each.fingerprint for each in found}) == 2
