@@ -221,12 +221,12 @@ def explain(
     cells = sorted({*first, *(cell for step in steps for cell in step.held)})
     alike: dict[tuple[object, ...], list[_Change]] = {}
     silent: set[int] = set()
-    befores: list[Decimal | None] = []
-    afters: list[Decimal | None] = []
+    at_first: list[Decimal | None] = []
+    at_last: list[Decimal | None] = []
     for cell in cells:
         chain = [*_chain(cell, first, steps, number)]
-        befores.append(chain[0].number)
-        afters.append(chain[-1].number)
+        at_first.append(chain[0].number)
+        at_last.append(chain[-1].number)
         for before, between, after in _stretches(chain):
             made = tuple(
                 Happened(link.step, causes(steps[link.step], cell, earlier.held, link.held))
@@ -240,7 +240,7 @@ def explain(
     parts = [_part(changes) for changes in alike.values()]
     told = {each.step for part in parts for each in part.happened}
     ordered = sorted(parts, key=lambda part: [each.step for each in part.happened])
-    return Explained(_sum(befores), _sum(afters), tuple(ordered), len(silent - told))
+    return Explained(_sum(at_first), _sum(at_last), tuple(ordered), len(silent - told))
 
 
 def _chain(
