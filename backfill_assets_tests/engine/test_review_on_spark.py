@@ -20,6 +20,13 @@ from backfill_assets.planning.review.replayed import Verdict
 from backfill_assets_tests.builders import EVENTS, a_graph, a_model, a_source
 from backfill_assets_tests.engine.plans import Plans
 from backfill_assets_tests.engine.test_explaining import later, told
+from backfill_assets_tests.engine.test_kept_rows import (
+    COLUMNS as ORDERS_COLUMNS,
+    FIRST,
+    LEFT,
+    ORDERS,
+    orders,
+)
 
 if TYPE_CHECKING:
     from backfill_assets.models.graph import Graph
@@ -89,3 +96,21 @@ def test_hours_that_share_files_are_explained_and_replayed(world: World):
     rollback_plan(plans.project(new), plan)
     assert parts()[-1] == ("rollback", Decimal("-0.3"), ["rollback"])
     assert verdicts() == {Verdict.EQUAL}
+
+
+def test_rows_that_were_kept_are_replayed_from_the_table_as_it_stood(world: World):
+    graph = orders()
+    source = a_source(columns=ORDERS_COLUMNS)
+    plans, day = Plans(world), IntervalSet.of([Interval(START - timedelta(days=1), START)])
+    world.land(source, *FIRST)
+    world.fill(graph)
+    world.land(source, *LEFT)
+    late = Restatement(EVENTS, "2024-01-09", "2024-01-09")
+    run = world.open(graph)
+    (first,) = Replay(run).published(run.graph.model(ORDERS), day)
+    assert (first.verdict, first.rows) == (Verdict.EQUAL, (2, 2))
+    plans.published(graph, restate=(late,))
+    run = world.open(graph)
+    (second,) = Replay(run).published(run.graph.model(ORDERS), day)
+    assert second.verdict is Verdict.IMPOSSIBLE
+    assert "keeps rows that its source lost" in second.causes[0]
