@@ -19,7 +19,7 @@ MEANS = {
 }
 """What an exit code says, whatever the verb."""
 
-TELLS_CHANGES = ("plan", "diff")
+TELLS_CHANGES = ("plan", "diff", "replay")
 """The verbs that end with `CHANGES`; no other one does."""
 
 TELLS_WHAT_WAITS = ("run", "status", "plan", "apply")

@@ -55,9 +55,10 @@ class Naming:
 
     def listed(self, cells: CellsByModel) -> dict[str, list[str]]:
         """Name every range of partition keys by model, none left out."""
-        return {name: self._all(name, own) for name, own in cells.items()}
+        return {name: self.all_ranges(name, own) for name, own in cells.items()}
 
-    def _all(self, model: str, cells: IntervalSet) -> list[str]:
+    def all_ranges(self, model: str, cells: IntervalSet) -> list[str]:
+        """Name every range of partition keys, none left out."""
         cadence = self.cadences.get(model)
         return ranges_list(cadence, cells) if cadence else [str(interval) for interval in cells]
 

@@ -39,6 +39,27 @@ class Builder:
     batch_id: str
 
 
+@dataclass(frozen=True, slots=True)
+class Maker:
+    """Which batch made a ready cell, by which snapshot and why.
+
+    Attributes:
+        cell: the cell.
+        fingerprint: the snapshot.
+        batch_id: the batch.
+        plan_id: the plan that it served; None for none, and where the batch is not known.
+        reason: why it ran; empty where the batch is not known.
+        started_at: when it was opened; None where the batch is not known.
+    """
+
+    cell: Interval
+    fingerprint: str
+    batch_id: str
+    plan_id: str | None
+    reason: str
+    started_at: datetime | None
+
+
 def valid_at(at: int | None) -> sa.ColumnElement[bool]:
     """Select the records that are valid at a delta_version; None is the latest."""
     if at is None:
@@ -101,6 +122,18 @@ def records_within(
     return {each.cell: each for each in records if each.cell in within}
 
 
+def records_ever(connection: sa.Connection, version: str, within: IntervalSet) -> list[ReadyRecord]:
+    """Read every record of these cells, replaced ones too, the earliest first."""
+    if not within:
+        return []
+    wanted = sa.select(READY_RECORDS).where(
+        _RECORDS.version == version, reached(READY_RECORDS, within)
+    )
+    ordered = wanted.order_by(_RECORDS.valid_from, _RECORDS.starts)
+    records = (_record(row) for row in connection.execute(ordered))
+    return [each for each in records if each.cell in within]
+
+
 def current_cells(connection: sa.Connection, version: str, within: IntervalSet) -> list[Interval]:
     """Name those of these cells whose record has not been replaced yet."""
     if not within:
@@ -123,6 +156,29 @@ def built_by(connection: sa.Connection, version: str, at: int | None) -> dict[In
     )
     rows = connection.execute(wanted)
     return {cell_of(row): Builder(row.root_id, row.run_id, row.batch_id) for row in rows}
+
+
+def makers(connection: sa.Connection, version: str, at: int | None) -> list[Maker]:
+    """Read what made each cell that is ready at a delta_version, by cell."""
+    own = [_RECORDS.starts, _RECORDS.ends, _RECORDS.fingerprint, _RECORDS.batch_id]
+    of_batch = [BATCHES.c.plan_id, BATCHES.c.reason, BATCHES.c.started_at]
+    wanted = (
+        sa.select(*own, *of_batch)
+        .outerjoin(BATCHES, BATCHES.c.batch_id == _RECORDS.batch_id)
+        .where(_RECORDS.version == version, valid_at(at))
+        .order_by(_RECORDS.starts)
+    )
+    return [
+        Maker(
+            cell_of(row),
+            row.fingerprint,
+            row.batch_id,
+            row.plan_id,
+            row.reason or "",
+            row.started_at,
+        )
+        for row in connection.execute(wanted)
+    ]
 
 
 def watermark(connection: sa.Connection, version: str) -> datetime | None:

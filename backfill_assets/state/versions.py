@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.models.content import Content
     from backfill_assets.snapshots.ready import ReadyRecord
-    from backfill_assets.state.ready import Builder
+    from backfill_assets.state.ready import Builder, Maker
 
 NO_COMMIT = -1
 """The pin, and the head, of a table that has no commit yet."""
@@ -109,6 +109,10 @@ class Versions(Aggregate[D]):
         """Read whose table a version is; `UnknownVersionError` when there is none."""
         return self._database.read(lambda connection: _known_version(connection, version).model)
 
+    def is_known(self, version: str) -> bool:
+        """Whether the state still knows a version; not one whose table was collected."""
+        return self._database.read(lambda connection: _version(connection, version) is not None)
+
     def known_head(self, version: str) -> int:
         """Read the last delta_version that the state accounts for; -1 before the first commit."""
         return self._database.read(lambda connection: known_head(connection, version))
@@ -117,9 +121,22 @@ class Versions(Aggregate[D]):
         """Read a version's records that are valid at a delta_version; None is the latest."""
         return self._database.read(lambda connection: ready.ready_records(connection, version, at))
 
+    def records_ever(self, version: str, cells: IntervalSet) -> list[ReadyRecord]:
+        """Read every record of these cells in a version, replaced ones too, the earliest first.
+
+        There is none of a version that was collected.
+        """
+        return self._database.read(
+            lambda connection: ready.records_ever(connection, version, cells)
+        )
+
     def built_by(self, version: str, at: int | None = None) -> dict[Interval, Builder]:
         """Read who built each cell that is ready at a delta_version; None is the latest."""
         return self._database.read(lambda connection: ready.built_by(connection, version, at))
+
+    def makers(self, version: str, at: int | None = None) -> list[Maker]:
+        """Read what made each cell that is ready at a delta_version; None is the latest."""
+        return self._database.read(lambda connection: ready.makers(connection, version, at))
 
     def watermark(self, version: str) -> datetime | None:
         """Read where the last ready cell of a version ends."""

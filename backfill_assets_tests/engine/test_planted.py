@@ -65,7 +65,7 @@ def test_an_audit_against_what_is_published_notices_them(world: World):
 
 def test_nothing_published_is_a_clear_error(world: World):
     with pytest.raises(RequestError, match="nothing with rows of 'web"):
-        [*audit_planted(world.open(visits()), VISITS)]
+        list(audit_planted(world.open(visits()), VISITS))
 
 
 def test_each_defect_has_advice():

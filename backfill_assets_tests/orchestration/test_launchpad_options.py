@@ -15,6 +15,7 @@ JOBS = ("plan", "apply", "promote", "abandon", "rollback", "undo", "pause", "res
 
 WITHOUT_JOB = {
     "show": "the page of every run of a plan shows the plan; the runs have its tag",
+    "checklist": "it writes nothing; the page of a run shows the plan that it is about",
     "diff": "it writes nothing, and its answer is as long as its reader wants",
     "adopt": "done once, by whoever moves a table here from a shell",
 }

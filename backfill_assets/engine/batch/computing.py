@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from backfill_assets.engine.project.cancelling import Flight
     from backfill_assets.engine.project.run_context import RunContext
     from backfill_assets.snapshots.batch import OpenBatch
+    from backfill_assets.warehouse.files.tables import Table
     from backfill_assets.warehouse.rows.computed import ComputedBatch
+    from backfill_assets.warehouse.rows.kept_rows import History
 
 
 @contextmanager
@@ -29,10 +31,33 @@ def computing(
     run: RunContext, opened: OpenBatch, now: datetime
 ) -> Iterator[tuple[Flight, ComputedBatch | EmptyBatch]]:
     """Compute a batch; cells that are recorded empty, and hold nothing to keep, need no Spark."""
+    model = run.graph.model(opened.request.model)
+    target = target_table(run, model, run.pointer(model))
+    history = None if opened.request.reason == EMPTY else history_of(run, model.name)
+    with computing_into(run, opened, target, now, history) as computed:
+        yield computed
+
+
+@contextmanager
+def computing_into(
+    run: RunContext,
+    opened: OpenBatch,
+    target: Table,
+    now: datetime,
+    history: History | None = None,
+) -> Iterator[tuple[Flight, ComputedBatch | EmptyBatch]]:
+    """Compute a batch into files of a table that it may never commit to.
+
+    Args:
+        run: its models, and the steps that it takes.
+        opened: the batch, its inputs pinned.
+        target: the table as it stands, layers included.
+        now: the instant that its rows are stamped with.
+        history: the published table, whose kept rows are carried over or counted.
+    """
     request, model = opened.request, run.graph.model(opened.request.model)
     does = effects_of(run)
     inputs = does.inputs(run, model, opened)
-    target = target_table(run, model, run.pointer(model))
     empty = request.reason == EMPTY
     if empty and not holds_kept_rows(model, request.cells, target):
         batch = EmptyBatch(model, request.cells, target, run.spark)
@@ -48,7 +73,7 @@ def computing(
         target=target,
         now=now,
         rows_from=no_rows if empty else does.rows,
-        history=None if empty else history_of(run, model.name),
+        history=history,
         published=published_before(run, model),
     )
     stopping = run.flights.begun(model.name, partial(interrupt, session), run.allowed(model))

@@ -6,7 +6,7 @@ Measured and judged as a batch would be that computed these rows. Nothing is wri
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from backfill_assets.engine.batch.audit_run import audited_subject
 from backfill_assets.engine.batch.judge import judge
@@ -15,7 +15,7 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.audit import Severity
 from backfill_assets.models.audits_of import audits_of
 from backfill_assets.models.planted import Noticed, defects_of
-from backfill_assets.warehouse.rows.planted import planted_rows
+from backfill_assets.warehouse.rows.planted import differ, planted_rows
 from backfill_assets.warehouse.rows.profile import profile
 from backfill_assets.warehouse.rows.reading import published_rows
 from backfill_assets.warehouse.spark.session import batch_session
@@ -23,14 +23,15 @@ from backfill_assets.warehouse.spark.session import batch_session
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from pyspark.sql import DataFrame
-
     from backfill_assets.engine.project.run_context import RunContext
     from backfill_assets.intervals.interval import Interval
     from backfill_assets.models.content import Content
     from backfill_assets.models.model import Model
     from backfill_assets.models.planted import Planted
     from backfill_assets.warehouse.rows.profile import Subject
+
+_Rows: TypeAlias = Any
+"""A data frame of Spark's, which the warehouse alone knows."""
 
 CELLS = 5
 """How many published cells a copy has; the defect is in the middle one."""
@@ -68,13 +69,13 @@ def audit_planted(run: RunContext, name: str) -> Iterator[Noticed]:
 
 
 def _planted(
-    model: Model, rows: DataFrame, subject: Subject, contents: Mapping[Interval, Content]
+    model: Model, rows: _Rows, subject: Subject, contents: Mapping[Interval, Content]
 ) -> Iterator[Noticed]:
     before = _failing(model, rows, subject, contents)
     middle = subject.cells[len(subject.cells) // 2]
     for planted in defects_of(model):
         wrong = planted_rows(rows, model, planted, middle)
-        if _changes(rows, wrong):
+        if differ(rows, wrong):
             found = _failing(model, wrong, subject, contents)
             new = {audit: severity for audit, severity in found.items() if audit not in before}
             yield _noticed(planted, new)
@@ -87,12 +88,8 @@ def _noticed(planted: Planted, failing: Mapping[str, Severity]) -> Noticed:
     return Noticed(planted, names(Severity.BLOCKING), names(Severity.WARNING))
 
 
-def _changes(rows: DataFrame, wrong: DataFrame) -> bool:
-    return not (rows.exceptAll(wrong).isEmpty() and wrong.exceptAll(rows).isEmpty())
-
-
 def _failing(
-    model: Model, rows: DataFrame, subject: Subject, contents: Mapping[Interval, Content]
+    model: Model, rows: _Rows, subject: Subject, contents: Mapping[Interval, Content]
 ) -> dict[str, Severity]:
     """Name what would stop a batch of these rows, or be warned of."""
     try:

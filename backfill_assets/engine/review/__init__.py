@@ -1,0 +1,3 @@
+"""What gathers from state and warehouse for reviewers and auditors."""
+
+from __future__ import annotations

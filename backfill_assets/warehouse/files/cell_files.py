@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
     from backfill_assets.intervals.cadence import Cadence
 
+_SPARK = b"org.apache.spark.version"
 _PARQUET = ".parquet"
 _FOLDER = re.compile("b-[0-9a-f]{32}/")
 ANY_FOLDER = "b-*"
@@ -428,6 +429,15 @@ def remove_folder(path: str, folder: str) -> None:
             return
         shutil.rmtree(local / folder, ignore_errors=True)
         local.rmdir()  # unless it holds a table or another batch's files
+
+
+def spark_versions(path: str, files: Iterable[NamedFile]) -> frozenset[str]:
+    """Name the releases of Spark that wrote some files; other writers are left out."""
+    from pyarrow.parquet import read_metadata  # noqa: PLC0415 - only readers of files need it
+
+    store, root = _store(path)
+    notes = (read_metadata(f"{root}/{file.name}", filesystem=store).metadata for file in files)
+    return frozenset(note[_SPARK].decode() for note in notes if note and _SPARK in note)
 
 
 def missing(path: str, files: Iterable[NamedFile]) -> tuple[str, ...]:

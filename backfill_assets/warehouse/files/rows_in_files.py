@@ -51,7 +51,7 @@ def rows_in_files(
         try:
             at_pin = DeltaTable(layer.path, version=layer.delta_version)
             held = at_pin.to_pyarrow_dataset(parquet_read_options=options)
-            chosen = _condition(model, inside)
+            chosen = condition_on_cells(model, inside)
             left -= held.count_rows(filter=chosen)
             if left < 0:
                 raise NeedsSparkError(layer.path, f"there are more than {most:,} rows")
@@ -62,7 +62,7 @@ def rows_in_files(
         yield rows
 
 
-def _condition(model: Model, cells: IntervalSet) -> pc.Expression:
+def condition_on_cells(model: Model, cells: IntervalSet) -> pc.Expression:
     """Choose the rows of some cells by `_cell`, as `cells.cells_predicate` does."""
     import pyarrow.compute as pc  # noqa: PLC0415
 

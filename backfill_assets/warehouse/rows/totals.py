@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
+from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.column import quoted
+from backfill_assets.models.model import CELL_COLUMN
 from backfill_assets.warehouse.files.layers import rows_of
-from backfill_assets.warehouse.files.rows_in_files import rows_in_files
+from backfill_assets.warehouse.files.rows_in_files import condition_on_cells, rows_in_files
 from backfill_assets.warehouse.rows.checksum import NO_SUM, exact_sum, sum_of_doubles
 from backfill_assets.warehouse.spark.session import batch_session
 from backfill_assets.warehouse.spark.spark_errors import NeedsSparkError, explaining
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
 
-    from backfill_assets.intervals.interval_set import IntervalSet
+    from backfill_assets.intervals.interval import Interval
     from backfill_assets.models.model import Model
     from backfill_assets.warehouse.files.tables import Table
 
@@ -103,6 +105,49 @@ def totals_in_files(
     if lacking := [name for name in names if name not in types]:
         raise NeedsSparkError(table.path, f"no row has the column '{lacking[0]}'")
     return Totals(rows, filled, {name: _added(parts) for name, parts in sums.items()})
+
+
+def sums_by_cell(
+    spark: Callable[[], SparkSession], model: Model, table: Table, name: str, cells: IntervalSet
+) -> dict[Interval, Decimal | None]:
+    """Sum a column in each of some cells; None where one value has no sum, such as NaN.
+
+    Args:
+        spark: gives a session where the files alone can't answer.
+        model: whose rows they are.
+        table: what is read; it has the column.
+        name: of the column, which is numeric.
+        cells: whole cells.
+
+    Raises:
+        PinGoneError: a pinned version can't be read any more.
+        CorruptTableError: a table's log is damaged.
+    """
+    each_cell = {cell: IntervalSet.of([cell]) for cell in model.cadence.cells(cells)}
+    try:
+        return _sums_in_files(model, table, name, cells, each_cell)
+    except NeedsSparkError:
+        return {
+            cell: totals_by_spark(spark(), model, table, [name], own).sums[name]
+            for cell, own in each_cell.items()
+        }
+
+
+def _sums_in_files(
+    model: Model,
+    table: Table,
+    name: str,
+    cells: IntervalSet,
+    each_cell: Mapping[Interval, IntervalSet],
+) -> dict[Interval, Decimal | None]:
+    sums: dict[Interval, list[Decimal | None]] = {cell: [] for cell in each_cell}
+    for read in rows_in_files(model, table, cells, [name, CELL_COLUMN], _MOST_ROWS):
+        if not _is_numeric(table, read.schema.field(name).type):
+            raise NeedsSparkError(table.path, f"column '{name}' is not numeric")
+        for cell, own in each_cell.items():
+            there = read.filter(condition_on_cells(model, own))
+            sums[cell].append(_sum_of(there.column(name)))
+    return {cell: _added(parts) for cell, parts in sums.items()}
 
 
 def _is_numeric(table: Table, dtype: pa.DataType) -> bool:

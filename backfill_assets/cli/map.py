@@ -1,0 +1,67 @@
+"""`backfill map`: which snapshot made each published cell, model by model, over time."""
+
+from __future__ import annotations
+
+from pathlib import Path  # noqa: TC003 - typer reads it
+from typing import Annotated
+
+import typer
+
+from backfill_assets.cli.options import AsJson, Env  # noqa: TC001 - typer reads them
+from backfill_assets.cli.output import counted, out, print_json, say
+from backfill_assets.cli.plan_view import naming_of
+from backfill_assets.cli.project import looked_at
+from backfill_assets.cli.selecting import selected
+from backfill_assets.engine.review.mapping import map_of
+from backfill_assets.errors import RequestError
+from backfill_assets.render.history_map import map_json, map_lines
+from backfill_assets.render.history_map_html import map_html
+
+
+def map(  # noqa: A001 - the verb's name
+    models: Annotated[
+        list[str] | None, typer.Argument(help="These models; all unless given.")
+    ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            "--html", metavar="FILE", help="Write one HTML file, without network or scripts."
+        ),
+    ] = None,
+    env: Env = "prod",
+    as_json: AsJson = False,
+) -> None:
+    """Show models over time by the snapshot that made each published cell.
+
+    One line per model, as wide as the terminal: a letter for each snapshot of the model, the oldest A; signs for
+    cells that are missing, stale, recorded as empty, and for the day of a cutoff. Below stand each snapshot's id,
+    the plan that brought it, since when, and its cells.
+
+    Example: backfill map
+
+    Example: backfill map marketing.campaign_performance marketing.roi_analysis --html map.html
+    """
+    with looked_at(env) as run:
+        names, naming = selected(run.graph, ",".join(models or ())), naming_of(run.graph)
+        mapped, at = map_of(run, names), run.clock()
+    if html is not None:
+        _write(html, map_html(mapped, naming, env, at))
+    if as_json:
+        print_json({"environment": env, "at": at.isoformat(), "models": map_json(mapped, naming)})
+        return
+    if html is None:
+        for line in map_lines(mapped, naming, out.width):
+            say(line, indent=4)
+    snapshots = sum(len(model.made) for model in mapped)
+    told = f"{counted(len(mapped), 'model')}, {counted(snapshots, 'snapshot')}"
+    say(f"{env}: {told}{f', in {html}' if html else ''}.")
+
+
+def _write(file: Path, page: str) -> None:
+    try:
+        file.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise RequestError(
+            found=f"{file} can't be written: {error.strerror or error}",
+            do="name a file in a folder that you may write to",
+        ) from error

@@ -1,0 +1,68 @@
+"""`backfill replay`: rebuild published cells from their recorded code and pins, and compare."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from backfill_assets.cli.exits import CHANGES, FAILED
+from backfill_assets.cli.options import AsJson, Env  # noqa: TC001 - typer reads them
+from backfill_assets.cli.output import print_json, say
+from backfill_assets.cli.plan_view import naming_of
+from backfill_assets.cli.project import looked_at
+from backfill_assets.cli.selecting import model_named
+from backfill_assets.cli.why import cells_asked
+from backfill_assets.engine.review.replaying import Replay
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.planning.review.replayed import Verdict
+from backfill_assets.render.replayed import (
+    replay_json,
+    replay_lines,
+    replay_summary,
+    replay_text,
+)
+
+
+def replay(
+    model: Annotated[str, typer.Argument(help="Such as marketing.campaign_performance.")],
+    cell: Annotated[
+        str, typer.Argument(help="A partition key, or FIRST..LAST: keys or dates, both included.")
+    ],
+    upstreams: Annotated[
+        bool,
+        typer.Option(
+            "--upstreams", help="Replay the cells of models that they read as well, and theirs."
+        ),
+    ] = False,
+    env: Env = "prod",
+    as_json: AsJson = False,
+) -> None:
+    """Rebuild published cells from their recorded code and pins, and compare the checksums.
+
+    The code is that of the snapshot that built them, the inputs are read at the versions that their batch
+    read. Rows are computed into a folder that is removed; nothing is published, and the state stays as it
+    is. What differs, or can't be rebuilt, is told with its cause.
+
+    Exit code: 0 if all cells are equal; 2 when one differs; 1 if one can't be replayed, or none is published.
+
+    Example: backfill replay marketing.roi_analysis 2024-03-04
+
+    Example: backfill replay commerce.revenue_monthly 2019-03-01 --upstreams --json
+    """
+    with looked_at(env) as run:
+        declared, naming = model_named(run.graph, model), naming_of(run.graph)
+        cells = IntervalSet.of([cells_asked(declared.cadence, cell)])
+        replayed = [*Replay(run, upstreams=upstreams).published(declared, cells)]
+    lines, summary = replay_lines(replayed), replay_summary(replayed)
+    if as_json:
+        print_json({"environment": env, "cells": [replay_json(line, naming) for line in lines]})
+    else:
+        for line in lines:
+            say(replay_text(line, naming), indent=2)
+        say(f"{model}: replayed {summary}")
+    verdicts = {each.verdict for each in replayed}
+    if Verdict.DIFFERS in verdicts:
+        raise typer.Exit(CHANGES)
+    if Verdict.IMPOSSIBLE in verdicts or not verdicts:
+        raise typer.Exit(FAILED)

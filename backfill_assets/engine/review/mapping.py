@@ -1,0 +1,145 @@
+"""Gather the map of an environment: which snapshot made each published cell, and the state of the others."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from backfill_assets.engine.review.number_history import committed
+from backfill_assets.intervals.grid import Unit
+from backfill_assets.intervals.instants import start_at
+from backfill_assets.intervals.interval import epoch_of
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.planning.review.history_map import Made, MadeBy, MappedModel, letters
+from backfill_assets.planning.rule.needs_work import needs_work
+from backfill_assets.snapshots.batch import EMPTY
+from backfill_assets.state.plans import UnknownPlanError
+from backfill_assets.state.snapshots import UnknownSnapshotError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from backfill_assets.engine.project.run_context import RunContext
+    from backfill_assets.models.model import Model
+    from backfill_assets.snapshots.cutoff import Cutoff
+    from backfill_assets.snapshots.environment import Pointer
+    from backfill_assets.snapshots.publication import PointerMove
+    from backfill_assets.state.ready import Maker
+
+_EVER = datetime.min.replace(tzinfo=UTC)
+"""Where it is not known when a snapshot came: before all others."""
+
+
+def map_of(run: RunContext, names: Iterable[str]) -> tuple[MappedModel, ...]:
+    """Map some models as an environment publishes them; nothing is written."""
+    view = run.view()
+    moves = run.store.history.moves_in(run.environment.name)
+    mapped: list[MappedModel] = []
+    for name in names:
+        model = run.graph.model(name)
+        work = needs_work(run.graph, view, model, now=run.clock(), reads=run.reads.get(name))
+        state, cutoff = view.models.get(name), view.cutoffs.get(name)
+        makers = () if state is None else _makers(run, state.pointer)
+        own = [move for move in moves if move.model == name]
+        mapped.append(
+            MappedModel(
+                model=name,
+                made=_made(run, name, makers, own),
+                empty=_cells(maker for maker in makers if maker.reason == EMPTY),
+                missing=work.gaps,
+                stale=work.stale_cells,
+                cutoff=cutoff,
+                boundary=_boundary(model, cutoff),
+                is_whole=model.cadence.unit is Unit.WHOLE,
+            )
+        )
+    return tuple(mapped)
+
+
+def _makers(run: RunContext, pointer: Pointer) -> tuple[Maker, ...]:
+    """Give what made each cell, from the table that answers for it."""
+    found: dict[object, Maker] = {}
+    for number, layer in enumerate(pointer.layers):
+        for maker in run.store.versions.makers(layer.version, layer.delta_version):
+            if number == 0 or maker.cell not in pointer.certain:
+                found.setdefault(maker.cell, maker)
+    return tuple(found.values())
+
+
+def _made(
+    run: RunContext, model: str, makers: Iterable[Maker], moves: list[PointerMove]
+) -> tuple[Made, ...]:
+    by_definition: dict[str, list[Maker]] = {}
+    definitions: dict[str, str] = {}
+    for maker in makers:
+        if maker.fingerprint not in definitions:
+            definitions[maker.fingerprint] = _definition(run, maker.fingerprint)
+        by_definition.setdefault(definitions[maker.fingerprint], []).append(maker)
+    found = [
+        (_brought(run, model, {maker.fingerprint for maker in several}, moves), several)
+        for several in by_definition.values()
+    ]
+    ordered = sorted(found, key=lambda each: each[0][0] or _EVER)
+    return tuple(
+        Made(
+            letter=letter,
+            fingerprint=several[0].fingerprint,
+            since=since,
+            plan_id=plan_id,
+            by=_by_plan(run, several),
+        )
+        for letter, ((since, plan_id), several) in zip(letters(), ordered, strict=False)
+    )
+
+
+def _brought(
+    run: RunContext, model: str, fingerprints: set[str], moves: list[PointerMove]
+) -> tuple[datetime | None, str | None]:
+    """Say when a definition was published first, and by which plan; where by none, when it first built."""
+    for move in moves:
+        if move.old is not None and move.old.fingerprint in fingerprints:
+            break  # it was there before any plan
+        if move.new is not None and move.new.fingerprint in fingerprints:
+            return move.at, move.plan_id
+    built = [
+        row.started_at
+        for row in committed(run.store.reading(), model)
+        if row.fingerprint in fingerprints
+    ]
+    return min(built, default=None), None
+
+
+def _by_plan(run: RunContext, makers: Iterable[Maker]) -> tuple[MadeBy, ...]:
+    by_plan: dict[str | None, list[Maker]] = {}
+    for maker in makers:
+        if maker.reason != EMPTY:
+            by_plan.setdefault(maker.plan_id, []).append(maker)
+    return tuple(
+        MadeBy(plan_id, _reason(run, plan_id), _cells(several))
+        for plan_id, several in by_plan.items()
+    )
+
+
+def _definition(run: RunContext, fingerprint: str) -> str:
+    """Give what snapshots have in common that differ in descriptions only."""
+    try:
+        return run.store.snapshots.get(fingerprint).version
+    except UnknownSnapshotError:
+        return fingerprint
+
+
+def _reason(run: RunContext, plan_id: str | None) -> str:
+    try:
+        return "" if plan_id is None else run.store.plans.get(plan_id).reason
+    except UnknownPlanError:
+        return ""
+
+
+def _cells(makers: Iterable[Maker]) -> IntervalSet:
+    return IntervalSet.of(maker.cell for maker in makers)
+
+
+def _boundary(model: Model, cutoff: Cutoff | None) -> int | None:
+    if cutoff is None:
+        return None
+    return epoch_of(model.cadence.ceil(start_at(cutoff.since, model.cadence.tz)))

@@ -1,0 +1,222 @@
+"""What an environment published of some cells, step by step, from recorded moves, batches and cells."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.planning.review.number_changes import Held, Step
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from datetime import datetime
+
+    from backfill_assets.intervals.interval import Interval
+    from backfill_assets.snapshots.environment import Layer, Pointer
+    from backfill_assets.snapshots.publication import PointerMove
+    from backfill_assets.snapshots.ready import ReadyRecord
+    from backfill_assets.state.batch_rows import BatchRow
+    from backfill_assets.state.store import StateReader
+
+_COMMITTED = "committed"
+NOT_RECORDED = "not recorded"
+"""What a step is called that only shows in what is published now."""
+
+
+@dataclass
+class RecordedCells:
+    """What tables held in some cells, from their ready records; each table is asked for once."""
+
+    store: StateReader
+    model: str
+    cells: tuple[Interval, ...]
+    records: dict[str, dict[Interval, list[ReadyRecord]]] = field(
+        default_factory=dict[str, "dict[Interval, list[ReadyRecord]]"]
+    )
+
+    @cached_property
+    def batches(self) -> list[BatchRow]:
+        """The model's committed batches, the latest first."""
+        return committed(self.store, self.model)
+
+    def held(self, pointer: Pointer) -> dict[Interval, Held]:
+        """Give what each cell held at a pointer, layers included; cells that were not ready are left out."""
+        found = ((cell, self._cell(pointer, cell)) for cell in self.cells)
+        return {cell: held for cell, held in found if held is not None}
+
+    def at_pin(self, layer: Layer, cell: Interval) -> Held | None:
+        """Give what a cell held in one table at a delta_version; None where it was not ready."""
+        known = self._of(layer.version)
+        if not known:
+            return self._collected(layer, cell)
+        there = known.get(cell, [])
+        at = bisect_right(there, layer.delta_version, key=_valid_from) - 1
+        if at < 0 or not _is_valid(there[at], layer.delta_version):
+            return None
+        record = there[at]
+        return Held(
+            record.version, record.valid_from, record.batch_id, record.fingerprint, record.content
+        )
+
+    def last_read(self, held: Held, cell: Interval) -> int | None:
+        """Give the last delta_version at which a table still holds what it held; None: it is the newest.
+
+        A later commit may have put the same rows into other files, and deleted the first ones.
+        """
+        for record in self._of(held.version).get(cell, []):
+            if record.valid_from == held.since:
+                return None if record.valid_to is None else record.valid_to - 1
+        return held.since
+
+    def _cell(self, pointer: Pointer, cell: Interval) -> Held | None:
+        for number, layer in enumerate(pointer.layers):
+            if number > 0 and cell in pointer.certain:
+                return None
+            held = self.at_pin(layer, cell)
+            if held is not None:
+                return held
+        return None
+
+    def _of(self, version: str) -> dict[Interval, list[ReadyRecord]]:
+        if version not in self.records:
+            by_cell: dict[Interval, list[ReadyRecord]] = {}
+            for record in self.store.versions.records_ever(version, IntervalSet.of(self.cells)):
+                by_cell.setdefault(record.cell, []).append(record)
+            self.records[version] = by_cell
+        return self.records[version]
+
+    def _collected(self, layer: Layer, cell: Interval) -> Held | None:
+        """Give what batches say of a table whose records are gone with it."""
+        if self.store.versions.is_known(layer.version):
+            return None
+        built = [
+            row
+            for row in self.batches
+            if row.version == layer.version
+            and cell in row.stretches
+            and _delta_version(row) <= layer.delta_version
+        ]
+        if not built:
+            return Held(layer.version, None, "", "", None)
+        last = max(built, key=_delta_version)
+        return Held(layer.version, None, last.batch_id, last.fingerprint, None)
+
+
+def committed(store: StateReader, model: str) -> list[BatchRow]:
+    """Read a model's batches that were committed, the latest first."""
+    return [
+        row
+        for row in store.batches.latest(model=model)
+        if row.status == _COMMITTED and row.delta_version is not None
+    ]
+
+
+def steps_of(store: StateReader, environment: str, recorded: RecordedCells) -> tuple[Step, ...]:
+    """Give every step that changed what an environment read in some cells, the oldest first.
+
+    Moves of pointers are in the order of their numbers, and the batches between two moves in the order of
+    their commits, so no clock decides.
+
+    Args:
+        store: the state.
+        environment: whose reading.
+        recorded: the cells, and what tables held in them.
+    """
+    steps: list[Step] = []
+    now: dict[Interval, Held] = {}
+    for pointer, step in _pointed(store, environment, recorded.model, recorded.batches):
+        held = {} if pointer is None else recorded.held(pointer)
+        if held != now:
+            now = held
+            steps.append(replace(step, held=held))
+    return tuple(steps)
+
+
+def _pointed(
+    store: StateReader, environment: str, model: str, rows: list[BatchRow]
+) -> Iterator[tuple[Pointer | None, Step]]:
+    """Yield every pointer that an environment had to a model, with the step that led to it."""
+    current = store.environments.pointers(environment).get(model)
+    before: Pointer | None = None
+    latest: datetime | None = None
+    for move in _moves(store, environment, model, current):
+        for pointer, step in _batches(before, move.old, rows):
+            latest = step.at
+            yield pointer, step
+        step = Step(move.at, move.kind.value, {}, move.plan_id, None, move.who, move.why)
+        latest = move.at
+        yield move.new, step
+        before = move.new
+    for pointer, step in _batches(before, current, rows):
+        latest = step.at
+        yield pointer, step
+    if latest is not None:
+        yield current, Step(latest, NOT_RECORDED, {})
+
+
+def _moves(
+    store: StateReader, environment: str, model: str, current: Pointer | None
+) -> list[PointerMove]:
+    """Read the moves of what an environment reads, those of the one that it followed before included."""
+    own = [move for move in store.history.moves_in(environment) if move.model == model]
+    first = own[0].old if own else current
+    if first is None or first.environment == environment:
+        return own
+    theirs = _moves(store, first.environment, model, first)
+    return [move for move in theirs if not own or move.number < own[0].number] + own
+
+
+def _batches(
+    start: Pointer | None, end: Pointer | None, rows: Iterable[BatchRow]
+) -> Iterator[tuple[Pointer, Step]]:
+    """Yield the commits between two moves, each with the pointer that it led to."""
+    if end is None:
+        return
+    first = {} if start is None else _pins(start)
+    last = _pins(end)
+    between = [
+        row
+        for row in rows
+        if row.version in last
+        and first.get(row.version, -1) < _delta_version(row) <= last[row.version]
+    ]
+    seen = {version: first.get(version, -1) for version in last}
+    alone = len(last) == 1  # then the commits of one table say the order; else only clocks can
+
+    def order(row: BatchRow) -> tuple[datetime | int, int]:
+        return (0 if alone else _ended(row), _delta_version(row))
+
+    for row in sorted(between, key=order):
+        seen[row.version] = max(seen[row.version], _delta_version(row))
+        step = Step(
+            _ended(row), "batch", {}, row.plan_id, row.batch_id, row.who or row.run_id, row.reason
+        )
+        yield _at(end, seen), step
+
+
+def _at(pointer: Pointer, pins: Mapping[str, int]) -> Pointer:
+    under = tuple(replace(each, delta_version=pins[each.version]) for each in pointer.under)
+    return replace(pointer, delta_version=pins[pointer.version], under=under)
+
+
+def _pins(pointer: Pointer) -> dict[str, int]:
+    return {layer.version: layer.delta_version for layer in reversed(pointer.layers)}
+
+
+def _ended(row: BatchRow) -> datetime:
+    return row.finished_at or row.started_at
+
+
+def _delta_version(row: BatchRow) -> int:
+    return -1 if row.delta_version is None else row.delta_version
+
+
+def _valid_from(record: ReadyRecord) -> int:
+    return record.valid_from
+
+
+def _is_valid(record: ReadyRecord, at: int) -> bool:
+    return record.valid_to is None or record.valid_to > at
