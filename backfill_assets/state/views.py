@@ -120,6 +120,10 @@ class Views(Aggregate[D]):
 
         return self._database.read(work)
 
+    def contents_at(self, at: Pointer, cells: IntervalSet) -> dict[Interval, Content]:
+        """Read what the ready ones of these cells hold, where a pointer reads them."""
+        return self._database.read(lambda connection: layers.contents(connection, at, cells))
+
     def published_contents(
         self, environment: str, model: str, cells: IntervalSet
     ) -> dict[Interval, Content]:

@@ -1,0 +1,1 @@
+"""The evidence of plans, read without the project: standard library alone, neither state nor Spark."""

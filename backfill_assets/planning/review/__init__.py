@@ -1,0 +1,1 @@
+"""What a reviewer agrees to, and what remains afterwards: contract, policy, approvals, release notes."""
