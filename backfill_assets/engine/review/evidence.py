@@ -93,8 +93,10 @@ def intend(run: InProject, intent: Intent) -> None:
         end = EvidenceRecord(number=0, plan_id=plan.plan_id, ended=UNFINISHED, at=at)
         facts = gather(run.store, plan, end, note(run, plan, _last_noted(records)))
         folder = TextFolder(location_of(run, plan.plan_id))
+        parts, lacks = _files(facts, _kept(records))
+        manifest = json_text(_manifest(facts, parts, lacks, None)).encode()
         try:
-            _write(folder, facts, _kept(records), place=None, previous=None)
+            _replace(folder, parts, manifest)
         except OSError as error:
             raise EvidenceNotWrittenError(plan.plan_id, folder.location, error) from error
 
@@ -175,27 +177,21 @@ def _complete(run: InProject, record: EvidenceRecord) -> None:
     Raises:
         OSError: it can't be written; it stays owed.
     """
-    store = run.store
-    folder = TextFolder(location_of(run, record.plan_id))
-    earlier = [
-        each for each in store.evidence.of_plan(record.plan_id) if each.number < record.number
-    ]
+    store, folder = run.store, TextFolder(location_of(run, record.plan_id))
     if record.manifest is None:
-        plan = store.plans.get(record.plan_id)
+        of_plan = store.evidence.of_plan(record.plan_id)
+        earlier = [each for each in of_plan if each.number < record.number]
         noted = _noted(run, record, earlier)
-        facts = gather(store, plan, record, noted)
-        last = store.evidence.last()
-        before = last and {
-            "place": last.place,
-            "plan_id": last.plan_id,
-            "sha256": last.sha256,
-        }
-        place = (last.place or 0) + 1 if last else 1
-        manifest = _write(folder, facts, _kept(earlier), place=place, previous=before)
+        facts = gather(store, store.plans.get(record.plan_id), record, noted)
+        parts, lacks = _files(facts, _kept(earlier))
+        folder.write(parts)
+        folder.keep_only({*parts, MANIFEST, SEAL})
+        manifest = json_text(_manifest(facts, parts, lacks, store.evidence.last())).encode()
+        # From here on it has its place; a process that dies now leaves the rest to the next one.
         store.evidence.keep(record, manifest.decode(), sha256(manifest), noted_text(noted))
     else:
         manifest = record.manifest.encode()
-        folder.write({MANIFEST: manifest, SEAL: seal_of(manifest)})
+    folder.write({MANIFEST: manifest, SEAL: seal_of(manifest)})
     store.evidence.mark_written(record)
 
 
@@ -205,27 +201,6 @@ def _noted(run: InProject, record: EvidenceRecord, earlier: Sequence[EvidenceRec
     if last is not None and earlier and earlier[-1].ended == record.ended in _FINAL:
         return last
     return note(run, run.store.plans.get(record.plan_id), last)
-
-
-def _write(
-    folder: TextFolder,
-    facts: Facts,
-    earlier: Sequence[EvidenceRecord],
-    *,
-    place: int | None,
-    previous: dict[str, Any] | None,
-) -> bytes:
-    """Write every part, then the manifest that names them, and delete what else is there.
-
-    Raises:
-        OSError: one can't be written.
-    """
-    parts, lacks = _files(facts, earlier)
-    manifest = json_text(_manifest(facts, parts, lacks, place, previous)).encode()
-    named = {**parts, MANIFEST: manifest, SEAL: seal_of(manifest)}
-    folder.write(named)
-    folder.keep_only({*named})
-    return manifest
 
 
 def _files(
@@ -240,12 +215,10 @@ def _files(
 
 
 def _manifest(
-    facts: Facts,
-    parts: dict[str, bytes],
-    lacks: dict[str, str],
-    place: int | None,
-    previous: dict[str, Any] | None,
+    facts: Facts, parts: dict[str, bytes], lacks: dict[str, str], last: EvidenceRecord | None
 ) -> dict[str, Any]:
+    """List the parts; only what has ended has a place in the chain, after the last one there."""
+    before = last and {"place": last.place, "plan_id": last.plan_id, "sha256": last.sha256}
     return {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
@@ -255,8 +228,8 @@ def _manifest(
         "ended": facts.ended,
         "at": facts.at.isoformat(),
         "why": facts.why,
-        "place": place,
-        "previous": previous,
+        "place": None if facts.unfinished else ((last and last.place) or 0) + 1,
+        "previous": None if facts.unfinished else before,
         "lacks": lacks,
         "files": _listed(parts),
     }
@@ -280,9 +253,17 @@ def _rewrite(run: InProject, records: Sequence[EvidenceRecord]) -> None:
     """Write all files of what was kept last, the manifest as it was."""
     last = records[-1]
     parts, _ = _files(_facts_again(run, last), _kept(records[:-1]))
-    manifest = (last.manifest or "").encode()
-    named = {**parts, MANIFEST: manifest, SEAL: seal_of(manifest)}
     folder = TextFolder(location_of(run, last.plan_id))
+    _replace(folder, parts, (last.manifest or "").encode())
+
+
+def _replace(folder: TextFolder, parts: dict[str, bytes], manifest: bytes) -> None:
+    """Let a folder hold these parts and their manifest, and nothing else.
+
+    Raises:
+        OSError: it can't be written.
+    """
+    named = {**parts, MANIFEST: manifest, SEAL: seal_of(manifest)}
     folder.write(named)
     folder.keep_only({*named})
 

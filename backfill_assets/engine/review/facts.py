@@ -10,6 +10,7 @@ from backfill_assets.evidence.manifest import UNFINISHED
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.plan.plan_json import read_plan
 from backfill_assets.planning.review.touched import ChangedModel, touched
+from backfill_assets.render.actual import MEASURED
 from backfill_assets.render.plan_words import Naming
 from backfill_assets.snapshots.publication import PublicationKind
 
@@ -38,7 +39,7 @@ class Facts:
         ended: how it ended, in a word or two.
         at: when (UTC).
         why: it was refused, or is not built, in words; empty else.
-        events: what happened to it.
+        events: what happened to it; what it took is in `noted`.
         batches: those that served it, the earliest first.
         audits: what their audits found, attempt by attempt.
         checks: what the checks of its strategies found, as JSON texts, the latest last.
@@ -138,7 +139,7 @@ def gather(store: Store, plan: StoredPlan, end: EvidenceRecord, noted: Noted) ->
         ended=end.ended,
         at=end.at,
         why=end.why,
-        events=store.plans.events(name),
+        events=[event for event in store.plans.events(name) if event.event != MEASURED],
         batches=store.batches.of_plan(name),
         audits=store.batches.audits_of_plan(name),
         checks=store.plans.comparisons(name, CHECKS),

@@ -6,20 +6,22 @@ import json
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.review.way_back import way_back
+from backfill_assets.intervals.grid import Unit
 from backfill_assets.models.audit import Severity
-from backfill_assets.planning.plan.plan import Change
+from backfill_assets.planning.plan.plan import Change, Why
 from backfill_assets.planning.plan.request import Category, KeptRows
-from backfill_assets.planning.review.release_note import ConsumerNote, ModelNote, ReleaseNote
+from backfill_assets.planning.review.release_note import Cause, ConsumerNote, ModelNote, ReleaseNote
 from backfill_assets.planning.review.straddling import Straddling, straddling
 from backfill_assets.planning.review.touched import ROWS
-from backfill_assets.render.plan_words import counted, instant_text, reason_text
+from backfill_assets.render.plan_words import counted, instant_text
 from backfill_assets.snapshots.stored_plan import AUDITED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from backfill_assets.engine.review.facts import Facts
-    from backfill_assets.planning.plan.plan import ModelPlan
+    from backfill_assets.intervals.interval_set import IntervalSet
+    from backfill_assets.planning.plan.plan import CellWork, ModelPlan
     from backfill_assets.snapshots.publication import PointerMove
     from backfill_assets.state.audits import AuditRow
 
@@ -42,7 +44,7 @@ def release_note(facts: Facts) -> ReleaseNote:
         models=tuple(
             _model(facts, planned, moved.get(planned.model))
             for planned in plan.models
-            if planned.cells or planned.model in moved
+            if planned.cells or (planned.model in moved and moved[planned.model].cells)
         ),
         removed=plan.removed,
         left_alone=tuple((left.model, left.because) for left in plan.untouched),
@@ -68,46 +70,75 @@ def _published(move: PointerMove) -> str:
 
 
 def _model(facts: Facts, planned: ModelPlan, move: PointerMove | None) -> ModelNote:
-    redefined = planned.change is not Change.UNCHANGED and planned.category is not Category.METADATA
+    cause, because = _cause(planned), _because(planned)
     if move is None:
-        return ModelNote(model=planned.model, because=_because(planned), redefined=redefined)
+        return ModelNote(model=planned.model, because=because, cause=cause)
     columns = facts.columns(move) or {}
     return ModelNote(
         model=planned.model,
-        because=_because(planned),
-        redefined=redefined,
+        because=because,
+        cause=cause,
         published=_ranges(facts, move.model, move.cells),
         differ=_ranges(facts, move.model, move.changed),
         columns=tuple(name for name in columns if name != ROWS),
         rows_differ=bool(columns.get(ROWS)),
-        boundary=_boundary(facts, planned, move, redefined=redefined),
+        boundary=_boundary(facts, planned, move, cause),
     )
 
 
-def _ranges(facts: Facts, model: str, cells: object) -> str:
-    return facts.naming.ranges(model, cells, _LIMIT) if cells else ""  # type: ignore[arg-type]
+def _ranges(facts: Facts, model: str, cells: IntervalSet) -> str:
+    return facts.naming.ranges(model, cells, _LIMIT) if cells else ""
+
+
+def _cause(planned: ModelPlan) -> Cause:
+    """Say what a change means for answers that were given before."""
+    if planned.change is Change.UNCHANGED or planned.category is Category.METADATA:
+        return Cause.CORRECTED
+    built_for = {work.why for work in planned.work}
+    if planned.change is Change.ADDED:
+        return Cause.ADDED
+    if planned.category is Category.NON_BREAKING:
+        return Cause.ADDED if built_for <= {Why.NEW_SNAPSHOT, Why.GAP} else Cause.CORRECTED
+    return Cause.REDEFINED
 
 
 def _because(planned: ModelPlan) -> str:
     """Say why a model's numbers differ."""
     if planned.change is Change.ADDED:
         return "a new model"
+    reasons = [_reason(work) for work in planned.work if work.why is not Why.NEW_SNAPSHOT]
     if planned.change is not Change.UNCHANGED:
         category = planned.category.value if planned.category else planned.change.value
-        reason = f": {planned.category_reason}" if planned.category_reason else ""
-        return f"its definition changed ({category}{reason})"
-    return "; ".join(dict.fromkeys(reason_text(work) for work in planned.work)) or "as before"
+        said = f": {planned.category_reason}" if planned.category_reason else ""
+        reasons.insert(0, f"its definition changed ({category}{said})")
+    return "; ".join(dict.fromkeys(reasons)) or "as before"
 
 
-def _boundary(
-    facts: Facts, planned: ModelPlan, move: PointerMove, *, redefined: bool
-) -> Straddling:
+def _reason(work: CellWork) -> str:
+    """Say why cells were built; what made it certain is over by then."""
+    because = "" if work.because.startswith("if ") else work.because
+    said = _WORDS[work.why]
+    return because if work.why.value in because else f"{said}: {because}" if because else said
+
+
+_WORDS = {
+    Why.NEW_SNAPSHOT: "built anew",
+    Why.RESTATED: "restated: it was wrong",
+    Why.OWED: "owed since it was declared wrong",
+    Why.UPSTREAM_CHANGED: "what it reads has changed",
+    Why.LATE_DATA: "rows came late",
+    Why.GAP: "filled: it was missing",
+}
+
+
+def _boundary(facts: Facts, planned: ModelPlan, move: PointerMove, cause: Cause) -> Straddling:
     """Find the comparisons that straddle: of the new definition with the old, or of corrected cells with others."""
     cadence = facts.noted.cadences.get(planned.model)
-    if cadence is None or not move.changed:
+    if cadence is None or cadence.unit is Unit.WHOLE or not move.changed:
         return Straddling()
-    new = move.cells if redefined else move.changed
-    return straddling(new, (planned.kept | move.cells) - new, cadence.tz)
+    new = move.changed if cause is Cause.CORRECTED else move.cells
+    history = planned.kept | planned.cells | move.cells
+    return straddling(new, history - new, cadence.tz)
 
 
 def _tests(facts: Facts) -> Iterator[str]:

@@ -6,6 +6,7 @@ One note tells of a whole plan, or of what concerns one consumer.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import RequestError
@@ -17,6 +18,17 @@ if TYPE_CHECKING:
 _SHOWN = 6
 
 
+class Cause(StrEnum):
+    """What it means for answers that were given before."""
+
+    ADDED = "added"
+    """Columns or a model that were not there: all else is as it was."""
+    REDEFINED = "redefined"
+    """The numbers have another meaning."""
+    CORRECTED = "corrected"
+    """The numbers have the same meaning, and were wrong or incomplete."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelNote:
     """What a reader of one model has to know.
@@ -24,7 +36,7 @@ class ModelNote:
     Attributes:
         model: its name.
         because: why its numbers differ, in words.
-        redefined: whether its definition changed; else its rows were corrected or filled.
+        cause: what that means for answers that were given before.
         published: the cells that were published anew, in words; empty for none.
         differ: those of them whose content differs, in words; empty for none.
         columns: that differ; empty where they are not known, or all do.
@@ -34,7 +46,7 @@ class ModelNote:
 
     model: str
     because: str
-    redefined: bool
+    cause: Cause
     published: str = ""
     differ: str = ""
     columns: tuple[str, ...] = ()
@@ -188,7 +200,7 @@ def _comparisons(note: ReleaseNote) -> Iterator[str]:
         if not model.boundary:
             yield f"- {model.model}: none straddles a boundary of the changed range."
         else:
-            yield f"- {model.model}: these compare new numbers with old ones."
+            yield f"- {model.model}: these compare changed cells with unchanged ones."
             yield from (f"  - {text}" for text in _straddling_texts(model.boundary))
         yield f"  - {_reinterpreted(note, model)}"
 
@@ -207,7 +219,10 @@ def _reinterpreted(note: ReleaseNote, model: ModelNote) -> str:
     if not note.active:
         return "Answers given so far stand: nothing is published."
     since = note.active.partition(",")[0]
-    if not model.redefined:
+    if model.cause is Cause.ADDED:
+        later = " The new columns are empty in the older cells." if model.boundary else ""
+        return f"What was there before is as it was: answers given so far stand.{later}"
+    if model.cause is Cause.CORRECTED:
         return (
             f"Answers that used these cells before {since} rest on numbers that were wrong or "
             "incomplete: ask again. Both sides of a comparison are right now."
