@@ -57,14 +57,20 @@ _log = logging.getLogger(__name__)
 
 
 class EvidenceNotWrittenError(BackfillAssetsError):
-    """The evidence of a promotion can't be written, so there is no promotion."""
+    """The evidence of a plan can't be written; of a promotion: so there is none.
 
-    def __init__(self, plan_id: str, location: str, error: OSError) -> None:
+    Args:
+        plan_id: the plan.
+        location: where it was to be written.
+        error: why it can't.
+        then: what that means, and the next command.
+    """
+
+    def __init__(self, plan_id: str, location: str, error: OSError, then: str) -> None:
         self.plan_id, self.location = plan_id, location
         super().__init__(
             f"the evidence of plan {plan_id} can't be written to {location}: "
-            f"{error.strerror or error}. Nothing was published; make room there or give the right to "
-            f"write, then `backfill promote {plan_id}`"
+            f"{error.strerror or error}. {then}, once there is room and the right to write"
         )
 
 
@@ -98,7 +104,8 @@ def intend(run: InProject, intent: Intent) -> None:
         try:
             _replace(folder, parts, manifest)
         except OSError as error:
-            raise EvidenceNotWrittenError(plan.plan_id, folder.location, error) from error
+            then = f"Nothing was published; give `backfill promote {plan.plan_id}` again"
+            raise EvidenceNotWrittenError(plan.plan_id, folder.location, error, then) from error
 
 
 def owe(run: InProject, plan_id: str, ended: str, why: str) -> None:
@@ -143,7 +150,8 @@ def write_again(run: InProject, plan_id: str) -> None:
                     _complete(run, record)
             _rewrite(run, run.store.evidence.of_plan(plan.plan_id))
         except OSError as error:
-            raise EvidenceNotWrittenError(plan.plan_id, folder.location, error) from error
+            then = f"Give `backfill evidence write {plan.plan_id}` again"
+            raise EvidenceNotWrittenError(plan.plan_id, folder.location, error, then) from error
 
 
 def facts_of(run: InProject, plan_id: str) -> Facts:
