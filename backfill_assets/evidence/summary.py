@@ -119,7 +119,7 @@ def _back(text: str) -> str:
     if not commands:
         return f"Go back   {lines[-1]}"
     until = next((line.rstrip(":") for line in lines if line.startswith("Until ")), "")
-    return f"Go back   {' or '.join(commands)}{f', {until.lower()}' if until else ''}"
+    return f"Go back   {' or '.join(commands)}{f', u{until[1:]}' if until else ''}"
 
 
 def _sound(folder: Path) -> str:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from backfill_assets.intervals.interval import Interval
-    from backfill_assets.models.content import Content
+    from backfill_assets.models.content import ChangedAt, Content
     from backfill_assets.snapshots.environment import Environment, Pointer
     from backfill_assets.snapshots.ready import InputPin
     from backfill_assets.state.layered_view import Cell
@@ -120,9 +120,13 @@ class Views(Aggregate[D]):
 
         return self._database.read(work)
 
-    def contents_at(self, at: Pointer, cells: IntervalSet) -> dict[Interval, Content]:
-        """Read what the ready ones of these cells hold, where a pointer reads them."""
-        return self._database.read(lambda connection: layers.contents(connection, at, cells))
+    def stamps_at(self, at: Pointer, cells: IntervalSet) -> list[tuple[tuple[int, int], ChangedAt]]:
+        """Read when the ready ones of these cells last changed, where a pointer reads them.
+
+        Returns:
+            Per cell its bounds, in epoch seconds, and its stamps.
+        """
+        return self._database.read(lambda connection: layers.stamps(connection, at, cells))
 
     def published_contents(
         self, environment: str, model: str, cells: IntervalSet

@@ -10,6 +10,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from referencing import Registry, Resource
 
+from backfill_assets.engine.automatic.late_plan import refresh_late
 from backfill_assets.engine.plans import plan_verbs, publishing
 from backfill_assets.engine.plans.plan_verbs import abandon_plan, rollback_plan, undo_plan
 from backfill_assets.engine.plans.promotion import publish_built
@@ -397,6 +398,21 @@ def test_evidence_that_lacks_a_part_says_so_and_stops_no_promotion(
 
     (found,) = verify(folder_of(world, plan)).findings
     assert (found.trouble, found.text) == (Trouble.INCOMPLETE, "ValueError: no words")
+
+
+def test_a_plan_that_late_data_made_leaves_evidence_too(world: World, plans: Plans):
+    graph = build_graph([visits(late_window=4), costs(late_window=4)], [a_source()], [REPORT])
+    world.land(a_source(), *ROWS)
+    refresh_late(world.open(graph))  # the first look
+    world.fill(graph)
+    world.land(a_source(), *ROWS, row(8, 2, 3.0))
+
+    done = refresh_late(world.open(graph))
+
+    lines = summary(folder_of(world) / str(done.plan_id))
+    assert "Accepted  by late data on 2024-01-11 00:00 UTC" in "\n".join(lines)
+    assert f"Changed   {VISITS}: 2024-01-08 (1 of 1 cells differ)" in lines
+    assert verify(folder_of(world)).findings == ()
 
 
 def test_evidence_is_for_its_owner_alone(world: World, plans: Plans):

@@ -67,7 +67,7 @@ def test_a_note_says_what_why_when_what_to_refresh_what_was_tested_and_how_to_go
         "built and published again: 2024-03-01..2024-03-30 (30)",
         "month over month: 2024-03 with 2024-02",
         "year over year: 2025-03 with 2024-03",
-        "new and old days within one month: 2024-03",
+        "changed and unchanged days within one month: 2024-03",
         f"{ROI}: warning fresh: found 3, allowed 2",
         f"board (team:finance): cost of {ROI}, 2024-03-04..2024-03-05 (2)",
         "12 of 12 audit results passed",

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from backfill_assets.engine.project.project import InProject
-    from backfill_assets.intervals.interval import Interval
-    from backfill_assets.models.content import Content
+    from backfill_assets.models.content import ChangedAt
     from backfill_assets.models.graph import Graph
     from backfill_assets.snapshots.publication import PointerMove
     from backfill_assets.snapshots.stored_plan import StoredPlan
@@ -112,20 +111,25 @@ def _differing(store: Store, moves: Iterable[PointerMove]) -> Differing:
 
 
 def _columns(store: Store, move: PointerMove) -> dict[str, IntervalSet]:
-    """Find in which of the changed cells which column differs; none of a model that came or went."""
+    """Find in which of the changed cells which column differs; none of a model that came or went.
+
+    The stamps of a publication say so. A column that differs within its tolerance alone is not named.
+    """
     if move.old is None or move.new is None or not move.changed:
         return {}
-    before, after = (store.views.contents_at(at, move.changed) for at in (move.old, move.new))
-    cells: dict[str, list[Interval]] = {}
-    for cell in before.keys() | after.keys():
-        for name in _differ(before.get(cell), after.get(cell)):
-            cells.setdefault(name, []).append(cell)
-    return {name: IntervalSet.of(cells[name]) for name in sorted(cells)}
+    bounds: dict[str, list[tuple[int, int]]] = {}
+    there: list[tuple[int, int]] = []
+    for cell, stamps in store.views.stamps_at(move.new, move.changed):
+        there.append(cell)
+        for name in _stamped(stamps, move.number):
+            bounds.setdefault(name, []).append(cell)
+    found = {name: IntervalSet.of_pairs(bounds[name]) for name in sorted(bounds)}
+    gone = move.changed - IntervalSet.of_pairs(there)
+    return {**found, ROWS: found.get(ROWS, IntervalSet.empty()) | gone} if gone else found
 
 
-def _differ(before: Content | None, after: Content | None) -> list[str]:
-    """Name the columns that differ; where other rows are, a column's checksum says nothing."""
-    if before is None or after is None or (before.rows, before.key) != (after.rows, after.key):
+def _stamped(stamps: ChangedAt, number: int) -> list[str]:
+    """Name the columns that a publication has changed; where other rows are, the rows alone."""
+    if stamps.row_set == number:
         return [ROWS]
-    names = before.columns.keys() | after.columns.keys()
-    return [name for name in names if before.columns.get(name) != after.columns.get(name)]
+    return [name for name, changed in stamps.columns.items() if changed == number]

@@ -211,7 +211,7 @@ def _straddling_texts(boundary: Straddling) -> Iterator[str]:
     if boundary.years:
         yield f"year over year: {_pairs(boundary.years)}"
     if boundary.mixed:
-        yield f"new and old days within one month: {_listed(boundary.mixed)}"
+        yield f"changed and unchanged days within one month: {_listed(boundary.mixed)}"
 
 
 def _reinterpreted(note: ReleaseNote, model: ModelNote) -> str:
