@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from backfill_assets.cli.evidence import told_evidence
 from backfill_assets.cli.operating import operating
 from backfill_assets.cli.options import AsJson, Why  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import print_json, say
@@ -29,8 +30,10 @@ def abandon(
     with operating() as at:
         named = named_plan(at.store, plan)
         abandon_plan(at.working(), named, reason)
+        evidence = told_evidence(at, named.plan_id)
     if as_json:
         print_json({"plan_id": named.plan_id, "status": "abandoned"})
         return
+    say(evidence)
     say("Next: backfill gc --dry-run")
     say(f"{named.environment}: {named.plan_id} is abandoned; what it reads is as it was.")

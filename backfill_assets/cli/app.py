@@ -61,6 +61,7 @@ GROUPS = {
         "abandon": "abandon:abandon",
         "rollback": "rollback:rollback",
         "undo": "undo:undo",
+        "evidence": "evidence:app",
         "adopt": "adopt:adopt",
     },
     "Clean up": {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.cli.asking import confirm
+from backfill_assets.cli.evidence import told_evidence
 from backfill_assets.cli.output import counted, err, say
 from backfill_assets.cli.progress import shown
 from backfill_assets.cli.telling import tell_quietly
@@ -36,6 +37,7 @@ def taken_back(
     with shown(at.graph, {}) as listener:
         back = operation(at.working(listener), plan, why)
     tell_quietly(at, plan.environment)
+    say(told_evidence(at, plan.plan_id), to=err)
     told = cells_json(at.naming, cells_told(at, plan, back.number))
     carried = {
         name: at.naming.ranges(name, cells, limit=len(cells))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from backfill_assets.cli.asking import Yes, confirm
+from backfill_assets.cli.evidence import told_evidence
 from backfill_assets.cli.operating import operating
 from backfill_assets.cli.options import AsJson, Why  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import counted, err, print_json, say
@@ -60,6 +61,7 @@ def promote(
         appended = _named(at, promoted)
         told = cells_told(at, named, promoted.number)
         actual = at.taken(named)
+        evidence = told_evidence(at, named.plan_id)
         tell_quietly(at, named.environment)
     if as_json:
         print_json(
@@ -79,6 +81,7 @@ def promote(
     for name in promoted.removed:
         say(f"removed: {name}", indent=2)
     say(actual_text(named, actual), indent=2)
+    say(evidence)
     commands = next_commands(named.plan_id, PlanStatus.PROMOTED.value)
     say(f"Next: {', or '.join(commands)} to go back")
     say(f"{named.environment}: reads {counted(changed, 'model')} as {named.plan_id} built them.")

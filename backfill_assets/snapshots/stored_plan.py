@@ -28,6 +28,12 @@ class PlanStatus(StrEnum):
 OPEN = (PlanStatus.APPLYING, PlanStatus.BUILT)
 """A plan that is being applied, or is built; it may not have a workspace yet."""
 
+ENDS = (PlanStatus.PROMOTED, PlanStatus.ROLLED_BACK, PlanStatus.UNDONE, PlanStatus.ABANDONED)
+"""The ends of a plan: each of them leaves evidence."""
+
+AUDITED = "audited"
+"""The event that tells what audits that a plan changes found in published cells that it keeps."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredPlan:

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from backfill_assets.models.audit import Severity
 from backfill_assets.models.audit_result import AuditResult
 from backfill_assets.state.cells import bounds, cell_of
-from backfill_assets.state.tables import AUDIT_RESULTS
+from backfill_assets.state.tables import AUDIT_RESULTS, BATCHES
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -72,6 +72,15 @@ def audit_results(
     if batch_id is not None:
         wanted = wanted.where(table.batch_id == batch_id)
     return [_audit(row) for row in connection.execute(wanted.limit(limit))]
+
+
+def audits_of_plan(connection: sa.Connection, plan_id: str) -> list[AuditRow]:
+    """Read the results of a plan's batches, attempt by attempt, the earliest first."""
+    table = AUDIT_RESULTS.c
+    own = sa.select(BATCHES.c.batch_id).where(BATCHES.c.plan_id == plan_id)
+    wanted = sa.select(AUDIT_RESULTS).where(table.batch_id.in_(own))
+    in_order = wanted.order_by(table.audited_at, table.batch_id, table.attempt, table.audit)
+    return [_audit(row) for row in connection.execute(in_order)]
 
 
 def _row(audited: Audited, result: AuditResult) -> dict[str, object]:

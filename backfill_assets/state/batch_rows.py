@@ -141,6 +141,13 @@ def batches(connection: sa.Connection, model: str | None, limit: int | None) -> 
     return [_batch(row) for row in connection.execute(wanted.limit(limit))]
 
 
+def batches_of_plan(connection: sa.Connection, plan_id: str) -> list[BatchRow]:
+    """Read the batches that served a plan, the earliest first."""
+    wanted = sa.select(BATCHES).where(BATCHES.c.plan_id == plan_id)
+    rows = connection.execute(wanted.order_by(BATCHES.c.built_at, BATCHES.c.batch_id))
+    return [_batch(row) for row in rows]
+
+
 def attempts(connection: sa.Connection, version: str, stretches: IntervalSet) -> int:
     """Count how often a batch from the first to the last of these cells was tried."""
     cells = bounds(stretches.span())

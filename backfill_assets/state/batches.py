@@ -61,6 +61,16 @@ class Batches(Aggregate[D]):
         """Read batches, the latest first."""
         return self._database.read(lambda connection: batch_rows.batches(connection, model, limit))
 
+    def of_plan(self, plan_id: str) -> list[BatchRow]:
+        """Read the batches that served a plan, the earliest first."""
+        return self._database.read(
+            lambda connection: batch_rows.batches_of_plan(connection, plan_id)
+        )
+
+    def audits_of_plan(self, plan_id: str) -> list[AuditRow]:
+        """Read what the audits of a plan's batches found, attempt by attempt, the earliest first."""
+        return self._database.read(lambda connection: audits.audits_of_plan(connection, plan_id))
+
     def failed_batches(self, versions: Iterable[str]) -> list[FailedBatch]:
         """Read the failed batches of these tables, the earliest first."""
         wanted = [*versions]

@@ -11,8 +11,9 @@ import sqlalchemy as sa
 
 from backfill_assets.errors import BackfillAssetsError, RequestError
 from backfill_assets.models.cells_by_model import CellsByModel
-from backfill_assets.snapshots.stored_plan import PlanEvent, PlanStatus, StoredPlan
+from backfill_assets.snapshots.stored_plan import ENDS, PlanEvent, PlanStatus, StoredPlan
 from backfill_assets.snapshots.timing import Timing
+from backfill_assets.state import evidence
 from backfill_assets.state.aggregate import Aggregate, D
 from backfill_assets.state.database import Database, StateBusyError, StateUnavailableError
 from backfill_assets.state.tables import BATCHES, COMPARISONS, PLAN_EVENTS, PLANS, TIMINGS
@@ -118,6 +119,10 @@ class Plans(Aggregate[D]):
         """Read what a comparison of a plan has found; None where it was not made yet."""
         return self._database.read(lambda connection: comparison(connection, plan_id, key))
 
+    def comparisons(self, plan_id: str, kind: str) -> list[str]:
+        """Read what comparisons of a plan have found, of those whose key begins so, the earliest first."""
+        return self._database.read(lambda connection: comparisons(connection, plan_id, kind))
+
     def save_plan(self: Plans[Database], plan: StoredPlan) -> None:
         """Keep a plan; the same one saved again stays as it is, its status too.
 
@@ -139,7 +144,8 @@ class Plans(Aggregate[D]):
             RequestError: it stands elsewhere.
         """
         allowed = (expected,) if isinstance(expected, str) else tuple(expected)
-        self._database.write(lambda connection: set_status(connection, plan_id, allowed, new))
+        now = self._clock()
+        self._database.write(lambda connection: set_status(connection, plan_id, allowed, new, now))
 
     def tell(
         self: Plans[Database],
@@ -238,7 +244,11 @@ def save_plan(connection: sa.Connection, saved: StoredPlan) -> None:
 
 
 def set_status(
-    connection: sa.Connection, plan_id: str, expected: tuple[PlanStatus, ...], new: PlanStatus
+    connection: sa.Connection,
+    plan_id: str,
+    expected: tuple[PlanStatus, ...],
+    new: PlanStatus,
+    now: datetime,
 ) -> None:
     """Move a plan's status on, if it still stands at one of the expected ones.
 
@@ -249,13 +259,15 @@ def set_status(
     stored = plan(connection, plan_id)
     if stored.status not in expected:
         raise wrong_status(plan_id, stored.status, expected)
-    put_status(connection, plan_id, new)
+    put_status(connection, plan_id, new, now)
 
 
-def put_status(connection: sa.Connection, plan_id: str, new: PlanStatus) -> None:
-    """Write a plan's status; does nothing for a plan that is not kept."""
+def put_status(connection: sa.Connection, plan_id: str, new: PlanStatus, now: datetime) -> None:
+    """Write a plan's status; one that ends it makes it owe evidence."""
     moved = sa.update(PLANS).where(PLANS.c.plan_id == plan_id)
     connection.execute(moved.values(status=new.value))
+    if new in ENDS:
+        evidence.owe(connection, plan_id, new.value, now)
 
 
 def tell(connection: sa.Connection, added: NewEvent, now: datetime) -> PlanEvent:
@@ -364,3 +376,11 @@ def comparison(connection: sa.Connection, plan_id: str, key: str) -> str | None:
     wanted = sa.select(COMPARISONS.c.found)
     mine = (COMPARISONS.c.plan_id == plan_id, COMPARISONS.c.key == key)
     return connection.execute(wanted.where(*mine)).scalar_one_or_none()
+
+
+def comparisons(connection: sa.Connection, plan_id: str, kind: str) -> list[str]:
+    """Read what comparisons of a plan have found, of those whose key begins so, the earliest first."""
+    of = COMPARISONS.c
+    begins = of.key.startswith(kind, autoescape=True)
+    wanted = sa.select(of.found).where(of.plan_id == plan_id, begins).order_by(of.at, of.key)
+    return [*connection.execute(wanted).scalars()]

@@ -82,6 +82,12 @@ def last_intent(connection: sa.Connection, plan_id: str) -> Intent | None:
     return None if row is None else _intent(row)
 
 
+def intents_of(connection: sa.Connection, plan_id: str) -> list[Intent]:
+    """Read every intent of a plan, the earliest first."""
+    wanted = sa.select(PROMOTIONS).where(PROMOTIONS.c.plan_id == plan_id)
+    return [_intent(row) for row in connection.execute(wanted.order_by(PROMOTIONS.c.number))]
+
+
 def begin(connection: sa.Connection, intent: Intent, now: datetime, lease: timedelta) -> Intent:
     """Write an intent, or take over the same one from a holder that went silent.
 

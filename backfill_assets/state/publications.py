@@ -94,6 +94,10 @@ class Publications(Aggregate[D]):
         """Read the last intent of a plan, whatever became of it."""
         return self._database.read(lambda connection: promotions.last_intent(connection, plan_id))
 
+    def promotions_of(self, plan_id: str) -> list[Intent]:
+        """Read every intent of a plan, whatever became of it, the earliest first."""
+        return self._database.read(lambda connection: promotions.intents_of(connection, plan_id))
+
     def begin_promotion(self: Publications[Database], intent: Intent) -> Intent:
         """Write the intent to publish, before any lock is taken.
 
@@ -326,7 +330,7 @@ def _close(connection: sa.Connection, moment: _Moment, intent: Intent) -> None:
         connection, publication.environment, publication.plan_id, publication.removed, moment.now
     )
     if plans.find_plan(connection, publication.plan_id) is not None:
-        plans.put_status(connection, publication.plan_id, status)
+        plans.put_status(connection, publication.plan_id, status, moment.now)
         detail = {"number": moment.number, "environment": publication.environment}
         event = NewEvent(
             publication.plan_id, status.value, publication.who, publication.why, detail

@@ -16,6 +16,7 @@ from backfill_assets.state.batches import Batches
 from backfill_assets.state.collection import Collection
 from backfill_assets.state.database import Database, ReadDatabase
 from backfill_assets.state.environments import Environments
+from backfill_assets.state.evidence import EvidenceRecords
 from backfill_assets.state.failures import Failures
 from backfill_assets.state.history import History
 from backfill_assets.state.iceberg import Iceberg
@@ -67,6 +68,7 @@ class Aggregates(Aggregate[D]):
         self.limits = Limits(*opened)
         self.queue = Queue(*opened)
         self.iceberg = Iceberg(*opened)
+        self.evidence = EvidenceRecords(*opened)
 
 
 class StateReader(Aggregates[ReadDatabase]):

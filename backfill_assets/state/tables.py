@@ -172,6 +172,7 @@ BATCHES = sa.Table(
     sa.Column("who", sa.Text),
     sa.Index("batches_cells", "version", "starts", "ends"),
     sa.Index("batches_run", "run_id"),
+    sa.Index("batches_plan", "plan_id"),
 )
 
 # The last failure of each model before a batch of it began: no source table, no Spark.
@@ -358,3 +359,13 @@ ICEBERG_ENTRIES = sa.Table(
     _number("delta_version", key=True),
     _text("location"),
 )
+
+# The evidence of plans: a row for each end of a plan; `why` it was refused, or was not built. `place` in the chain, the manifest and its SHA-256 follow
+# when it is made (NULL: it is owed); `noted` is what it rests on and the state keeps nowhere else; `written`:
+# whether the folder holds it. Rows are only added.
+EVIDENCE = sa.Table(
+    "evidence", METADATA, _number("number", key=True), _text("plan_id"), _text("ended"),
+    _instant("at"), _text("why"), sa.Column("place", sa.BigInteger), sa.Column("sha256", sa.Text),
+    sa.Column("manifest", sa.Text), sa.Column("noted", sa.Text),
+    sa.Column("written", sa.Boolean, nullable=False), sa.Index("evidence_plan", "plan_id"),
+)  # fmt: skip

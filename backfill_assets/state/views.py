@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from backfill_assets.intervals.interval import Interval
-    from backfill_assets.models.content import Content
+    from backfill_assets.models.content import ChangedAt, Content
     from backfill_assets.snapshots.environment import Environment, Pointer
     from backfill_assets.snapshots.ready import InputPin
     from backfill_assets.state.layered_view import Cell
@@ -119,6 +119,14 @@ class Views(Aggregate[D]):
             return {} if at is None else layers.contents(connection, at, cells)
 
         return self._database.read(work)
+
+    def stamps_at(self, at: Pointer, cells: IntervalSet) -> list[tuple[tuple[int, int], ChangedAt]]:
+        """Read when the ready ones of these cells last changed, where a pointer reads them.
+
+        Returns:
+            Per cell its bounds, in epoch seconds, and its stamps.
+        """
+        return self._database.read(lambda connection: layers.stamps(connection, at, cells))
 
     def published_contents(
         self, environment: str, model: str, cells: IntervalSet

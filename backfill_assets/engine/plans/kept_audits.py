@@ -19,7 +19,7 @@ from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.plan.plan import Build
 from backfill_assets.planning.plan.request import Category
 from backfill_assets.snapshots.snapshot import stored_model
-from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
+from backfill_assets.snapshots.stored_plan import AUDITED, OPEN, PlanStatus
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from backfill_assets.models.audit_result import AuditResult
     from backfill_assets.planning.plan.plan import ModelPlan
 
-AUDITED = "audited"
-"""The plan event that tells what the changed audits found."""
 _SHOWN = 5
 
 

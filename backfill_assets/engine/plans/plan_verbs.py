@@ -16,7 +16,8 @@ from backfill_assets.engine.plans.remaining_work import left_in
 from backfill_assets.engine.plans.stage_run import run_stages
 from backfill_assets.engine.plans.workspace import restated
 from backfill_assets.engine.project.at_work import Phase
-from backfill_assets.errors import RequestError
+from backfill_assets.engine.review.evidence import REFUSED, STOPPED, owe, settle
+from backfill_assets.errors import BackfillAssetsError, RequestError
 from backfill_assets.planning.plan.stages import (
     Close,
     abandon_stages,
@@ -68,6 +69,7 @@ def promote_plan(project: Project, plan: Plan, why: str = "") -> Outcome:
         StrategyCheckError: a strategy's check fails.
         RequestError: an audit that the plan brings fails on cells that it keeps.
         SliceLeakError: rows outside the plan's slice would change.
+        EvidenceNotWrittenError: its evidence can't be written.
     """
     return run_promote(Operation(project=project, plan=plan, why=why))
 
@@ -111,7 +113,9 @@ def abandon_plan(project: Project, plan: Plan, why: str = "") -> Outcome:
             found=f"plan {plan.plan_id} is {so_far.status.value} and can't be abandoned any more",
             do=f"`backfill rollback {plan.plan_id}` brings back what was published before it",
         )
-    return run_stages(op, abandon_stages(), so_far)
+    done = run_stages(op, abandon_stages(), so_far)
+    settle(op)
+    return done
 
 
 def queue_plan(op: Operation, off_peak: str | None = None) -> QueuedPlan:
@@ -162,7 +166,12 @@ def run_apply(op: Operation) -> Outcome:
         start_applying(op)
     done = run_stages(op, apply_stages(op.plan), _stored_outcome(op))
     op.timed(APPLY, since)
+    if done.left:
+        owe(op, op.plan_id, STOPPED, _why_left(done))
+    elif done.refusal is not None:
+        owe(op, op.plan_id, REFUSED, done.refused)
     if done.left or op.plan.protected or op.plan.fills_only:
+        settle(op)
         return done
     return run_promote(op, done)
 
@@ -179,8 +188,13 @@ def run_promote(op: Operation, so_far: Outcome | None = None) -> Outcome:
     refuse_outwaited(op)
     _refuse_unopened(op)
     since = op.at_work.seconds()
-    done = run_stages(op, promote_stages(), so_far or now)
+    try:
+        done = run_stages(op, promote_stages(), so_far or now)
+    except BackfillAssetsError as error:
+        owe(op, op.plan_id, REFUSED, str(error))
+        raise
     op.timed(PROMOTE, since)
+    settle(op)
     return done
 
 
@@ -192,7 +206,9 @@ def _take_back(op: Operation, stages: tuple[Stage, ...], end: PlanStatus) -> Out
     if so_far.status is end and last is not None and _is_left_open(op, last):
         so_far = replace(so_far, number=last.published)
         stages = tuple(stage for stage in stages if isinstance(stage, Close))
-    return run_stages(op, stages, so_far)
+    done = run_stages(op, stages, so_far)
+    settle(op)
+    return done
 
 
 def _is_left_open(op: Operation, last: Intent) -> bool:
@@ -225,6 +241,12 @@ def _refuse_unopened(op: Operation) -> None:
         found=f"plan {op.plan_id} is not built to the end, nothing was published",
         do=f"`backfill apply {op.plan_id}` goes on with what is left",
     )
+
+
+def _why_left(done: Outcome) -> str:
+    """Say what is left to build, and what has failed."""
+    failed = "; ".join(f"{failure.model}: {failure.error}" for failure in done.failed)
+    return f"cells are left to build of {', '.join(done.left)}{f': {failed}' if failed else ''}"
 
 
 def _stored_outcome(op: Operation) -> Outcome:

@@ -18,6 +18,7 @@ from backfill_assets.engine.project.at_work import Phase
 from backfill_assets.engine.project.heartbeat import beating
 from backfill_assets.engine.project.iceberg import enter_moves
 from backfill_assets.engine.project.views import rewrite_views
+from backfill_assets.engine.review.evidence import EvidenceNotWrittenError, intend, settle
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.codec import dumps, loads
 from backfill_assets.snapshots.environment import Layer, Pointer
@@ -91,6 +92,7 @@ def publish(run: RunContext, wanted: Intent, prepare: Callable[[], Prepared]) ->
         TableLockedError: a live promotion, or a batch that does not end, is at one of the tables.
         PointerMovedError: a pointer is not where it was believed to be.
         PinMovedError: another environment has published more in a table that this one reads.
+        EvidenceNotWrittenError: the evidence of a promotion can't be written.
     """
     with _ONE_AT_A_TIME, beating(run.store, run.run_id):
         intent = _begun(run, wanted)
@@ -119,8 +121,11 @@ def finish_publication(run: RunContext, plan_id: str) -> None:
         except PromotionTakenOverError:  # another process has finished it meanwhile
             return
         if _NOTED in intent.steps:
-            with suppress(PinMovedError):  # it is given up: the plan is as it was before
+            with suppress(
+                PinMovedError, EvidenceNotWrittenError
+            ):  # it is given up: all is as before
                 _carried_out(run, intent, _locked(run, intent))
+            settle(run)
         else:
             run.store.publications.withdraw_promotion(intent)
 
@@ -142,6 +147,7 @@ def _locked(run: RunContext, intent: Intent) -> dict[str, CommitLock]:
 def _carried_out(run: RunContext, intent: Intent, locks: Mapping[str, CommitLock]) -> int:
     prepared: Prepared = loads(intent.steps[_NOTED], _STORED)
     try:
+        intend(run, intent)
         moves = _all_moved(run, intent, prepared, locks)
     except Exception:  # whatever a copy raises, it would raise for all who come after
         _give_up(run, intent, locks)

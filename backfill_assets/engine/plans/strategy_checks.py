@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import json
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.batch.batch_inputs import published_table
@@ -11,6 +13,7 @@ from backfill_assets.engine.plans.comparing import compared_once, outside_once, 
 from backfill_assets.engine.plans.refusals import StalePlanError, refuse_stale
 from backfill_assets.engine.plans.remaining_work import work_of
 from backfill_assets.engine.project.at_work import Phase
+from backfill_assets.engine.review.facts import CHECKS
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.cells_by_model import CellsByModel
@@ -94,14 +97,26 @@ def check_strategies(op: Operation) -> None:
         StrategyCheckError: a blocking check fails.
         SliceLeakError: rows outside the plan's slice would change.
     """
+    found = strategy_results(op)
+    _keep_results(op, found)
     failed = {
         name: stopping
-        for name, results in strategy_results(op).items()
+        for name, results in found.items()
         if (stopping := tuple(result for result in results if result.stops))
     }
     if failed:
         raise StrategyCheckError(op.plan_id, failed)
     _check_slice(op)
+
+
+def _keep_results(op: Operation, found: Mapping[str, tuple[CheckResult, ...]]) -> None:
+    """Keep what the checks found, for the plan's evidence."""
+    results = {name: [asdict(result) for result in all_] for name, all_ in found.items()}
+    if results:
+        text = json.dumps(results, sort_keys=True)
+        op.store.plans.keep_comparison(
+            op.plan_id, f"{CHECKS}{sha256(text.encode()).hexdigest()}", text
+        )
 
 
 def strategy_results(op: Operation) -> dict[str, tuple[CheckResult, ...]]:

@@ -1,0 +1,185 @@
+"""`backfill evidence`: what each plan leaves: verify it, sum it up, write it again, and read its release notes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from backfill_assets.cli.exits import FAILED
+from backfill_assets.cli.options import AsJson  # noqa: TC001 - typer reads it
+from backfill_assets.cli.output import counted, print_json, say
+from backfill_assets.errors import RequestError
+from backfill_assets.evidence.summary import NoEvidenceError, summary
+from backfill_assets.evidence.verify import verify as verified
+
+if TYPE_CHECKING:
+    from backfill_assets.cli.operating import Operating
+
+# What opens the project is imported by the verbs that need it: evidence is verified without.
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+Plan = Annotated[str, typer.Argument(help="Its id; the beginning will do.")]
+
+
+@app.callback()
+def evidence() -> None:
+    """Verify, sum up or write again what each plan leaves, and read its release notes."""
+
+
+@app.command()
+def verify(
+    folder: Annotated[
+        Path, typer.Argument(help="Of one plan, or one that holds those of several.")
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Find every byte of evidence that was changed, and what is missing; neither state nor Spark is needed.
+
+    Given the folder of several plans, the chain of their manifests is verified as well.
+
+    Exit code: 0 when all is as it was written and complete, 1 when something is not, or is INCOMPLETE.
+
+    Example: backfill evidence verify data/evidence
+
+    Example: backfill evidence verify data/evidence/p1a2b3c4d5 --json
+    """
+    try:
+        found = verified(folder)
+    except OSError as error:
+        raise _unreadable(folder, error.strerror or str(error)) from error
+    if as_json:
+        print_json(
+            {
+                "plans": found.plans,
+                "files": found.files,
+                "last_manifest": found.last,
+                "findings": [
+                    {"trouble": each.trouble.value, "path": each.path, "text": each.text}
+                    for each in found.findings
+                ],
+            }
+        )
+    else:
+        for each in found.findings:
+            say(f"{each.trouble.value}  {each.path}: {each.text}", indent=2)
+        say(
+            f"{counted(len(found.findings), 'finding')} in {counted(found.files, 'file')} of "
+            f"{counted(found.plans, 'plan')}; last manifest {found.last or 'none'}"
+        )
+    if found.findings:
+        raise typer.Exit(FAILED)
+
+
+@app.command()
+def show(
+    plan: Annotated[str, typer.Argument(help="Its id, or the folder of its evidence.")],
+    as_json: AsJson = False,
+) -> None:
+    """Tell in ten lines what changed, who depends on it, what passed, who accepted it, and how to go back.
+
+    A folder is read alone: neither state nor Spark is needed.
+
+    Example: backfill evidence show p1a2b3c4d5
+
+    Example: backfill evidence show /mnt/audit/p1a2b3c4d5
+    """
+    folder = Path(plan) if Path(plan).is_dir() else _folder_of(plan)
+    try:
+        lines = summary(folder)
+    except NoEvidenceError as error:
+        raise _unreadable(folder, str(error)) from error
+    if as_json:
+        print_json({"folder": str(folder), "lines": list(lines)})
+        return
+    for line in lines:
+        say(line, indent=10)
+
+
+@app.command()
+def write(plan: Plan, as_json: AsJson = False) -> None:
+    """Write the evidence of a plan from the state: the same bytes, unless something has happened since.
+
+    Example: backfill evidence write p1a2b3c4d5
+    """
+    from backfill_assets.cli.operating import operating  # noqa: PLC0415 - see above
+    from backfill_assets.engine.review.evidence import location_of, write_again  # noqa: PLC0415
+
+    with operating() as at:
+        plan_id = at.store.plans.get(plan).plan_id
+        write_again(at, plan_id)
+        last, where = at.store.evidence.of_plan(plan_id)[-1], location_of(at, plan_id)
+    if as_json:
+        print_json(
+            {"plan_id": plan_id, "ended": last.ended, "evidence": where, "sha256": last.sha256}
+        )
+        return
+    say(f"Evidence: {where}")
+    say(f"{plan_id}: {last.ended}, place {last.place} of the chain, manifest {last.sha256}")
+
+
+@app.command()
+def note(
+    plan: Plan,
+    consumer: Annotated[
+        str | None, typer.Option(help="Only what concerns this consumer, by its declared name.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write the release note of a plan, for all or for one consumer, as Markdown.
+
+    Which dates changed and why, which comparisons straddle the change, what to refresh, what was tested, how to go back.
+
+    Example: backfill evidence note p1a2b3c4d5
+
+    Example: backfill evidence note p1a2b3c4d5 --consumer "weekly report"
+    """
+    from backfill_assets.cli.operating import operating  # noqa: PLC0415 - see above
+    from backfill_assets.engine.review.evidence import facts_of  # noqa: PLC0415
+    from backfill_assets.engine.review.note import release_note  # noqa: PLC0415
+    from backfill_assets.planning.review.release_note import (  # noqa: PLC0415
+        for_consumer,
+        note_text,
+    )
+
+    with operating() as at:
+        plan_id = at.store.plans.get(plan).plan_id
+        made = release_note(facts_of(at, plan_id))
+    text = note_text(made if consumer is None else for_consumer(made, consumer))
+    if as_json:
+        names = list(dict.fromkeys(found.consumer for found in made.consumers))
+        print_json({"plan_id": plan_id, "consumer": consumer, "concerns": names, "note": text})
+        return
+    typer.echo(text, nl=False)
+
+
+def told_evidence(at: Operating, plan_id: str) -> str:
+    """Say where a plan has left its evidence, or that it is not written yet."""
+    from backfill_assets.engine.review.evidence import location_of  # noqa: PLC0415 - see above
+
+    records = at.store.evidence.of_plan(plan_id)
+    if records and records[-1].written:
+        return f"Evidence: {location_of(at, plan_id)}"
+    return f"Evidence is not complete; `backfill evidence write {plan_id}` writes it"
+
+
+def _folder_of(plan: str) -> Path:
+    from backfill_assets.cli.operating import operating  # noqa: PLC0415 - see above
+    from backfill_assets.engine.review.evidence import location_of  # noqa: PLC0415
+
+    with operating() as at:
+        where = location_of(at, at.store.plans.get(plan).plan_id)
+    if "://" in where:
+        raise RequestError(
+            found=f"the evidence lies in {where}", do="copy it to a folder, and name that"
+        )
+    return Path(where)
+
+
+def _unreadable(folder: Path, found: str) -> RequestError:
+    return RequestError(
+        found=f"{folder} holds no evidence of a plan that can be read ({found})",
+        do="name the folder of a plan below `evidence` in the data folder; `backfill evidence write PLAN` "
+        "writes it from the state",
+    )

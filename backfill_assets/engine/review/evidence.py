@@ -1,0 +1,309 @@
+"""Write the evidence of plans: before a promotion moves pointers, and when a plan has ended.
+
+    a promotion          intend    -> the folder says "about to be published"; without it nothing is published
+    the end of a plan    owed, in the transaction that ends it
+    afterwards           settle    -> the folder is complete, its manifest the next of the chain
+
+A process that dies in between leaves a row that says what is owed; the next operation on any plan settles it.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+from tenacity import stop_after_delay
+
+from backfill_assets.engine.project.at_work import Phase
+from backfill_assets.engine.project.waiting import until_free
+from backfill_assets.engine.review.facts import gather
+from backfill_assets.engine.review.noted import note, noted_text, read_noted
+from backfill_assets.engine.review.parts import made_parts
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.evidence.manifest import (
+    FORMAT,
+    FORMAT_VERSION,
+    MANIFEST,
+    SEAL,
+    UNFINISHED,
+    earlier_name,
+    json_text,
+    seal_of,
+    sha256,
+)
+from backfill_assets.snapshots.publication import PublicationKind
+from backfill_assets.snapshots.stored_plan import ENDS
+from backfill_assets.state.database import StateBusyError, StateUnavailableError
+from backfill_assets.state.evidence import EvidenceRecord
+from backfill_assets.state.locks import PlanLeasedError
+from backfill_assets.state.plans import UnknownPlanError
+from backfill_assets.warehouse.files.text_folder import TextFolder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from backfill_assets.engine.project.project import InProject
+    from backfill_assets.engine.review.facts import Facts
+    from backfill_assets.engine.review.noted import Noted
+    from backfill_assets.snapshots.publication import Intent
+
+STOPPED, REFUSED = "stopped", "refused"
+"""Ends that are no status: not all is built, or what is built is refused; either plan may go on."""
+
+_LEASE, _PATIENCE = "evidence", 5.0
+_log = logging.getLogger(__name__)
+
+
+class EvidenceNotWrittenError(BackfillAssetsError):
+    """The evidence of a plan can't be written; of a promotion: so there is none.
+
+    Args:
+        plan_id: the plan.
+        location: where it was to be written.
+        error: why it can't.
+        then: what that means, and the next command.
+    """
+
+    def __init__(self, plan_id: str, location: str, error: OSError, then: str) -> None:
+        self.plan_id, self.location = plan_id, location
+        super().__init__(
+            f"the evidence of plan {plan_id} can't be written to {location}: "
+            f"{error.strerror or error}. {then}, once there is room and the right to write"
+        )
+
+
+def location_of(run: InProject, plan_id: str) -> str:
+    """Give the folder, or the URI, of a plan's evidence."""
+    return f"{run.data_root}/evidence/{plan_id}"
+
+
+def intend(run: InProject, intent: Intent) -> None:
+    """Write the evidence of a promotion that is about to move pointers.
+
+    Going back needs none: it must be possible on a full disk, too.
+
+    Raises:
+        EvidenceNotWrittenError: it can't be written.
+    """
+    if intent.kind is not PublicationKind.PROMOTE:
+        return
+    try:
+        plan = run.store.plans.get(intent.plan_id)
+    except UnknownPlanError:
+        return
+    records = run.store.evidence.of_plan(plan.plan_id)
+    at = intent.begun_at or run.clock()
+    with run.at_work.at(Phase.RECORDING, "the evidence"):
+        end = EvidenceRecord(number=0, plan_id=plan.plan_id, ended=UNFINISHED, at=at)
+        facts = gather(run.store, plan, end, note(run, plan, _last_noted(records)))
+        folder = TextFolder(location_of(run, plan.plan_id))
+        parts, lacks = _files(facts, _kept(records))
+        manifest = json_text(_manifest(facts, parts, lacks, None)).encode()
+        try:
+            _replace(folder, parts, manifest)
+        except OSError as error:
+            then = f"Nothing was published; give `backfill promote {plan.plan_id}` again"
+            raise EvidenceNotWrittenError(plan.plan_id, folder.location, error, then) from error
+
+
+def owe(run: InProject, plan_id: str, ended: str, why: str) -> None:
+    """Let a plan that may go on leave evidence of where it stands, and why; and write it."""
+    with suppress(StateBusyError, StateUnavailableError):  # the caller says what failed before
+        run.store.evidence.owe(plan_id, ended, why)
+    settle(run)
+
+
+def settle(run: InProject) -> None:
+    """Write all evidence that plans owe; what can't be written now stays owed, and the log says so."""
+    try:
+        if not run.store.evidence.owed():
+            return
+        with run.at_work.at(Phase.RECORDING, "the evidence"), _leased(run):
+            for record in run.store.evidence.owed():
+                _settle(run, record)
+    except (PlanLeasedError, StateBusyError, StateUnavailableError) as error:
+        _log.warning("evidence is still owed: %s; the next operation on a plan writes it", error)
+
+
+def write_again(run: InProject, plan_id: str) -> None:
+    """Write the evidence of a plan from the state: the same bytes, as long as nothing has changed.
+
+    One that never left any leaves it now, of how it stands.
+
+    Raises:
+        UnknownPlanError: there is no such plan.
+        EvidenceNotWrittenError: it can't be written.
+        PlanLeasedError: another run is at work on evidence.
+    """
+    plan = run.store.plans.get(plan_id)
+    with _leased(run):
+        records = run.store.evidence.of_plan(plan.plan_id)
+        if not records or (records[-1].sha256 and not _is_what_was_kept(run, records)):
+            ended = plan.status.value if plan.status in ENDS or not records else records[-1].ended
+            records.append(run.store.evidence.owe(plan.plan_id, ended))
+        folder = TextFolder(location_of(run, plan.plan_id))
+        try:
+            for record in records:
+                if not record.written:
+                    _complete(run, record)
+            _rewrite(run, run.store.evidence.of_plan(plan.plan_id))
+        except OSError as error:
+            then = f"Give `backfill evidence write {plan.plan_id}` again"
+            raise EvidenceNotWrittenError(plan.plan_id, folder.location, error, then) from error
+
+
+def facts_of(run: InProject, plan_id: str) -> Facts:
+    """Give the facts of a plan as they were at its last end; of one that has not ended, as they are now.
+
+    Raises:
+        UnknownPlanError: there is no such plan.
+    """
+    plan = run.store.plans.get(plan_id)
+    kept = _kept(run.store.evidence.of_plan(plan.plan_id))
+    if kept and kept[-1].noted:
+        last = kept[-1]
+        return gather(run.store, plan, last, read_noted(last.noted or ""))
+    now = EvidenceRecord(number=0, plan_id=plan_id, ended=plan.status.value, at=run.clock())
+    return gather(run.store, plan, now, note(run, plan, None))
+
+
+def _settle(run: InProject, record: EvidenceRecord) -> None:
+    try:
+        _complete(run, record)
+    except OSError as error:
+        _log.warning(
+            "the evidence of plan %s can't be written to %s: %s; `backfill evidence write %s` writes it",
+            *(record.plan_id, location_of(run, record.plan_id), error, record.plan_id),
+        )
+
+
+def _complete(run: InProject, record: EvidenceRecord) -> None:
+    """Write what a plan owes, and make its manifest the next of the chain.
+
+    Raises:
+        OSError: it can't be written; it stays owed.
+    """
+    store, folder = run.store, TextFolder(location_of(run, record.plan_id))
+    if record.manifest is None:
+        of_plan = store.evidence.of_plan(record.plan_id)
+        earlier = [each for each in of_plan if each.number < record.number]
+        noted = _noted(run, record, earlier)
+        facts = gather(store, store.plans.get(record.plan_id), record, noted)
+        parts, lacks = _files(facts, _kept(earlier))
+        folder.write(parts)
+        folder.keep_only({*parts, MANIFEST, SEAL})
+        manifest = json_text(_manifest(facts, parts, lacks, store.evidence.last())).encode()
+        # From here on it has its place; a process that dies now leaves the rest to the next one.
+        store.evidence.keep(record, manifest.decode(), sha256(manifest), noted_text(noted))
+    else:
+        manifest = record.manifest.encode()
+    folder.write({MANIFEST: manifest, SEAL: seal_of(manifest)})
+    store.evidence.mark_written(record)
+
+
+def _noted(run: InProject, record: EvidenceRecord, earlier: Sequence[EvidenceRecord]) -> Noted:
+    """Note what holds now; written again for the same end, what held then is what counts."""
+    last = _last_noted(earlier)
+    if last is not None and earlier and earlier[-1].ended == record.ended in _FINAL:
+        return last
+    return note(run, run.store.plans.get(record.plan_id), last)
+
+
+def _files(
+    facts: Facts, earlier: Sequence[EvidenceRecord]
+) -> tuple[dict[str, bytes], dict[str, str]]:
+    """Make the parts, and the earlier manifests of the plan beside them."""
+    parts, lacks = made_parts(facts)
+    manifests = {
+        earlier_name(record.place or 0): (record.manifest or "").encode() for record in earlier
+    }
+    return {**parts, **manifests}, lacks
+
+
+def _manifest(
+    facts: Facts, parts: dict[str, bytes], lacks: dict[str, str], last: EvidenceRecord | None
+) -> dict[str, Any]:
+    """List the parts; only what has ended has a place in the chain, after the last one there."""
+    before = last and {"place": last.place, "plan_id": last.plan_id, "sha256": last.sha256}
+    return {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "plan_id": facts.plan_id,
+        "plan_content_hash": facts.stored.content_hash,
+        "environment": facts.stored.environment,
+        "ended": facts.ended,
+        "at": facts.at.isoformat(),
+        "why": facts.why,
+        "place": None if facts.unfinished else ((last and last.place) or 0) + 1,
+        "previous": None if facts.unfinished else before,
+        "lacks": lacks,
+        "files": _listed(parts),
+    }
+
+
+def _listed(parts: dict[str, bytes]) -> dict[str, dict[str, Any]]:
+    return {
+        name: {"sha256": sha256(content), "bytes": len(content)} for name, content in parts.items()
+    }
+
+
+def _is_what_was_kept(run: InProject, records: Sequence[EvidenceRecord]) -> bool:
+    """Whether the parts, made again, are those that the last manifest lists."""
+    last = records[-1]
+    facts = _facts_again(run, last)
+    parts, _ = _files(facts, _kept(records[:-1]))
+    return _listed(parts) == json.loads(last.manifest or "{}").get("files")
+
+
+def _rewrite(run: InProject, records: Sequence[EvidenceRecord]) -> None:
+    """Write all files of what was kept last, the manifest as it was."""
+    last = records[-1]
+    parts, _ = _files(_facts_again(run, last), _kept(records[:-1]))
+    folder = TextFolder(location_of(run, last.plan_id))
+    _replace(folder, parts, (last.manifest or "").encode())
+
+
+def _replace(folder: TextFolder, parts: dict[str, bytes], manifest: bytes) -> None:
+    """Let a folder hold these parts and their manifest, and nothing else.
+
+    Raises:
+        OSError: it can't be written.
+    """
+    named = {**parts, MANIFEST: manifest, SEAL: seal_of(manifest)}
+    folder.write(named)
+    folder.keep_only({*named})
+
+
+def _facts_again(run: InProject, record: EvidenceRecord) -> Facts:
+    plan = run.store.plans.get(record.plan_id)
+    return gather(run.store, plan, record, read_noted(record.noted or ""))
+
+
+def _kept(records: Sequence[EvidenceRecord]) -> list[EvidenceRecord]:
+    return [record for record in records if record.manifest is not None]
+
+
+def _last_noted(records: Sequence[EvidenceRecord]) -> Noted | None:
+    kept = [record.noted for record in records if record.noted]
+    return read_noted(kept[-1]) if kept else None
+
+
+@contextmanager
+def _leased(run: InProject) -> Iterator[None]:
+    """Let no other process write evidence meanwhile: each manifest names the one before.
+
+    Raises:
+        PlanLeasedError: another one is at it, and did not end in time.
+    """
+    until_free(PlanLeasedError, stop_after_delay(_PATIENCE))(
+        run.store.locks.take_lease, _LEASE, run.run_id
+    )
+    try:
+        yield
+    finally:
+        run.store.locks.release_lease(_LEASE, run.run_id)
+
+
+_FINAL = frozenset(status.value for status in ENDS)

@@ -1,0 +1,135 @@
+"""What evidence rests on and the state keeps nowhere else, or not for good: kept when a plan ends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from backfill_assets.intervals.cadence import Cadence
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.codec import dumps, loads
+from backfill_assets.models.consumer import CONSUMED, Consumer
+from backfill_assets.planning.review.touched import ROWS
+from backfill_assets.snapshots.snapshot import STORED
+from backfill_assets.snapshots.timing import Timing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from backfill_assets.engine.project.project import InProject
+    from backfill_assets.models.content import ChangedAt
+    from backfill_assets.models.graph import Graph
+    from backfill_assets.snapshots.publication import PointerMove
+    from backfill_assets.snapshots.stored_plan import StoredPlan
+    from backfill_assets.state.store import Store
+
+Differing = dict[str, dict[str, dict[str, IntervalSet]]]
+"""By the number of a publication, by model, by column (and `ROWS`): the cells where it differs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Noted:
+    """What held when a plan ended.
+
+    Attributes:
+        cadences: by model and source.
+        schemas: names and types of their columns.
+        consumers: those that were declared to read a model of the plan.
+        promise_days: how many days after its promotion a plan can be taken back.
+        timings: what its operations took.
+        differing: what its publications changed, column by column.
+    """
+
+    cadences: Mapping[str, Cadence] = field(default_factory=dict[str, Cadence])
+    schemas: Mapping[str, tuple[tuple[str, str], ...]] = field(
+        default_factory=dict[str, "tuple[tuple[str, str], ...]"]
+    )
+    consumers: tuple[Consumer, ...] = ()
+    promise_days: int = 0
+    timings: tuple[Timing, ...] = ()
+    differing: Mapping[str, Mapping[str, Mapping[str, IntervalSet]]] = field(
+        default_factory=Differing
+    )
+
+
+def note(run: InProject, plan: StoredPlan, earlier: Noted | None) -> Noted:
+    """Note what holds now for a plan.
+
+    Args:
+        run: the project.
+        plan: the plan.
+        earlier: what was noted at an earlier end of the plan: what it knows of publications stays.
+    """
+    graph, moves = run.project.loaded.graph, run.store.history.moves_of(plan.plan_id)
+    names = {*plan.cells, *(move.model for move in moves)}
+    read = {up.name for name in names if name in graph.models for up in graph.models[name].reads}
+    known = dict(earlier.differing) if earlier else {}
+    new = [move for move in moves if str(move.number) not in known]
+    return Noted(
+        cadences=_cadences(graph, names | read),
+        schemas=_schemas(graph, names | read),
+        consumers=tuple(
+            consumer
+            for _, consumer in sorted(graph.consumers.items())
+            if names & {reading.model for reading in consumer.reads}
+        ),
+        promise_days=run.project.terms.promise_days,
+        timings=tuple(reversed(run.store.plans.timings(plan.plan_id))),
+        differing={**known, **_differing(run.store, new)},
+    )
+
+
+def noted_text(noted: Noted) -> str:
+    """Write it as the state keeps it."""
+    return dumps(noted)
+
+
+def read_noted(text: str) -> Noted:
+    """Read what the state keeps."""
+    return loads(text, (*STORED, *CONSUMED, Cadence, IntervalSet, Timing, Noted))
+
+
+def _cadences(graph: Graph, names: Iterable[str]) -> dict[str, Cadence]:
+    declared = {**graph.sources, **graph.models}
+    return {name: declared[name].cadence for name in sorted(names) if name in declared}
+
+
+def _schemas(graph: Graph, names: Iterable[str]) -> dict[str, tuple[tuple[str, str], ...]]:
+    declared = {**graph.sources, **graph.models}
+    return {
+        name: tuple((column.name, column.dtype) for column in declared[name].schema)
+        for name in sorted(names)
+        if name in declared
+    }
+
+
+def _differing(store: Store, moves: Iterable[PointerMove]) -> Differing:
+    found: Differing = {}
+    for move in moves:
+        found.setdefault(str(move.number), {})[move.model] = _columns(store, move)
+    return found
+
+
+def _columns(store: Store, move: PointerMove) -> dict[str, IntervalSet]:
+    """Find in which of the changed cells which column differs; none of a model that came or went.
+
+    The stamps of a publication say so. A column that differs within its tolerance alone is not named.
+    """
+    if move.old is None or move.new is None or not move.changed:
+        return {}
+    bounds: dict[str, list[tuple[int, int]]] = {}
+    there: list[tuple[int, int]] = []
+    for cell, stamps in store.views.stamps_at(move.new, move.changed):
+        there.append(cell)
+        for name in _stamped(stamps, move.number):
+            bounds.setdefault(name, []).append(cell)
+    found = {name: IntervalSet.of_pairs(bounds[name]) for name in sorted(bounds)}
+    gone = move.changed - IntervalSet.of_pairs(there)
+    return {**found, ROWS: found.get(ROWS, IntervalSet.empty()) | gone} if gone else found
+
+
+def _stamped(stamps: ChangedAt, number: int) -> list[str]:
+    """Name the columns that a publication has changed; where other rows are, the rows alone."""
+    if stamps.row_set == number:
+        return [ROWS]
+    return [name for name, changed in stamps.columns.items() if changed == number]

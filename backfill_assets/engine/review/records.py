@@ -1,0 +1,311 @@
+"""The parts of evidence that are JSON: what was planned, tested, read, written, and when."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from backfill_assets.evidence.manifest import json_text
+from backfill_assets.planning.review.touched import ROWS
+from backfill_assets.render.actual import actual_of
+from backfill_assets.snapshots.stored_plan import AUDITED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import datetime
+
+    from backfill_assets.engine.review.facts import Facts
+    from backfill_assets.snapshots.environment import Pointer
+    from backfill_assets.snapshots.publication import PointerMove
+    from backfill_assets.snapshots.ready import InputPin
+    from backfill_assets.state.audits import AuditRow
+    from backfill_assets.state.batch_rows import BatchRow
+
+Json = dict[str, Any]
+
+
+def model_diffs(facts: Facts) -> str:
+    """Write how each model differs from what its environment ran."""
+    plan = facts.plan
+    models = [
+        {
+            "model": planned.model,
+            "change": planned.change.value,
+            "category": planned.category.value if planned.category else None,
+            "category_reason": planned.category_reason,
+            "decided_by": planned.decided_by,
+            "build": planned.build.value,
+            "strategy": planned.strategy.value if planned.strategy else None,
+            "old_fingerprint": planned.old_fingerprint,
+            "fingerprint": planned.fingerprint,
+            "old_version": planned.old_version,
+            "version": planned.version,
+            "diff": planned.diff,
+        }
+        for planned in plan.models
+    ]
+    left = [{"model": left.model, "because": left.because} for left in plan.untouched]
+    return json_text({"models": models, "removed": list(plan.removed), "left_alone": left})
+
+
+def audits(facts: Facts) -> str:
+    """Write every result: of the batches' audits, of audits of kept cells, of strategies' checks."""
+    committed = {row.batch_id: row.attempt for row in facts.committed}
+    kept = [dict(event.detail) for event in facts.events if event.event == AUDITED]
+    checks: list[Json] = [json.loads(text) for text in facts.checks]
+    return json_text(
+        {
+            "batches": [_audit(row, committed) for row in facts.audits],
+            "kept_cells": kept,
+            "strategies": checks,
+        }
+    )
+
+
+def _audit(row: AuditRow, committed: dict[str, int]) -> Json:
+    of, found = row.audited, row.result
+    return {
+        "batch_id": of.batch_id,
+        "attempt": of.attempt,
+        "committed": committed.get(of.batch_id) == of.attempt,
+        "model": of.model,
+        "batch": [_instant(of.interval.start), _instant(of.interval.end)],
+        "audited_at": _instant(of.audited_at),
+        "audit": found.audit,
+        "severity": found.severity.value,
+        "passed": found.passed,
+        "found": found.found,
+        "allowed": found.allowed,
+        "failing_rows": found.failing_rows,
+        "failing_cells": list(found.cells),
+        "sample": list(found.sample),
+    }
+
+
+def inputs(facts: Facts) -> str:
+    """Write what was read: by the plan as it was made, and by each of its batches, at which pins."""
+    sources: dict[str, set[int]] = {}
+    for row in facts.batches:
+        for pin in row.inputs:
+            if not pin.version:
+                sources.setdefault(pin.upstream, set()).add(pin.delta_version)
+    planned = {
+        planned.model: [
+            {
+                "upstream": read.upstream,
+                "columns": None if read.columns is None else list(read.columns),
+                "version": read.version,
+                "delta_version": read.delta_version,
+                "cells": facts.named(read.upstream, read.cells),
+            }
+            for read in planned.reads
+        ]
+        for planned in facts.plan.models
+    }
+    return json_text(
+        {
+            "planned": planned,
+            "batches": [_read(facts, row) for row in facts.batches],
+            "source_delta_versions": {name: sorted(sources[name]) for name in sources},
+        }
+    )
+
+
+def _read(facts: Facts, row: BatchRow) -> Json:
+    return {
+        "batch_id": row.batch_id,
+        "model": row.model,
+        "attempt": row.attempt,
+        "cells": facts.named(row.model, row.stretches),
+        "inputs": [_pin(facts, pin) for pin in row.inputs],
+    }
+
+
+def _pin(facts: Facts, pin: InputPin) -> Json:
+    return {
+        "upstream": pin.upstream,
+        "version": pin.version,
+        "place": pin.path,
+        "delta_version": pin.delta_version,
+        "cells": None if pin.cells is None else facts.named(pin.upstream, pin.cells),
+    }
+
+
+def outputs(facts: Facts) -> str:
+    """Write what was built, and what each publication moved, with the cells and columns that differ."""
+    numbers = dict.fromkeys(move.number for move in facts.moves)
+    by_number = {
+        number: [move for move in facts.moves if move.number == number] for number in numbers
+    }
+    built = [
+        {
+            "batch_id": row.batch_id,
+            "model": row.model,
+            "environment": row.environment,
+            "version": row.version,
+            "delta_version": row.delta_version,
+            "fingerprint": row.fingerprint,
+            "cells": facts.named(row.model, row.stretches),
+            "rows": row.rows,
+            "bytes_written": row.bytes_written,
+        }
+        for row in facts.committed
+    ]
+    publications = [_publication(facts, moves) for moves in by_number.values()]
+    return json_text({"built": built, "publications": publications})
+
+
+def _publication(facts: Facts, moves: list[PointerMove]) -> Json:
+    first = moves[0]
+    return {
+        "number": first.number,
+        "kind": first.kind.value,
+        "environment": first.environment,
+        "at": _instant(first.at),
+        "who": first.who,
+        "why": first.why,
+        "models": [_move(facts, move) for move in moves],
+    }
+
+
+def _move(facts: Facts, move: PointerMove) -> Json:
+    columns = facts.columns(move)
+    named = {
+        name: facts.named(move.model, cells)
+        for name, cells in (columns or {}).items()
+        if name != ROWS
+    }
+    rows = (columns or {}).get(ROWS)
+    return {
+        "model": move.model,
+        "before": _pointer(move.old),
+        "after": _pointer(move.new),
+        "published": facts.named(move.model, move.cells),
+        "published_cells": facts.naming.count(move.model, move.cells),
+        "differ": facts.named(move.model, move.changed),
+        "differing_cells": facts.naming.count(move.model, move.changed),
+        "differing_columns": None if columns is None else named,
+        "other_rows": facts.named(move.model, rows) if rows else [],
+    }
+
+
+def _pointer(at: Pointer | None) -> Json | None:
+    if at is None:
+        return None
+    return {
+        "version": at.version,
+        "delta_version": at.delta_version,
+        "fingerprint": at.fingerprint,
+        "under": [asdict(layer) for layer in at.under],
+    }
+
+
+def timeline(facts: Facts) -> str:
+    """Write what happened, and when: events, batches with their attempts and errors, publications."""
+    stored = facts.stored
+    return json_text(
+        {
+            "plan": {
+                "plan_id": facts.plan_id,
+                "environment": stored.environment,
+                "created_at": _instant(stored.created_at),
+                "created_by": stored.created_by,
+                "reason": stored.reason,
+                "expires_at": _instant(stored.expires_at),
+                "ended": facts.ended,
+                "ended_at": _instant(facts.at),
+                "why": facts.why,
+            },
+            "events": [
+                {
+                    "number": event.number,
+                    "at": _instant(event.at),
+                    "event": event.event,
+                    "who": event.who,
+                    "why": event.why,
+                    "detail": dict(event.detail),
+                }
+                for event in facts.events
+            ],
+            "batches": [_batch(facts, row) for row in facts.batches],
+            "publications": [
+                {
+                    "number": intent.number,
+                    "kind": intent.kind.value,
+                    "status": intent.status.value,
+                    "begun_at": _instant(intent.begun_at),
+                    "published": intent.published,
+                }
+                for intent in facts.intents
+            ],
+        }
+    )
+
+
+def _batch(facts: Facts, row: BatchRow) -> Json:
+    return {
+        "batch_id": row.batch_id,
+        "model": row.model,
+        "cells": facts.named(row.model, row.stretches),
+        "attempt": row.attempt,
+        "reason": row.reason,
+        "status": row.status,
+        "run_id": row.run_id,
+        "who": row.who,
+        "started_at": _instant(row.started_at),
+        "finished_at": _instant(row.finished_at),
+        "failure": row.failure.value if row.failure else None,
+        "error": row.error,
+        "spark": dict(row.resources) if row.resources else {},
+    }
+
+
+def estimate(facts: Facts) -> str:
+    """Write what the plan was expected to take, and what it took."""
+    plan = facts.plan
+    actual = actual_of(plan, facts.events, facts.batches, facts.noted.timings)
+    return json_text(
+        {
+            "estimate": asdict(plan.estimate) if plan.estimate else None,
+            "actual": asdict(actual),
+            "operations": [
+                {"verb": timing.verb, "seconds": dict(timing.steps)}
+                for timing in facts.noted.timings
+            ],
+        }
+    )
+
+
+def consumers(facts: Facts) -> str:
+    """Write whom the plan touches, on which columns and dates."""
+    return json_text(
+        {
+            "published": bool(facts.promoted),
+            "consumers": [
+                {
+                    "consumer": found.consumer,
+                    "kind": found.kind,
+                    "owner": found.owner,
+                    "model": found.model,
+                    "columns": list(found.columns),
+                    "cells": facts.named(found.model, found.cells),
+                    "cell_count": facts.naming.count(found.model, found.cells),
+                }
+                for found in facts.touched()
+            ],
+            "declared": sorted(consumer.name for consumer in facts.noted.consumers),
+        }
+    )
+
+
+def ndjson(events: Iterable[Json]) -> str:
+    """Write one JSON object a line."""
+    return "".join(
+        json.dumps(event, sort_keys=True, separators=(",", ":"), ensure_ascii=False) + "\n"
+        for event in events
+    )
+
+
+def _instant(instant: datetime | None) -> str | None:
+    return None if instant is None else instant.isoformat()

@@ -1,0 +1,86 @@
+"""How a plan is taken back: the exact commands, until when they can be given, and what they bring back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from backfill_assets.render.plan_words import instant_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from backfill_assets.engine.review.facts import Facts
+    from backfill_assets.snapshots.publication import PointerMove
+
+_INSTANT = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class WayBack:
+    """How a plan is taken back.
+
+    Attributes:
+        commands: either of them does it; none where nothing can be taken back.
+        until: until when; None where nothing can be.
+        instead: what to do where there is no way back, or not any more.
+    """
+
+    commands: tuple[str, ...]
+    until: datetime | None
+    instead: str
+
+
+def way_back(facts: Facts) -> WayBack:
+    """Find the way back of a plan as it stands."""
+    name = facts.plan_id
+    if facts.taken_back:
+        return WayBack((), None, "It has been taken back: `backfill plan` proposes what is loaded.")
+    if facts.promoted:
+        until = facts.promoted[0].at + timedelta(days=facts.noted.promise_days)
+        return WayBack((f"backfill rollback {name}", f"backfill undo {name}"), until, _anew(facts))
+    if facts.unfinished:
+        said = f"It is about to be published; then `backfill rollback {name}` takes it back."
+        return WayBack((), None, said)
+    if any(row.environment == facts.stored.environment for row in facts.committed):
+        said = (
+            "It filled cells that were never published: there is nothing before them to go back to. "
+            "`backfill plan --restate MODEL` builds them again."
+        )
+        return WayBack((), None, said)
+    return WayBack((), None, "Nothing of it is published, so there is nothing to take back.")
+
+
+def _anew(facts: Facts) -> str:
+    hulls = {move.model: move.cells.hull() for move in facts.promoted}
+    asked = " ".join(
+        f"--restate {model}:{hull.start.date()}..{(hull.end - _INSTANT).date()}"
+        for model, hull in sorted(hulls.items())
+        if hull is not None
+    )
+    built = f"backfill plan {facts.stored.environment} {asked}".rstrip()
+    return f"After that the old tables may be deleted; then `{built}` builds the cells anew."
+
+
+def way_back_text(facts: Facts) -> str:
+    """Write it as Markdown."""
+    back = way_back(facts)
+    lines = [f"# How to take back plan {facts.plan_id}", ""]
+    if back.commands and back.until:
+        lines += [f"Until {instant_text(back.until)}:", ""]
+        lines += [f"    {command}" for command in back.commands]
+        lines += [
+            "",
+            "`rollback` brings back all models as they were before, `undo` the plan's cells alone.",
+        ]
+        lines += ["", "Read again afterwards:", "", *_read_again(facts.promoted), ""]
+    return "\n".join([*lines, back.instead]) + "\n"
+
+
+def _read_again(moves: list[PointerMove]) -> Iterator[str]:
+    for move in moves:
+        at = move.old
+        what = f"{at.version} at delta_version {at.delta_version}" if at else "nothing: it was new"
+        yield f"- {move.model}: {what}"

@@ -1,0 +1,59 @@
+"""The manifest of evidence: what a plan's folder must hold, and which manifest came before.
+
+The folder ``evidence/<plan id>/`` holds the parts; `MANIFEST` with the SHA-256 and size of each, and of the
+manifest before it in the chain; ``manifest-<place>.json``, earlier manifests of a plan that went on since;
+and `SEAL`, the SHA-256 of the manifest itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+FORMAT = "backfill_assets.evidence"
+FORMAT_VERSION = 1
+MANIFEST, SEAL = "manifest.json", "manifest.sha256"
+UNFINISHED = "about to be published"
+"""The end that a manifest names while a publication is under way."""
+
+EXPECTED = (
+    "plan.json",
+    "plan.md",
+    "model_diffs.json",
+    "audits.json",
+    "inputs.json",
+    "outputs.json",
+    "timeline.json",
+    "estimate.json",
+    "consumers.json",
+    "release_note.md",
+    "way_back.md",
+    "openlineage.ndjson",
+)
+"""The parts without which evidence of this format is incomplete."""
+
+
+def sha256(content: bytes) -> str:
+    """Give the SHA-256 of a content, in hexadecimal digits."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def json_text(value: Any) -> str:  # noqa: ANN401 - any JSON
+    """Write JSON that is the same for equal values."""
+    return json.dumps(value, sort_keys=True, indent=1, ensure_ascii=False) + "\n"
+
+
+def seal_of(manifest: bytes) -> bytes:
+    """Give the text of `manifest.sha256`, as ``sha256sum --check`` reads it."""
+    return f"{sha256(manifest)}  {MANIFEST}\n".encode()
+
+
+def earlier_name(place: int) -> str:
+    """Name the file that an earlier manifest of the same plan is kept in."""
+    return f"manifest-{place}.json"
+
+
+def is_manifest(name: str) -> bool:
+    """Whether a file is a manifest of its folder, the present one or an earlier one."""
+    return name == MANIFEST or (name.startswith("manifest-") and name.endswith(".json"))

@@ -1,0 +1,142 @@
+"""Sum up a plan's evidence in ten lines: what changed, who depends on it, what passed, who accepted it, how to go back."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from backfill_assets.evidence.manifest import MANIFEST
+from backfill_assets.evidence.verify import Trouble, verify
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+_MODELS, _RANGES, _NAMES = 3, 3, 4
+_BACK = "    backfill "
+
+
+class NoEvidenceError(Exception):
+    """A folder holds no evidence of a plan that can be read."""
+
+
+def summary(folder: Path) -> tuple[str, ...]:
+    """Answer, in at most ten lines, what will be asked of a plan later.
+
+    Raises:
+        NoEvidenceError: no evidence of a plan can be read there.
+    """
+    try:
+        manifest = _read(folder, MANIFEST)
+        outputs, timeline = _read(folder, "outputs.json"), _read(folder, "timeline.json")
+        consumers, audits = _read(folder, "consumers.json"), _read(folder, "audits.json")
+        back = (folder / "way_back.md").read_text(encoding="utf-8")
+        return (
+            _title(manifest, timeline["plan"]),
+            *_changed(outputs),
+            _depends(consumers),
+            _audits(audits),
+            _accepted(timeline, outputs),
+            _back(back),
+            _sound(folder),
+        )
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise NoEvidenceError(f"{type(error).__name__}: {error}") from error
+
+
+def _read(folder: Path, name: str) -> dict[str, Any]:
+    return json.loads((folder / name).read_text(encoding="utf-8"))
+
+
+def _title(manifest: dict[str, Any], plan: dict[str, Any]) -> str:
+    why = f"; {manifest['why']}" if manifest.get("why") else ""
+    reason = f": {plan['reason']}" if plan["reason"] else ""
+    return (
+        f"Plan {manifest['plan_id']} for {manifest['environment']}{reason}. "
+        f"{manifest['ended'].capitalize()} on {_minute(manifest['at'])}{why}"
+    )
+
+
+def _changed(outputs: dict[str, Any]) -> Iterator[str]:
+    published = [found for found in outputs["publications"] if found["kind"] == "promote"]
+    if not published:
+        yield "Changed   nothing that readers read"
+        return
+    models = [model for model in published[-1]["models"] if model["published_cells"]]
+    for model in models[:_MODELS]:
+        columns = model["differing_columns"]
+        where = f" in {_listed(columns)}" if columns else ""
+        cells = _listed(model["differ"], _RANGES) or "no cell"
+        yield (
+            f"Changed   {model['model']}: {cells} ({model['differing_cells']:,} of "
+            f"{model['published_cells']:,} cells differ{where})"
+        )
+    if len(models) > _MODELS:
+        yield f"          and {len(models) - _MODELS:,} more models: outputs.json lists them"
+    if not models:
+        yield "Changed   no cell; pointers and descriptions alone"
+
+
+def _depends(consumers: dict[str, Any]) -> str:
+    found = [
+        f"{one['consumer']} ({one['owner']}) on {one['model']}" for one in consumers["consumers"]
+    ]
+    return f"Depend    {_listed(found) or 'no declared consumer reads what changed'}"
+
+
+def _audits(audits: dict[str, Any]) -> str:
+    done = [found for found in audits["batches"] if found["committed"]]
+    passed = sum(found["passed"] for found in done)
+    failed = [f"{found['audit']} of {found['model']}" for found in done if not found["passed"]]
+    checks = [check for found in audits["strategies"][-1:] for of in found.values() for check in of]
+    kept = [event for event in audits["kept_cells"] if not event["passed"]]
+    said = [f"{passed:,} of {len(done):,} results passed"]
+    if failed:
+        said.append(f"warnings: {_listed(failed)}")
+    if checks:
+        said.append(f"{sum(check['passed'] for check in checks)} of {len(checks)} strategy checks")
+    if kept:
+        said.append(f"failed on kept cells of {_listed([event['model'] for event in kept])}")
+    return f"Audits    {'; '.join(said)}"
+
+
+def _accepted(timeline: dict[str, Any], outputs: dict[str, Any]) -> str:
+    asked = timeline["plan"]["created_by"] or "an unnamed person"
+    promoted = [found for found in outputs["publications"] if found["kind"] == "promote"]
+    if not promoted:
+        return f"Accepted  by none; asked for by {asked}"
+    last = promoted[-1]
+    why = f" ({last['why']})" if last["why"] else ""
+    taken = [found for found in outputs["publications"] if found["kind"] != "promote"]
+    back = f"; taken back by {taken[-1]['who']} on {_minute(taken[-1]['at'])}" if taken else ""
+    who = last["who"] or "an unnamed person"
+    return f"Accepted  by {who} on {_minute(last['at'])}{why}; asked for by {asked}{back}"
+
+
+def _back(text: str) -> str:
+    lines = text.splitlines()
+    commands = [line.strip() for line in lines if line.startswith(_BACK)]
+    if not commands:
+        return f"Go back   {lines[-1]}"
+    until = next((line.rstrip(":") for line in lines if line.startswith("Until ")), "")
+    return f"Go back   {' or '.join(commands)}{f', u{until[1:]}' if until else ''}"
+
+
+def _sound(folder: Path) -> str:
+    found = verify(folder)
+    if not found.findings:
+        return f"Evidence  as it was written: {found.files} files, manifest {found.last or 'without a place'}"
+    lacks = [one for one in found.findings if one.trouble is Trouble.INCOMPLETE]
+    word = "INCOMPLETE" if len(lacks) == len(found.findings) else "NOT as it was written"
+    first = found.findings[0]
+    return f"Evidence  {word}: {first.trouble.value} {first.path}: {first.text}"
+
+
+def _minute(instant: str) -> str:
+    return f"{instant[:10]} {instant[11:16]} UTC"
+
+
+def _listed(names: Any, limit: int = _NAMES) -> str:  # noqa: ANN401 - any names
+    listed = [*names]
+    more = len(listed) - limit
+    return ", ".join(listed[:limit]) + (f" and {more} more" if more > 0 else "")

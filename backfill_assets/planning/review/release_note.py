@@ -1,0 +1,264 @@
+"""Release notes: what a publication changes for readers, why, and how to go back, in plain words.
+
+One note tells of a whole plan, or of what concerns one consumer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from backfill_assets.errors import RequestError
+from backfill_assets.planning.review.straddling import Straddling
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+_SHOWN = 6
+
+
+class Cause(StrEnum):
+    """What it means for answers that were given before."""
+
+    ADDED = "added"
+    """Columns or a model that were not there: all else is as it was."""
+    REDEFINED = "redefined"
+    """The numbers have another meaning."""
+    CORRECTED = "corrected"
+    """The numbers have the same meaning, and were wrong or incomplete."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelNote:
+    """What a reader of one model has to know.
+
+    Attributes:
+        model: its name.
+        because: why its numbers differ, in words.
+        cause: what that means for answers that were given before.
+        published: the cells that were published anew, in words; empty for none.
+        differ: those of them whose content differs, in words; empty for none.
+        columns: that differ; empty where they are not known, or all do.
+        rows_differ: whether rows came or went.
+        boundary: comparisons over time that have new cells on one side and old ones on the other.
+    """
+
+    model: str
+    because: str
+    cause: Cause
+    published: str = ""
+    differ: str = ""
+    columns: tuple[str, ...] = ()
+    rows_differ: bool = False
+    boundary: Straddling = field(default_factory=Straddling)
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerNote:
+    """What concerns one consumer in one model.
+
+    Attributes:
+        consumer: its name.
+        owner: who answers for it.
+        model: what it reads.
+        columns: those of its columns that differ; empty for all that it reads.
+        cells: which of the cells that it reads, in words.
+    """
+
+    consumer: str
+    owner: str
+    model: str
+    columns: tuple[str, ...]
+    cells: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseNote:
+    """A release note, before it is written.
+
+    Attributes:
+        plan_id: the plan.
+        environment: where it was published, or would be.
+        reason: why it was asked for, in words.
+        asked_by: by whom.
+        ended: how the plan ended, in a word or two.
+        active: since when readers read it, and who published it; empty while nothing is published.
+        over: since when they read it no more; empty while they do.
+        models: what changed, model by model.
+        removed: models that the environment runs no more.
+        left_alone: readers of changed models that see no difference, each with the reason.
+        consumers: whom it concerns.
+        tests: what was tested, and with which outcome, in words.
+        known: differences that are known and were accepted, in words.
+        back: the commands that take it back; none where nothing can be.
+        until: until when they can be given; empty for no limit.
+    """
+
+    plan_id: str
+    environment: str
+    reason: str
+    asked_by: str
+    ended: str
+    active: str = ""
+    over: str = ""
+    models: tuple[ModelNote, ...] = ()
+    removed: tuple[str, ...] = ()
+    left_alone: tuple[tuple[str, str], ...] = ()
+    consumers: tuple[ConsumerNote, ...] = ()
+    tests: tuple[str, ...] = ()
+    known: tuple[str, ...] = ()
+    back: tuple[str, ...] = ()
+    until: str = ""
+
+
+def for_consumer(note: ReleaseNote, consumer: str) -> ReleaseNote:
+    """Keep what concerns one consumer: the models that it reads, on the columns and dates that it reads.
+
+    Raises:
+        RequestError: it is not concerned.
+    """
+    own = tuple(found for found in note.consumers if found.consumer == consumer)
+    if not own:
+        names = ", ".join(sorted({found.consumer for found in note.consumers})) or "none"
+        raise RequestError(
+            found=f"plan {note.plan_id} changes nothing that consumer '{consumer}' is declared to read",
+            expected=f"one that it concerns: {names}",
+        )
+    read = {found.model: found for found in own}
+    models = tuple(
+        replace(
+            model,
+            columns=read[model.model].columns or model.columns,
+            differ=read[model.model].cells,
+        )
+        for model in note.models
+        if model.model in read
+    )
+    return replace(note, models=models, consumers=own, left_alone=(), removed=())
+
+
+def note_text(note: ReleaseNote) -> str:
+    """Write a release note as Markdown."""
+    lines = [
+        f"# What changed in {note.environment}: plan {note.plan_id}",
+        "",
+        *_opening(note),
+        *_section("What changed, and why", _changed(note)),
+        *_section("Comparisons over time", _comparisons(note)),
+        *_section("Known differences", (f"- {text}" for text in note.known)),
+        *_section("What to refresh", _refresh(note)),
+        *_section("What was tested", (f"- {text}" for text in note.tests)),
+        *_section("How to go back", _back(note)),
+    ]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _opening(note: ReleaseNote) -> Iterator[str]:
+    asked = f" Asked for by {note.asked_by}." if note.asked_by else ""
+    reason = f" Reason: {note.reason}." if note.reason else ""
+    if not note.active:
+        yield f"Nothing of this plan is published: it is {note.ended}.{reason}{asked}"
+    elif note.over:
+        yield f"Active from {note.active} until {note.over}: readers read what they read before it.{reason}{asked}"
+    else:
+        yield f"Active since {note.active}.{reason}{asked}"
+
+
+def _section(title: str, lines: Iterable[str]) -> list[str]:
+    listed = [*lines]
+    return ["", f"## {title}", "", *listed] if listed else []
+
+
+def _changed(note: ReleaseNote) -> Iterator[str]:
+    for model in note.models:
+        yield f"- **{model.model}**: {model.because}."
+        if model.differ:
+            yield f"  - different: {model.differ}, {_columns_text(model)}"
+        if model.published and model.published != model.differ:
+            yield f"  - built and published again: {model.published}"
+        if model.published and not model.differ:
+            yield "  - no cell came out different"
+    for name in note.removed:
+        yield f"- **{name}**: removed; its readers find it no more."
+    for name, because in note.left_alone:
+        yield f"- {name} is as it was: {because}."
+
+
+def _columns_text(model: ModelNote) -> str:
+    if model.rows_differ:
+        return "in which rows there are" + (
+            f" and in {_listed(model.columns)}" if model.columns else ""
+        )
+    return f"in {_listed(model.columns)}" if model.columns else "in any column"
+
+
+def _comparisons(note: ReleaseNote) -> Iterator[str]:
+    for model in note.models:
+        if not model.differ:
+            continue
+        if not model.boundary:
+            yield f"- {model.model}: none straddles a boundary of the changed range."
+        else:
+            yield f"- {model.model}: these compare changed cells with unchanged ones."
+            yield from (f"  - {text}" for text in _straddling_texts(model.boundary))
+        yield f"  - {_reinterpreted(note, model)}"
+
+
+def _straddling_texts(boundary: Straddling) -> Iterator[str]:
+    if boundary.months:
+        yield f"month over month: {_pairs(boundary.months)}"
+    if boundary.years:
+        yield f"year over year: {_pairs(boundary.years)}"
+    if boundary.mixed:
+        yield f"changed and unchanged days within one month: {_listed(boundary.mixed)}"
+
+
+def _reinterpreted(note: ReleaseNote, model: ModelNote) -> str:
+    """Say whether answers that were given before must be read anew, and why."""
+    if not note.active:
+        return "Answers given so far stand: nothing is published."
+    since = note.active.partition(",")[0]
+    if model.cause is Cause.ADDED:
+        later = " The new columns are empty in the older cells." if model.boundary else ""
+        return f"What was there before is as it was: answers given so far stand.{later}"
+    if model.cause is Cause.CORRECTED:
+        return (
+            f"Answers that used these cells before {since} rest on numbers that were wrong or "
+            "incomplete: ask again. Both sides of a comparison are right now."
+        )
+    if model.boundary:
+        return (
+            "The two sides follow different definitions: a difference between them may be the "
+            "definition's alone. Answers given before must be read so, or asked again for one definition."
+        )
+    return f"Answers given before {since} follow the old definition: read them so, or ask again."
+
+
+def _refresh(note: ReleaseNote) -> Iterator[str]:
+    for found in note.consumers:
+        what = _listed(found.columns) if found.columns else "all that it reads"
+        yield f"- {found.consumer} ({found.owner}): {what} of {found.model}, {found.cells}"
+    changed = [model.model for model in note.models if model.differ]
+    if changed:
+        yield f"- whatever keeps a copy, an extract or a cache of {_listed(changed)} for these dates"
+
+
+def _back(note: ReleaseNote) -> Iterator[str]:
+    if not note.back:
+        return
+    until = f" Until {note.until}." if note.until else ""
+    yield f"Either of these brings back what was read before.{until}"
+    yield ""
+    yield from (f"    {command}" for command in note.back)
+
+
+def _pairs(pairs: tuple[tuple[str, str], ...]) -> str:
+    return _listed([f"{late} with {early}" for late, early in pairs])
+
+
+def _listed(names: Iterable[str]) -> str:
+    listed = [*names]
+    more = len(listed) - _SHOWN
+    shown = ", ".join(listed[:_SHOWN])
+    return f"{shown} and {more} more" if more > 0 else shown

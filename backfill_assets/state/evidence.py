@@ -1,0 +1,125 @@
+"""Records of evidence: which ends of plans have left a folder, and the chain of their manifests.
+
+A plan owes evidence from the transaction that ends it, so a process that dies afterwards leaves a row that
+the next one completes. Its place in the chain is given when the manifest is made.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+
+from backfill_assets.state.aggregate import Aggregate, D
+from backfill_assets.state.tables import EVIDENCE
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from backfill_assets.state.database import Database
+
+_AT = EVIDENCE.c
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvidenceRecord:
+    """The evidence of one end of a plan.
+
+    Attributes:
+        number: in the order in which ends came.
+        plan_id: whose.
+        ended: how: a status of plans, or ``stopped`` or ``refused`` for one that may go on.
+        at: when it ended (UTC).
+        why: it was refused, or is not built, in words; empty else.
+        place: in the chain, from 1; None while it is owed.
+        sha256: of the manifest; None while it is owed.
+        manifest: its text; None while it is owed.
+        noted: what it rests on beside the state's other tables; None while it is owed.
+        written: whether its folder holds it.
+    """
+
+    number: int
+    plan_id: str
+    ended: str
+    at: datetime
+    why: str = ""
+    place: int | None = None
+    sha256: str | None = None
+    manifest: str | None = None
+    noted: str | None = None
+    written: bool = False
+
+
+class EvidenceRecords(Aggregate[D]):
+    """The evidence of plans. Each method is one transaction."""
+
+    def of_plan(self, plan_id: str) -> list[EvidenceRecord]:
+        """Read the evidence of a plan, end by end, the latest last."""
+        return self._read(_AT.plan_id == plan_id)
+
+    def owed(self) -> list[EvidenceRecord]:
+        """Read the evidence that no folder holds yet, in the order in which plans ended."""
+        return self._read(_AT.written.is_(False))
+
+    def last(self) -> EvidenceRecord | None:
+        """Read the last of the chain; None while there is none."""
+        newest = sa.select(sa.func.max(_AT.place)).scalar_subquery()
+        found = self._read(_AT.place == newest)
+        return found[0] if found else None
+
+    def owe(
+        self: EvidenceRecords[Database], plan_id: str, ended: str, why: str = ""
+    ) -> EvidenceRecord:
+        """Let a plan owe evidence: of an end that is no status, or as it stands now."""
+        now = self._clock()
+        return self._database.write(lambda connection: owe(connection, plan_id, ended, now, why))
+
+    def keep(
+        self: EvidenceRecords[Database],
+        record: EvidenceRecord,
+        manifest: str,
+        sha256: str,
+        noted: str,
+    ) -> None:
+        """Keep a manifest as the next of the chain; it names the one before, so the caller holds the lease."""
+
+        def work(connection: sa.Connection) -> None:
+            last = connection.execute(sa.select(sa.func.max(_AT.place))).scalar() or 0
+            made = {"place": last + 1, "manifest": manifest, "sha256": sha256, "noted": noted}
+            connection.execute(_row_of(record).values(**made))
+
+        self._database.write(work)
+
+    def mark_written(self: EvidenceRecords[Database], record: EvidenceRecord) -> None:
+        """Say that the folder of a plan holds its evidence."""
+        self._database.write(
+            lambda connection: connection.execute(_row_of(record).values(written=True))
+        )
+
+    def _read(self, wanted: sa.ColumnElement[bool]) -> list[EvidenceRecord]:
+        rows = sa.select(EVIDENCE).where(wanted).order_by(_AT.number)
+        return self._database.read(
+            lambda connection: [_record(row) for row in connection.execute(rows)]
+        )
+
+
+def owe(
+    connection: sa.Connection, plan_id: str, ended: str, now: datetime, why: str = ""
+) -> EvidenceRecord:
+    """Let a plan owe evidence of how it ended."""
+    last = connection.execute(sa.select(sa.func.max(_AT.number))).scalar() or 0
+    record = EvidenceRecord(number=last + 1, plan_id=plan_id, ended=ended, at=now, why=why)
+    values = {name: getattr(record, name) for name in EvidenceRecord.__dataclass_fields__}
+    connection.execute(sa.insert(EVIDENCE).values(values))
+    return record
+
+
+def _row_of(record: EvidenceRecord) -> sa.Update:
+    return sa.update(EVIDENCE).where(_AT.number == record.number)
+
+
+def _record(row: sa.Row[Any]) -> EvidenceRecord:
+    return EvidenceRecord(
+        **{name: getattr(row, name) for name in EvidenceRecord.__dataclass_fields__}
+    )

@@ -1,0 +1,88 @@
+"""A folder of small texts, on a disk or in an object store; each is replaced as a whole."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from secrets import token_hex
+from typing import TYPE_CHECKING
+
+from backfill_assets.warehouse.log.delta_log import local_folder
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyarrow.fs import FileSystem
+
+_DRAFT = ".draft"
+
+
+@dataclass(frozen=True, slots=True)
+class TextFolder:
+    """A folder that holds texts, and no folder.
+
+    Attributes:
+        location: its path or URI; it need not be there yet.
+    """
+
+    location: str
+
+    def write(self, texts: dict[str, bytes]) -> None:
+        """Write texts by their names, in order, for their owner alone; each is there whole or not at all.
+
+        Raises:
+            OSError: one can't be written; those before it are.
+        """
+        local = local_folder(self.location)
+        if local is not None:
+            local.mkdir(parents=True, exist_ok=True)
+        for name, text in texts.items():
+            if local is None:
+                self._put(name, text)
+            else:
+                _replace(local / name, text)
+
+    def keep_only(self, names: set[str]) -> None:
+        """Delete every other file: drafts of a process that died, and parts that are no more.
+
+        Raises:
+            OSError: one can't be deleted.
+        """
+        local = local_folder(self.location)
+        if local is not None:
+            for file in local.iterdir():
+                if file.is_file() and file.name not in names:
+                    file.unlink()
+            return
+        from pyarrow.fs import FileSelector  # noqa: PLC0415 - only for an object store
+
+        store, path = _store(self.location)
+        for info in store.get_file_info(FileSelector(path, allow_not_found=True)):
+            if info.base_name not in names:
+                store.delete_file(info.path)
+
+    def _put(self, name: str, text: bytes) -> None:
+        store, path = _store(f"{self.location.rstrip('/')}/{name}")
+        with store.open_output_stream(path) as stream:
+            stream.write(text)
+
+
+def _replace(file: Path, text: bytes) -> None:
+    draft = file.with_name(f"{_DRAFT}.{token_hex(8)}")
+    try:
+        # For its owner alone, whatever the umask.
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(text)
+        draft.replace(file)
+    except BaseException:
+        with suppress(OSError):
+            draft.unlink()
+        raise
+
+
+def _store(location: str) -> tuple[FileSystem, str]:
+    from pyarrow.fs import FileSystem  # noqa: PLC0415 - only for an object store
+
+    return FileSystem.from_uri(location)
