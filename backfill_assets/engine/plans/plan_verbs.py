@@ -11,10 +11,17 @@ from typing import TYPE_CHECKING
 from backfill_assets.engine.plans.operation import Operation
 from backfill_assets.engine.plans.outcome import Outcome
 from backfill_assets.engine.plans.publishing import finish_publication
-from backfill_assets.engine.plans.refusals import refuse, refuse_outwaited, wrong_status
+from backfill_assets.engine.plans.refusals import (
+    refuse,
+    refuse_edited,
+    refuse_outwaited,
+    wrong_status,
+)
+from backfill_assets.engine.plans.signing import promoting, signed_for
 from backfill_assets.engine.plans.stage_run import run_stages
 from backfill_assets.engine.plans.workspace import restated
 from backfill_assets.engine.project.at_work import Phase
+from backfill_assets.engine.review.approvals import refuse_unapproved
 from backfill_assets.errors import RequestError
 from backfill_assets.planning.plan.stages import (
     Close,
@@ -26,6 +33,7 @@ from backfill_assets.planning.plan.stages import (
     undo_stages,
 )
 from backfill_assets.planning.queue.off_peak import read_off_peak
+from backfill_assets.planning.review.approval import Act
 from backfill_assets.snapshots.environment import workspace_name
 from backfill_assets.snapshots.queued_plan import Control
 from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
@@ -67,6 +75,9 @@ def promote_plan(project: Project, plan: Plan, why: str = "") -> Outcome:
         StrategyCheckError: a strategy's check fails.
         RequestError: an audit that the plan brings fails on cells that it keeps.
         SliceLeakError: rows outside the plan's slice would change.
+        UnapprovedError: the policy requires approvals that it lacks.
+        UnsignedActError: the policy names who may promote, and there is no way to sign here.
+        NotEntitledError: the principal is none of them.
     """
     return run_promote(Operation(project=project, plan=plan, why=why))
 
@@ -79,9 +90,10 @@ def rollback_plan(project: Project, plan: Plan, why: str = "") -> Outcome:
     Raises:
         RequestError: it is not promoted, or a later plan has moved the same models, or what was published
             before is not kept any more.
+        NotEntitledError: the policy names others who may; `signed_for` says how a principal is known.
     """
     op = Operation(project=project, plan=plan, why=why)
-    return _take_back(op, rollback_stages(), PlanStatus.ROLLED_BACK)
+    return _take_back(op, Act.ROLLBACK, rollback_stages(), PlanStatus.ROLLED_BACK)
 
 
 def undo_plan(project: Project, plan: Plan, why: str = "") -> Outcome:
@@ -92,7 +104,7 @@ def undo_plan(project: Project, plan: Plan, why: str = "") -> Outcome:
             before is not kept any more, or days written since can't be computed with the old logic.
     """
     op = Operation(project=project, plan=plan, why=why)
-    return _take_back(op, undo_stages(), PlanStatus.UNDONE)
+    return _take_back(op, Act.UNDO, undo_stages(), PlanStatus.UNDONE)
 
 
 def abandon_plan(project: Project, plan: Plan, why: str = "") -> Outcome:
@@ -155,6 +167,7 @@ def run_apply(op: Operation) -> Outcome:
 
 def run_promote(op: Operation, so_far: Outcome | None = None) -> Outcome:
     """Publish what a plan has built; see `promote_plan`."""
+    refuse_edited(op)
     finish_publication(op.environment(), op.plan_id)  # of a process that died
     now, last = _stored_outcome(op), op.store.publications.promotion(op.plan_id)
     if now.status is PlanStatus.PROMOTED and last is not None and last.holder == op.run_id:
@@ -164,14 +177,18 @@ def run_promote(op: Operation, so_far: Outcome | None = None) -> Outcome:
         raise wrong_status(op.plan_id, now.status)
     refuse_outwaited(op)
     _refuse_unopened(op)
+    refuse_unapproved(op.project, op.plan_id)
+    op = promoting(op)
     since = op.at_work.seconds()
     done = run_stages(op, promote_stages(), so_far or now)
     op.timed(PROMOTE, since)
     return done
 
 
-def _take_back(op: Operation, stages: tuple[Stage, ...], end: PlanStatus) -> Outcome:
+def _take_back(op: Operation, act: Act, stages: tuple[Stage, ...], end: PlanStatus) -> Outcome:
     """Take a plan back; of one whose publication a dead process had decided, only the end is left."""
+    refuse_edited(op)
+    op = signed_for(op, act)
     finish_publication(op.environment(), op.plan_id)
     so_far = _stored_outcome(op)
     last = op.store.publications.promotion(op.plan_id)
@@ -195,6 +212,8 @@ def start_applying(op: Operation) -> None:
     """
     refuse(op)
     if op.store.plans.get(op.plan_id).status is PlanStatus.PROPOSED:
+        if not (op.plan.request.late or op.plan.request.launch):
+            op = signed_for(op, Act.APPLY)
         _owe_everywhere(op)  # before: a plan that is resumed does not come here again
         op.store.plans.set_plan_status(op.plan_id, PlanStatus.PROPOSED, PlanStatus.APPLYING)
         op.tell("applying")

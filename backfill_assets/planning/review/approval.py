@@ -80,7 +80,7 @@ def statement_text(statement: Statement) -> str:
         "expires": statement.expires.isoformat(),
         "parts": dict(statement.parts),
     }
-    return json.dumps(plain, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+    return json.dumps(plain, indent=1, sort_keys=True) + "\n"
 
 
 def read_statement(text: str) -> Statement:

@@ -119,6 +119,10 @@ class Policy(_Strict):
     environments: tuple[EnvironmentPolicy, ...] = ()
     rules: tuple[Rule, ...] = ()
 
+    def names(self, environment: str) -> bool:
+        """Whether the policy says anything of an environment."""
+        return bool(self.rules_of(environment)) or any(self._concerning(environment))
+
     def promoters(self, environment: str) -> frozenset[str]:
         """Give who may promote into an environment; empty: no signature is asked for."""
         return frozenset(name for each in self._concerning(environment) for name in each.promote)
