@@ -20,6 +20,7 @@ import sqlalchemy as sa
 from hypothesis import HealthCheck, settings, strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
+    initialize,
     invariant,
     precondition,
     rule,
@@ -63,7 +64,7 @@ POLICY = (
 )
 POLICIES = tuple(quick_gate(f"{POLICY}# {number}", *LISTED) for number in range(2))
 
-people = st.sampled_from(EVERYBODY)
+people = st.sampled_from((*EVERYBODY, CY, CY))  # more often those whose calls may succeed
 numbers = st.integers(0, 1)
 
 
@@ -173,6 +174,14 @@ class Attempts(RuleBasedStateMachine):
             and (each.cells, each.policy) == (known.rebuilt, self.policy)
             for each in known.agreed
         )
+
+    @initialize(number=numbers, again=st.sampled_from(["nothing", "cell", "policy"]))
+    def bob_has_approved(self, number: int, again: str) -> None:
+        self.approves(number, BOB)
+        if again == "cell":
+            self.a_cell_is_built_again(number)
+        if again == "policy":
+            self.the_policy_changes()
 
     @rule(number=numbers, who=people)
     def approves(self, number: int, who: str | None) -> None:
