@@ -88,6 +88,9 @@ class Settings(BaseSettings):
         user: a name for the history beside that of the OS's user: a claim, which permits nothing.
         operators: users of the OS who may change a protected environment, names with commas between
             them; none named: everyone.
+        policy: the file that says who must approve what; empty: `backfill_policy.toml` in the folder that
+            the process starts in, if there is one.
+        signing_key: the SSH key by which a person is known to a policy; empty: git's `user.signingkey`.
         plan_days: how long a plan may be applied after it was made, and how long one that was applied
             may wait after its last step, and hold late data back.
         promise_days: how long a promotion can be rolled back: until then its tables are kept.
@@ -121,6 +124,8 @@ class Settings(BaseSettings):
     cache_dir: str = ""
     user: str = ""
     operators: Annotated[tuple[str, ...], NoDecode] = ()
+    policy: str = ""
+    signing_key: str = ""
     plan_days: int = Field(default=7, ge=1)
     promise_days: int = Field(default=30, ge=0)
     environment_days: int = Field(default=30, ge=1)

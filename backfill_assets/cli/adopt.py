@@ -22,10 +22,12 @@ from backfill_assets.engine.batch.judge import judge
 from backfill_assets.engine.batch.requests import ADOPTED
 from backfill_assets.engine.fill.fill import fill_cells
 from backfill_assets.engine.project.events import Committed, Failed, Waiting
+from backfill_assets.engine.review.acting import acting
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.required import required
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.audits_of import audits_of
+from backfill_assets.planning.review.approval import Act
 from backfill_assets.settings import read_settings
 from backfill_assets.warehouse.files.tables import table_now
 from backfill_assets.warehouse.rows.adoption import adopted_from, profile_table
@@ -75,6 +77,8 @@ def adopt(  # noqa: PLR0913, PLR0917 - one option for each thing that can be ask
         confirm(
             f"record {counted(missing, 'cell')} of {model} in {env} with rows of {path}", yes=yes
         )
+    with operating() as at:
+        acting(at.project, Act.ADOPT, env, env)
     with opened_run(env) as run, shown(run.graph, {model: missing}) as listener:
         copying = replace(run.project, effects=Effects(rows=adopted_from(audited.table)))
         adopting = replace(run, project=copying, fills=ADOPTED)

@@ -57,6 +57,8 @@ GROUPS = {
         "resume": "resume:resume",
         "stop": "stop:stop",
         "diff": "diff:diff",
+        "approve": "approve:approve",
+        "approvals": "approvals:approvals",
         "promote": "promote:promote",
         "abandon": "abandon:abandon",
         "rollback": "rollback:rollback",

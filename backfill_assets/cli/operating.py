@@ -11,7 +11,7 @@ from backfill_assets.cli.project import opened_project, who_asks
 from backfill_assets.engine.plans.making import prepare
 from backfill_assets.engine.project.batch_policy import batch_policy_of
 from backfill_assets.engine.project.opening import look
-from backfill_assets.engine.project.operators import refuse_unauthorized
+from backfill_assets.engine.project.operators import refuse_other_users
 from backfill_assets.engine.project.project import InProject
 from backfill_assets.render.actual import actual_of
 
@@ -66,7 +66,7 @@ class Operating(InProject):
         Raises:
             RequestError: the settings name others.
         """
-        refuse_unauthorized(self.store, environment, self.who, self.settings.operators)
+        refuse_other_users(self.project, environment, self.who, self.settings.operators)
 
     def run(self, environment: str) -> RunContext:
         """Look at an environment; nothing is written."""

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from backfill_assets.cli.manifest import load
 from backfill_assets.cli.progress import AT_WORK
+from backfill_assets.cli.signing import signer_of
 from backfill_assets.engine.project.at_work import Phase
 from backfill_assets.engine.project.batch_policy import batch_policy_of
+from backfill_assets.engine.project.gate import gate_of
 from backfill_assets.engine.project.opening import look, open_run
 from backfill_assets.engine.project.plan_terms import terms_of
 from backfill_assets.engine.project.project import Project
@@ -158,6 +160,8 @@ def opened_project(
         code=lambda: loaded_fingerprints(settings),
         at_work=AT_WORK,
         views=settings.views,
+        gate=lambda: gate_of(settings),
+        sign=signer_of(settings),
     )
     try:
         yield settings, project

@@ -17,7 +17,7 @@ from backfill_assets.engine.project.events import (
     Waiting,
 )
 from backfill_assets.engine.project.opening import look
-from backfill_assets.engine.project.operators import refuse_unauthorized
+from backfill_assets.engine.project.operators import refuse_other_users
 from backfill_assets.engine.project.project import InProject
 from backfill_assets.engine.project.run_context import RunContext
 from backfill_assets.models.graph import Graph
@@ -78,7 +78,7 @@ class PlanWork(InProject):
         Raises:
             RequestError: the settings name other persons.
         """
-        refuse_unauthorized(self.store, environment, self.who, read_settings().operators)
+        refuse_other_users(self.project, environment, self.who, read_settings().operators)
 
     def operation(self, plan: Plan, why: str = "") -> Operation:
         """Give the operation of a plan in this project."""

@@ -12,6 +12,7 @@ from pydantic import PrivateAttr
 
 from backfill_assets.engine.automatic.scan import no_spark
 from backfill_assets.engine.project.batch_policy import USUAL_POLICY, batch_policy_of
+from backfill_assets.engine.project.gate import gate_of
 from backfill_assets.engine.project.plan_terms import terms_of
 from backfill_assets.engine.project.project import Project
 from backfill_assets.settings import Settings, read_settings
@@ -106,6 +107,7 @@ class StateResource(dg.ConfigurableResource):
             batch_policy=USUAL_POLICY if spark is None else batch_policy_of(settings),
             terms=terms_of(settings),
             views=settings.views,
+            gate=lambda: gate_of(settings),
         )
 
     @contextmanager

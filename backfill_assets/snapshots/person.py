@@ -7,6 +7,8 @@ from dataclasses import dataclass
 AUTOMATION = "dagster"
 """The name of what runs by itself: sensors and schedules."""
 
+_UNKNOWN = "unknown, through "
+
 
 @dataclass(frozen=True, slots=True)
 class Person:
@@ -36,4 +38,15 @@ def known(name: str, typed: str = "") -> Person:
 
 def unknown(through: str, typed: str = "") -> Person:
     """Give a person whom the system does not know, who came through a part of it."""
-    return Person(f"unknown, through {through}", typed=typed)
+    return Person(f"{_UNKNOWN}{through}", typed=typed)
+
+
+def names_in(text: str) -> frozenset[str]:
+    """Give every name that a person may have, of the text that the history keeps; none: not known.
+
+    A typed name is among them: what is claimed counts where it takes a right away.
+    """
+    name, _, claimed = text.partition(" (typed: ")
+    if not name or name == AUTOMATION or name.startswith(_UNKNOWN):
+        return frozenset()
+    return frozenset(filter(None, (name, claimed.removesuffix(")"))))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Self
 
 from backfill_assets.state import counter, rebuild
 from backfill_assets.state.aggregate import Aggregate, D
+from backfill_assets.state.approvals import Approvals
 from backfill_assets.state.batches import Batches
 from backfill_assets.state.collection import Collection
 from backfill_assets.state.database import Database, ReadDatabase
@@ -54,6 +55,7 @@ class Aggregates(Aggregate[D]):
         super().__init__(database, clock, lease, data_root)
         opened = (database, clock, lease, data_root)
         self.plans = Plans(*opened)
+        self.approvals = Approvals(*opened)
         self.environments = Environments(*opened)
         self.batches = Batches(*opened)
         self.failures = Failures(*opened)

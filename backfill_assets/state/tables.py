@@ -251,6 +251,13 @@ PLAN_EVENTS = sa.Table(
     _value("detail"),
 )
 
+# What principals have signed about plans: approvals, and who promoted. Rows are only ever added.
+APPROVALS = sa.Table(
+    "approvals", METADATA,
+    _text("plan_id", key=True), _number("number", key=True), _text("act"), _text("principal"),
+    _text("text"), _text("signature"), _instant("at"), _instant("expires"),
+)  # fmt: skip
+
 # Intents to publish: written before any lock is taken, so that a dead one can be finished.
 PROMOTIONS = sa.Table(
     "promotions",

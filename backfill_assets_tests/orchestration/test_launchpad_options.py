@@ -17,6 +17,8 @@ WITHOUT_JOB = {
     "show": "the page of every run of a plan shows the plan; the runs have its tag",
     "checklist": "it writes nothing; the page of a run shows the plan that it is about",
     "diff": "it writes nothing, and its answer is as long as its reader wants",
+    "approve": "the launchpad knows no principal, and can't sign",
+    "approvals": "it writes nothing, and its answer is as long as its reader wants",
     "adopt": "done once, by whoever moves a table here from a shell",
 }
 """The other verbs that change history or look at a plan, and why they are not in the launchpad."""

@@ -22,12 +22,14 @@ from backfill_assets.engine.project.opening import look
 from backfill_assets.engine.project.operators import refuse_reach
 from backfill_assets.engine.project.plan_age import standing_plans
 from backfill_assets.engine.project.run_context import source_path
+from backfill_assets.engine.review.acting import acting
 from backfill_assets.errors import RequestError
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.plan.build_plan import build_plan
 from backfill_assets.planning.plan.plan_json import content_hash, identified, plan_json
 from backfill_assets.planning.plan.plan_state import PlanState
 from backfill_assets.planning.plan.smaller_window import furthest_read
+from backfill_assets.planning.review.approval import Act
 from backfill_assets.snapshots.environment import PROD, Environment, Pointer
 from backfill_assets.snapshots.stored_plan import PlanStatus, StoredPlan
 from backfill_assets.state.versions import UnknownVersionError
@@ -75,8 +77,12 @@ def make_plan(
 
     Raises:
         RequestError: the environment is a new one that can't be called so.
+        NotEntitledError: the policy names who may plan, and whoever signs is none of them.
         BackfillAssetsError: the request can't be met; each cause has its own class.
     """
+    if not request.launch:
+        principal = acting(project, Act.PLAN, request.environment, request.environment)
+        request = replace(request, asked_by=principal or request.asked_by)
     looks = look_at_sources(project, told)
     plan = plan_of(project, request, as_of)
     keep(project, plan)

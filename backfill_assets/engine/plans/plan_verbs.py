@@ -11,11 +11,18 @@ from typing import TYPE_CHECKING
 from backfill_assets.engine.plans.operation import Operation
 from backfill_assets.engine.plans.outcome import Outcome
 from backfill_assets.engine.plans.publishing import finish_publication
-from backfill_assets.engine.plans.refusals import refuse, refuse_outwaited, wrong_status
+from backfill_assets.engine.plans.refusals import (
+    refuse,
+    refuse_edited,
+    refuse_outwaited,
+    wrong_status,
+)
 from backfill_assets.engine.plans.remaining_work import left_in
+from backfill_assets.engine.plans.signing import promoting, signed_for
 from backfill_assets.engine.plans.stage_run import run_stages
 from backfill_assets.engine.plans.workspace import restated
 from backfill_assets.engine.project.at_work import Phase
+from backfill_assets.engine.review.approvals import refuse_unapproved
 from backfill_assets.engine.review.evidence import REFUSED, STOPPED, owe, settle
 from backfill_assets.errors import BackfillAssetsError, RequestError
 from backfill_assets.planning.plan.stages import (
@@ -28,6 +35,7 @@ from backfill_assets.planning.plan.stages import (
     undo_stages,
 )
 from backfill_assets.planning.queue.off_peak import read_off_peak
+from backfill_assets.planning.review.approval import Act
 from backfill_assets.snapshots.environment import workspace_name
 from backfill_assets.snapshots.queued_plan import Control
 from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
@@ -70,6 +78,9 @@ def promote_plan(project: Project, plan: Plan, why: str = "") -> Outcome:
         RequestError: an audit that the plan brings fails on cells that it keeps.
         SliceLeakError: rows outside the plan's slice would change.
         EvidenceNotWrittenError: its evidence can't be written.
+        UnapprovedError: the policy requires approvals that it lacks.
+        UnsignedActError: the policy names who may promote, and there is no way to sign here.
+        NotEntitledError: the principal is none of them.
     """
     return run_promote(Operation(project=project, plan=plan, why=why))
 
@@ -82,9 +93,10 @@ def rollback_plan(project: Project, plan: Plan, why: str = "") -> Outcome:
     Raises:
         RequestError: it is not promoted, or a later plan has moved the same models, or what was published
             before is not kept any more.
+        NotEntitledError: the policy names others who may; `signed_for` says how a principal is known.
     """
     op = Operation(project=project, plan=plan, why=why)
-    return _take_back(op, rollback_stages(), PlanStatus.ROLLED_BACK)
+    return _take_back(op, Act.ROLLBACK, rollback_stages(), PlanStatus.ROLLED_BACK)
 
 
 def undo_plan(project: Project, plan: Plan, why: str = "") -> Outcome:
@@ -95,7 +107,7 @@ def undo_plan(project: Project, plan: Plan, why: str = "") -> Outcome:
             before is not kept any more, or days written since can't be computed with the old logic.
     """
     op = Operation(project=project, plan=plan, why=why)
-    return _take_back(op, undo_stages(), PlanStatus.UNDONE)
+    return _take_back(op, Act.UNDO, undo_stages(), PlanStatus.UNDONE)
 
 
 def abandon_plan(project: Project, plan: Plan, why: str = "") -> Outcome:
@@ -178,6 +190,7 @@ def run_apply(op: Operation) -> Outcome:
 
 def run_promote(op: Operation, so_far: Outcome | None = None) -> Outcome:
     """Publish what a plan has built; see `promote_plan`."""
+    refuse_edited(op)
     finish_publication(op.environment(), op.plan_id)  # of a process that died
     now, last = _stored_outcome(op), op.store.publications.promotion(op.plan_id)
     if now.status is PlanStatus.PROMOTED and last is not None and last.holder == op.run_id:
@@ -187,6 +200,8 @@ def run_promote(op: Operation, so_far: Outcome | None = None) -> Outcome:
         raise wrong_status(op.plan_id, now.status)
     refuse_outwaited(op)
     _refuse_unopened(op)
+    refuse_unapproved(op.project, op.plan_id)
+    op = promoting(op)
     since = op.at_work.seconds()
     try:
         done = run_stages(op, promote_stages(), so_far or now)
@@ -198,8 +213,10 @@ def run_promote(op: Operation, so_far: Outcome | None = None) -> Outcome:
     return done
 
 
-def _take_back(op: Operation, stages: tuple[Stage, ...], end: PlanStatus) -> Outcome:
+def _take_back(op: Operation, act: Act, stages: tuple[Stage, ...], end: PlanStatus) -> Outcome:
     """Take a plan back; of one whose publication a dead process had decided, only the end is left."""
+    refuse_edited(op)
+    op = signed_for(op, act)
     finish_publication(op.environment(), op.plan_id)
     so_far = _stored_outcome(op)
     last = op.store.publications.promotion(op.plan_id)
@@ -225,6 +242,8 @@ def start_applying(op: Operation) -> None:
     """
     refuse(op)
     if op.store.plans.get(op.plan_id).status is PlanStatus.PROPOSED:
+        if not (op.plan.request.late or op.plan.request.launch):
+            op = signed_for(op, Act.APPLY)
         _owe_everywhere(op)  # before: a plan that is resumed does not come here again
         op.store.plans.set_plan_status(op.plan_id, PlanStatus.PROPOSED, PlanStatus.APPLYING)
         op.tell("applying")

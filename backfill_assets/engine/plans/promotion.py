@@ -20,6 +20,7 @@ from backfill_assets.engine.plans.publishing import Prepared
 from backfill_assets.engine.plans.refusals import refuse_stale, refuse_unfinished
 from backfill_assets.engine.plans.remaining_work import as_text
 from backfill_assets.engine.project.at_work import Phase
+from backfill_assets.engine.review.approvals import refuse_unapproved
 from backfill_assets.snapshots.publication import PublicationKind
 from backfill_assets.snapshots.stored_plan import PlanStatus
 
@@ -38,6 +39,7 @@ def publish_built(op: Operation, so_far: Outcome) -> Outcome:
     """
     if so_far.refusal is not None:
         raise so_far.refusal
+    refuse_unapproved(op.project, op.plan_id)
     refuse_failing(op, so_far.audited)
     number = move_pointers(op, PublicationKind.PROMOTE, concerned(op), partial(_decided, op))
     if so_far.carried:
@@ -53,6 +55,7 @@ def _decided(op: Operation, view: StateView) -> Prepared:
             raise ConcurrentPublicationError(op)
         refuse_stale(op)
         refuse_unfinished(op)
+        refuse_unapproved(op.project, op.plan_id)
     tables = {
         layer.version: layer.delta_version
         for planned in op.plan.models

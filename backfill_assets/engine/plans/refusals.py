@@ -89,13 +89,8 @@ def refuse(op: Operation) -> None:
         PlanConflictError: another plan is at work on the same cells.
         LostSourceHistoryError: published rows would be replaced by nothing.
     """
+    refuse_edited(op)
     plan, stored = op.plan, op.store.plans.get(op.plan_id)
-    if stored.content_hash != content_hash(plan):
-        raise RequestError(
-            found=f"plan {plan.plan_id} is not what was saved under this id: its file was edited. "
-            "Nothing was written",
-            do="a plan is never changed, make a new one",
-        )
     if stored.status not in (PlanStatus.PROPOSED, *OPEN):
         raise wrong_status(plan.plan_id, stored.status)
     refuse_other_code(op)
@@ -111,6 +106,20 @@ def refuse(op: Operation) -> None:
         refuse_lost_history(op.project, op.plan)
     else:
         refuse_outwaited(op)
+
+
+def refuse_edited(op: Operation) -> None:
+    """Refuse a plan that is not the one that the state keeps under its id.
+
+    Raises:
+        RequestError: its content is another.
+    """
+    if op.store.plans.get(op.plan_id).content_hash != content_hash(op.plan):
+        raise RequestError(
+            found=f"plan {op.plan_id} is not what was saved under this id: its file was edited. "
+            "Nothing was written",
+            do="a plan is never changed, make a new one",
+        )
 
 
 def refuse_outwaited(op: Operation) -> None:

@@ -9,6 +9,7 @@ from backfill_assets.errors import RequestError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from backfill_assets.engine.project.project import Project
     from backfill_assets.planning.plan.plan import Plan
     from backfill_assets.snapshots.person import Person
     from backfill_assets.state.store import Store
@@ -56,3 +57,16 @@ def refuse_reach(store: Store, plan: Plan, who: Person, operators: Sequence[str]
     if plan.request.restate_all_snapshots:
         for environment in store.environments.by_name():
             refuse_unauthorized(store, environment.name, who, operators)
+
+
+def refuse_other_users(
+    project: Project, environment: str, who: Person, operators: Sequence[str]
+) -> None:
+    """Refuse users who may not change a protected environment, unless a policy asks for a principal there.
+
+    Raises:
+        RequestError: the person is no operator, and no policy names who may promote.
+    """
+    gate = project.gate()
+    if gate is None or not gate.policy.promoters(environment):
+        refuse_unauthorized(project.store, environment, who, operators)

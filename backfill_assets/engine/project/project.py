@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from backfill_assets.engine.batch.effects import Effects
     from backfill_assets.engine.project.events import Listener
+    from backfill_assets.engine.project.gate import Gate
     from backfill_assets.settings import ViewsFile
     from backfill_assets.snapshots.loaded import Loaded
     from backfill_assets.state.store import Store
@@ -45,6 +46,8 @@ class Project:
         at_work: where the steps report that they are at work.
         effects: what the steps of a batch are; None: the usual ones.
         views: files of views that publications write again.
+        gate: gives the policy as it is at this moment; None where nothing is asked of anyone.
+        sign: signs a text as the person who asks; None where there is no way to, as on the launchpad.
     """
 
     store: Store
@@ -62,6 +65,8 @@ class Project:
     at_work: AtWork = field(default_factory=AtWork)
     effects: Effects | None = None
     views: tuple[ViewsFile, ...] = ()
+    gate: Callable[[], Gate | None] = lambda: None
+    sign: Callable[[str], str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

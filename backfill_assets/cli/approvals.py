@@ -1,0 +1,98 @@
+"""`backfill approvals`: who approved a plan, whether it still counts, and what is still required."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from backfill_assets.cli.operating import operating
+from backfill_assets.cli.options import AsJson  # noqa: TC001 - typer reads it
+from backfill_assets.cli.output import counted, print_json, say
+from backfill_assets.cli.stored_plans import kept_plan
+from backfill_assets.engine.review.approvals import standing
+from backfill_assets.render.plan_words import instant_text
+from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
+
+if TYPE_CHECKING:
+    from backfill_assets.engine.review.approvals import Judged, Standing
+    from backfill_assets.snapshots.signed_statement import SignedStatement
+
+
+def approvals(
+    plan: Annotated[str, typer.Argument(help="Its id; the beginning will do.")],
+    as_json: AsJson = False,
+) -> None:
+    """List the approvals of a plan: by whom, when, and whether each counts for the plan as it is now.
+
+    Once a plan is promoted, what was signed is listed as it was signed.
+
+    Exit code: 0, whatever is required.
+
+    Example: backfill approvals p1a2b3c4d5
+    """
+    with operating() as at:
+        stored = kept_plan(at.store, plan).stored
+        signed = at.store.approvals.of_plan(stored.plan_id)
+        is_open = stored.status in (PlanStatus.PROPOSED, *OPEN)
+        found = standing(at.project, stored.plan_id) if is_open else None
+    if as_json:
+        print_json(_json(stored.plan_id, signed, found))
+        return
+    for row in signed:
+        judged = (
+            next((each for each in found.approvals if each.signed.text == row.text), None)
+            if found
+            else None
+        )
+        say(_line(row, judged), indent=2)
+    if found is None:
+        say(f"{stored.plan_id}: {stored.status.value}, {counted(len(signed), 'signature')}.")
+        return
+    for name, cells in found.appended.items():
+        say(f"appended since it was planned, voids nothing: {name} {cells}", indent=2)
+    for reason in found.lacking:
+        say(f"still required: {reason}", indent=2)
+    command = "approve" if found.lacking else "promote"
+    say(f"Next: backfill {command} {stored.plan_id}")
+    say(f"{stored.plan_id}: {counted(len(found.approvals), 'approval')}, {_required(found)}.")
+
+
+def _required(found: Standing) -> str:
+    return f"{len(found.lacking)} still required" if found.lacking else "nothing more is required"
+
+
+def _line(row: SignedStatement, judged: Judged | None) -> str:
+    who = judged.signed.principal if judged else row.principal
+    said = f"{row.act} by {who} on {instant_text(row.at)}"
+    if judged is None:
+        return said
+    why = f": {judged.reason}" if judged.reason else ""
+    counts = (
+        f"void, {judged.void}"
+        if judged.void
+        else f"valid until {instant_text(row.expires)} at most"
+    )
+    return f"{said}{why}; {counts}"
+
+
+def _json(plan_id: str, signed: list[SignedStatement], found: Standing | None) -> dict[str, object]:
+    void = {each.signed.text: each.void for each in found.approvals} if found else {}
+    return {
+        "plan_id": plan_id,
+        "signed": [
+            {
+                "act": row.act,
+                "principal": row.principal,
+                "at": row.at,
+                "expires": row.expires,
+                "void": void.get(row.text),
+                "text": row.text,
+                "signature": row.signature,
+            }
+            for row in signed
+        ],
+        "lacking": list(found.lacking) if found else None,
+        "parts": dict(found.parts) if found else None,
+        "appended": dict(found.appended) if found else None,
+    }

@@ -1,0 +1,77 @@
+"""`backfill approve`: sign for a plan exactly as it is built."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from backfill_assets.cli.asking import Yes, confirm
+from backfill_assets.cli.operating import operating
+from backfill_assets.cli.options import AsJson, Why  # noqa: TC001 - typer reads them
+from backfill_assets.cli.output import err, print_json, say
+from backfill_assets.engine.review.approvals import approve as give_approval, standing, to_approve
+from backfill_assets.engine.review.bound_parts import bound_parts
+from backfill_assets.render.plan_words import instant_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from backfill_assets.engine.review.reviewed import Reviewed
+
+
+def approve(
+    plan: Annotated[str, typer.Argument(help="Its id; the beginning will do.")],
+    yes: Yes = False,
+    reason: Why = "",
+    as_json: AsJson = False,
+) -> None:
+    """Approve a plan that is built, under the principal whose SSH key signs.
+
+    The signature binds each part of the plan as it is now: its content, every built cell, the results of its audits, its consumers,
+    the policy, the estimate, and the way back. Whatever changes afterwards voids it. Look at `backfill diff` first.
+
+    Exit code: 0 when it is signed and kept, 1 when it was refused: then nothing was written.
+
+    Example: backfill approve p1a2b3c4d5 --reason "agreed with finance"
+    """
+    with operating() as at:
+        of = to_approve(at.project, plan)
+        parts = bound_parts(of)
+        _show(of, parts)
+        confirm(
+            f"approve plan {of.plan.plan_id} for {of.plan.environment}, signed with your key",
+            yes=yes,
+        )
+        made = give_approval(of, parts, reason)
+        now = standing(at.project, of.plan.plan_id)
+    lacking = now.lacking if now else ()
+    if as_json:
+        print_json(
+            {
+                "plan_id": made.plan_id,
+                "principal": made.principal,
+                "at": made.at,
+                "expires": made.expires,
+                "lacking": list(lacking),
+            }
+        )
+        return
+    for reason_ in lacking:
+        say(f"still required: {reason_}", indent=2)
+    if not lacking:
+        say(f"Next: backfill promote {made.plan_id}")
+    say(
+        f"{made.plan_id}: approved by {made.principal}, until {instant_text(made.expires)} at most."
+    )
+
+
+def _show(of: Reviewed, parts: Mapping[str, str]) -> None:
+    """Show what would be signed."""
+    models = ", ".join(planned.model for planned in of.plan.models)
+    say(
+        f"plan {of.plan.plan_id} for {of.plan.environment}, by {of.plan.request.asked_by}: {models}",
+        to=err,
+    )
+    for name, found in parts.items():
+        say(f"  {name:<14} {found}", to=err)

@@ -1,0 +1,40 @@
+"""Operations on plans in the name of a principal, where a policy asks for one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from backfill_assets.engine.review.acting import acting, gate_in
+from backfill_assets.engine.review.plan_facts import is_automatic
+from backfill_assets.engine.review.reviewed import reviewed
+from backfill_assets.planning.review.approval import Act
+
+if TYPE_CHECKING:
+    from backfill_assets.engine.plans.operation import Operation
+
+
+def signed_for(op: Operation, act: Act) -> Operation:
+    """Give an operation in the name of the principal who signs for it; as it was where none is asked for.
+
+    Raises:
+        UnsignedActError: the policy names who may, and there is no way to sign here.
+        SignatureError: the signature is not that of an allowed signer.
+        NotEntitledError: the policy names others.
+    """
+    principal = acting(op.project, act, op.plan_id, op.plan.environment)
+    return op if principal is None else replace(op, project=replace(op.project, who=principal))
+
+
+def promoting(op: Operation) -> Operation:
+    """Give a promotion in the name of its principal; what is published without a person has none.
+
+    Raises:
+        UnsignedActError: the policy names who may, and there is no way to sign here.
+        SignatureError: the signature is not that of an allowed signer.
+        NotEntitledError: the policy names others.
+    """
+    gate = gate_in(op.project, op.plan.environment)
+    if gate is None or is_automatic(reviewed(op.project, op.plan_id, gate)):
+        return op
+    return signed_for(op, Act.PROMOTE)

@@ -1,0 +1,53 @@
+"""The gate of a project: its policy, and how a signature proves a principal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from backfill_assets.engine.project.ssh_signatures import AllowedSigners
+from backfill_assets.planning.review.policy import PolicyError, policy_hash, read_policy
+
+if TYPE_CHECKING:
+    from backfill_assets.engine.project.ssh_signatures import Verifier
+    from backfill_assets.planning.review.policy import Policy
+    from backfill_assets.settings import Settings
+
+USUAL = "backfill_policy.toml"
+"""The policy of a folder whose settings name none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """What stands between a built plan and an environment that a policy names.
+
+    Attributes:
+        policy: who must approve what.
+        digest: the SHA-256 of its file.
+        path: of that file.
+        signers: tells whose signature a text has.
+    """
+
+    policy: Policy
+    digest: str
+    path: str
+    signers: Verifier
+
+
+def gate_of(settings: Settings) -> Gate | None:
+    """Read the policy that the settings name; None where there is none.
+
+    Raises:
+        PolicyError: it can't be read, or can't be what it says.
+    """
+    path = Path(settings.policy or USUAL)
+    if not settings.policy and not path.exists():
+        return None
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise PolicyError(str(path), getattr(error, "strerror", None) or "it is no text") from error
+    policy = read_policy(text, str(path))
+    signers = AllowedSigners(path.parent / policy.allowed_signers)
+    return Gate(policy, policy_hash(text), str(path), signers)

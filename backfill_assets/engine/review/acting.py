@@ -1,0 +1,149 @@
+"""Acts that a policy reserves for principals: each is signed when it happens, and kept with its signature."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.planning.review.approval import Act, Statement, statement_text
+from backfill_assets.snapshots.signed_statement import SignedStatement
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from backfill_assets.engine.project.gate import Gate
+    from backfill_assets.engine.project.project import Project
+    from backfill_assets.planning.review.policy import Policy
+
+_LASTS = timedelta(minutes=5)
+
+_COMMANDS = {Act.APPROVE: "approve {}", Act.PLAN: "plan {}", Act.ADOPT: "adopt"}
+
+
+class UnsignedActError(BackfillAssetsError):
+    """A policy asks for a signature, and whoever asks here has no way to give one."""
+
+    def __init__(self, act: Act, subject: str, environment: str, may: frozenset[str]) -> None:
+        self.act, self.environment, self.may = act, environment, may
+        command = _COMMANDS.get(act, f"{act.value} {{}}").format(subject)
+        super().__init__(
+            f"to {act.value} in {environment} takes a signature here, and nothing was written: the policy "
+            f"names who may ({', '.join(sorted(may))}), and the launchpad knows no principal. Run "
+            f"`backfill {command}` in a shell, with an SSH key in BACKFILL_SIGNING_KEY or git's "
+            "user.signingkey"
+        )
+
+
+class NotEntitledError(BackfillAssetsError):
+    """A principal is none of those whom a policy names for an act."""
+
+    def __init__(self, principal: str, act: Act, environment: str, may: frozenset[str]) -> None:
+        self.principal, self.act, self.environment, self.may = principal, act, environment, may
+        super().__init__(
+            f"{principal} may not {act.value} in {environment}, nothing was written; the policy names who "
+            f"may: {', '.join(sorted(may)) or 'no principal'}. Ask one of them"
+        )
+
+
+class PolicyMissingError(BackfillAssetsError):
+    """An environment is under a policy, and this process has none for it."""
+
+    def __init__(self, environment: str, since: datetime) -> None:
+        self.environment, self.since = environment, since
+        super().__init__(
+            f"{environment} is under a policy since {since:%Y-%m-%d %H:%M} UTC, and this process has none "
+            "that names it; nothing was written. Let BACKFILL_POLICY name the policy here too; one that "
+            f"names {environment} without a rule ends it"
+        )
+
+
+def gate_in(project: Project, environment: str) -> Gate | None:
+    """Give the policy that an environment is under; None where it is under none.
+
+    Raises:
+        PolicyMissingError: it was under one before, and this process has none that names it.
+        PolicyError: the policy can't be used.
+    """
+    gate = project.gate()
+    if gate is not None and gate.policy.names(environment):
+        return gate
+    since = project.store.approvals.governed_since(environment)
+    if since is not None:
+        raise PolicyMissingError(environment, since)
+    return None
+
+
+def entitled(policy: Policy, act: Act, environment: str) -> frozenset[str]:
+    """Give who may do something in an environment; empty: no signature is asked for."""
+    match act:
+        case Act.PLAN | Act.APPLY:
+            return policy.planners(environment)
+        case Act.PROMOTE:
+            return policy.promoters(environment)
+        case Act.ROLLBACK | Act.UNDO | Act.ADOPT:
+            return policy.restorers(environment)
+        case Act.APPROVE:
+            rules = policy.rules_of(environment)
+            return frozenset(name for rule in rules for name in rule.may_approve)
+
+
+def acting(project: Project, act: Act, subject: str, environment: str) -> str | None:
+    """Let a principal sign for an act, keep it, and name the principal; None where none is asked for.
+
+    Args:
+        project: whose policy, and who signs.
+        act: what is done.
+        subject: the plan, or what is planned or adopted.
+        environment: whose history it changes.
+
+    Raises:
+        UnsignedActError: there is no way to sign here.
+        SignatureError: the signature is not that of an allowed signer.
+        NotEntitledError: the policy names others.
+        PolicyError: the policy can't be used.
+        PolicyMissingError: the environment was under a policy before, and this process has none.
+    """
+    gate = gate_in(project, environment)
+    may = entitled(gate.policy, act, environment) if gate else frozenset[str]()
+    if gate is None or not may:
+        return None
+    statement = Statement(
+        act=act,
+        plan_id=subject,
+        environment=environment,
+        at=project.clock(),
+        expires=project.clock() + _LASTS,
+        nonce=project.run_id,
+    )
+    return signed(project, gate, statement, may).principal
+
+
+def signed(
+    project: Project, gate: Gate, statement: Statement, may: frozenset[str]
+) -> SignedStatement:
+    """Let a principal sign a statement, verify the signature, and keep both.
+
+    Raises:
+        UnsignedActError: there is no way to sign here.
+        SignatureError: the signature is not that of an allowed signer.
+        NotEntitledError: the principal may not do it.
+    """
+    if project.sign is None:
+        raise UnsignedActError(statement.act, statement.plan_id, statement.environment, may)
+    text = statement_text(statement)
+    signature = project.sign(text)
+    principal = gate.signers.principal(text, signature)
+    if principal not in may:
+        raise NotEntitledError(principal, statement.act, statement.environment, may)
+    made = SignedStatement(
+        plan_id=statement.plan_id,
+        act=statement.act.value,
+        principal=principal,
+        text=text,
+        signature=signature,
+        at=statement.at,
+        expires=statement.expires,
+    )
+    project.store.approvals.keep(made)
+    return made

@@ -1,0 +1,210 @@
+"""Approvals of a plan: given, judged again whenever they are relied on, and what is still required.
+
+Nothing that the state says of an approval is believed: its signature is verified, its text read, and the
+parts that it binds are hashed anew each time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from backfill_assets.engine.project.ssh_signatures import SignatureError
+from backfill_assets.engine.review.acting import entitled, gate_in, signed
+from backfill_assets.engine.review.bound_parts import bound_parts
+from backfill_assets.engine.review.plan_facts import facts_of
+from backfill_assets.engine.review.reviewed import reviewed
+from backfill_assets.errors import BackfillAssetsError, RequestError
+from backfill_assets.intervals.text import ranges_text
+from backfill_assets.planning.review.approval import (
+    Act,
+    Statement,
+    StatementError,
+    read_statement,
+    void_because,
+)
+from backfill_assets.planning.review.policy import (
+    Approval,
+    PolicyError,
+    still_required,
+    unknown_names,
+)
+from backfill_assets.snapshots.signed_statement import SignedStatement
+from backfill_assets.snapshots.stored_plan import PlanStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from backfill_assets.engine.project.project import Project
+    from backfill_assets.engine.review.reviewed import Reviewed
+
+
+class UnapprovedError(BackfillAssetsError):
+    """A plan lacks what the policy requires before it may be published."""
+
+    def __init__(self, plan_id: str, lacking: tuple[str, ...], void: tuple[str, ...]) -> None:
+        self.plan_id, self.lacking, self.void = plan_id, lacking, void
+        said = f"; approvals that do not count: {'; '.join(void)}" if void else ""
+        super().__init__(
+            f"plan {plan_id} may not be published yet, nothing was: {'; '.join(lacking)}{said}. "
+            f"`backfill approve {plan_id}` gives an approval, `backfill approvals {plan_id}` lists them"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A signed approval, and whether it counts for the plan as it is now.
+
+    Attributes:
+        signed: what was signed.
+        void: why it does not count, in words; empty: it does.
+        reason: what its principal gave as the reason.
+    """
+
+    signed: SignedStatement
+    void: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where the approvals of a plan stand.
+
+    Attributes:
+        approvals: each that was given, from the first.
+        lacking: what is still required, in words.
+        parts: the hash of each bound part now.
+        appended: cells that were built beside the plan's since, by model, as ranges: they void nothing.
+    """
+
+    approvals: tuple[Judged, ...]
+    lacking: tuple[str, ...]
+    parts: Mapping[str, str]
+    appended: Mapping[str, str]
+
+
+def standing(project: Project, plan_id: str) -> Standing | None:
+    """Tell where the approvals of a plan stand; None where no policy is set.
+
+    Raises:
+        PolicyError: the policy can't be used.
+        UnknownPlanError: there is no such plan.
+    """
+    gate = project.gate()
+    return None if gate is None else _standing(reviewed(project, plan_id, gate))
+
+
+def refuse_unapproved(project: Project, plan_id: str) -> None:
+    """Refuse to publish a plan that lacks what the policy requires.
+
+    Raises:
+        UnapprovedError: it does; every reason is listed.
+        PolicyError: the policy can't be used.
+        PolicyMissingError: the environment was under a policy before, and this process has none.
+    """
+    gate = gate_in(project, project.store.plans.get(plan_id).environment)
+    if gate is None:
+        return
+    found = _standing(reviewed(project, plan_id, gate))
+    if found.lacking:
+        void = tuple(
+            f"that of {each.signed.principal} ({each.void})"
+            for each in found.approvals
+            if each.void
+        )
+        raise UnapprovedError(plan_id, found.lacking, void)
+
+
+def approve(of: Reviewed, parts: Mapping[str, str], reason: str = "") -> SignedStatement:
+    """Sign for the parts of a plan that were shown, and keep the approval.
+
+    Args:
+        of: the plan; see `to_approve`.
+        parts: the hash of each part, as it was shown: what has changed since voids the approval.
+        reason: why, in words.
+
+    Raises:
+        UnsignedActError: there is no way to sign here.
+        SignatureError: the key is not that of an allowed signer.
+        NotEntitledError: the policy does not name its principal.
+    """
+    project, policy, environment = of.project, of.gate.policy, of.plan.environment
+    now = project.clock()
+    rules = policy.rules_of(environment)
+    statement = Statement(
+        act=Act.APPROVE,
+        plan_id=of.plan.plan_id,
+        environment=environment,
+        at=now,
+        expires=now + timedelta(days=max(rule.holds_days for rule in rules)),
+        reason=reason,
+        parts=tuple(sorted(parts.items())),
+        nonce=project.run_id,
+    )
+    made = signed(project, of.gate, statement, entitled(policy, Act.APPROVE, environment))
+    project.store.plans.tell(
+        of.plan.plan_id,
+        "approved",
+        who=made.principal,
+        why=reason,
+        detail={"expires": made.expires},
+    )
+    return made
+
+
+def to_approve(project: Project, plan_id: str) -> Reviewed:
+    """Give a plan that can be approved now.
+
+    Raises:
+        RequestError: no policy asks for it, or the plan is not built.
+        PolicyError: the policy can't be used, or names what is not there.
+    """
+    gate, stored = project.gate(), project.store.plans.get(plan_id)
+    if gate is None or not gate.policy.rules_of(stored.environment):
+        raise RequestError(
+            found=f"no policy asks for an approval in {stored.environment}",
+            do="BACKFILL_POLICY names the policy; nothing was written",
+        )
+    models = project.loaded.graph.models
+    if wrong := unknown_names(gate.policy, gate.signers.principals(), models):
+        raise PolicyError(gate.path, "; ".join(wrong))
+    if stored.status is not PlanStatus.BUILT:
+        raise RequestError(
+            found=f"plan {stored.plan_id} is {stored.status.value}, and only what is built can be approved",
+            do=f"see `backfill show {stored.plan_id}`",
+        )
+    return reviewed(project, stored.plan_id, gate)
+
+
+def _standing(of: Reviewed) -> Standing:
+    now, parts = of.clock(), bound_parts(of)
+    rows = of.store.approvals.of_plan(of.plan.plan_id)
+    judged = tuple(_judged(of, row, parts) for row in rows if row.act == Act.APPROVE.value)
+    valid = [Approval(each.signed.principal, each.signed.at) for each in judged if not each.void]
+    lacking = still_required(of.gate.policy, facts_of(of), valid, now)
+    return Standing(judged, lacking, parts, _appended(of))
+
+
+def _judged(of: Reviewed, row: SignedStatement, parts: Mapping[str, str]) -> Judged:
+    """Verify a signature, and hold what was signed against the plan as it is now."""
+    try:
+        principal = of.gate.signers.principal(row.text, row.signature)
+        said = read_statement(row.text)
+    except (SignatureError, StatementError) as error:
+        return Judged(row, error.found)
+    proven = SignedStatement(
+        row.plan_id, said.act.value, principal, row.text, row.signature, said.at, said.expires
+    )
+    void = void_because(said, plan_id=of.plan.plan_id, parts=parts, now=of.clock())
+    return Judged(proven, void, said.reason)
+
+
+def _appended(of: Reviewed) -> dict[str, str]:
+    graph = of.project.loaded.graph
+    found = {planned.model: of.appended(planned) for planned in of.plan.models}
+    return {
+        name: ranges_text(graph.model(name).cadence, cells)
+        for name, cells in found.items()
+        if cells
+    }

@@ -1,0 +1,203 @@
+"""What a policy requires of a plan, held against the few lines of an oracle."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+from fnmatch import fnmatchcase
+
+import pytest
+from hypothesis import given, strategies as st
+
+from backfill_assets.planning.review.policy import (
+    Approval,
+    ModelFacts,
+    PlanFacts,
+    Policy,
+    PolicyError,
+    Rule,
+    read_policy,
+    still_required,
+    unknown_names,
+)
+
+NOW = datetime(2024, 6, 1, 12, tzinfo=UTC)
+PEOPLE = ("ann@shop", "bob@shop", "cy@shop")
+MODELS = ("sales.orders", "sales.days", "web.visits")
+
+
+def rewriting(*models: str, oldest: date | None = date(2024, 5, 1), **given: object) -> PlanFacts:
+    touched = tuple(ModelFacts(name, 3, oldest) for name in models)
+    return PlanFacts("prod", **{"authors": frozenset({"zoe"}), "models": touched, **given})
+
+
+def agreed(*principals: str, days: float = 0.0) -> tuple[Approval, ...]:
+    return tuple(Approval(name, NOW - timedelta(days=days)) for name in principals)
+
+
+def one_rule(**given: object) -> Policy:
+    return Policy(rules=(Rule.model_validate({"approvers": PEOPLE, **given}),))
+
+
+rules = st.builds(
+    Rule,
+    environment=st.sampled_from(["prod", "dev_*", "*"]),
+    models=st.lists(st.sampled_from(["*", "sales.*", "web.visits"]), min_size=1).map(tuple),
+    approvers=st.just(PEOPLE),
+    approvals=st.integers(1, 3),
+    owner=st.sampled_from(["", *PEOPLE]),
+    holds_days=st.sampled_from([1.0, 7.0]),
+    always=st.booleans(),
+    closed_before=st.sampled_from([None, date(2024, 1, 1), date(2024, 6, 1)]),
+    over_cost=st.sampled_from([None, 10.0]),
+)
+models = st.builds(
+    ModelFacts,
+    st.sampled_from(MODELS),
+    rewritten=st.integers(0, 2),
+    oldest=st.sampled_from([date(2023, 5, 1), date(2024, 5, 1)]),
+    removed=st.booleans(),
+)
+plans = st.builds(
+    PlanFacts,
+    st.sampled_from(["prod", "dev_x"]),
+    authors=st.sampled_from([frozenset[str](), frozenset({"ann"}), frozenset({"bob@shop"})]),
+    models=st.lists(models, max_size=3).map(tuple),
+    automatic=st.booleans(),
+    cost=st.sampled_from([None, 5.0, 50.0]),
+)
+approvals = st.lists(
+    st.builds(
+        Approval,
+        st.sampled_from([*PEOPLE, "eve@shop"]),
+        st.sampled_from([NOW - timedelta(days=age) for age in (0, 3, 30)]),
+    ),
+    max_size=4,
+)
+
+
+def met(rule: Rule, plan: PlanFacts, given: list[Approval]) -> bool:
+    """The oracle: whether a rule is met."""
+    touched = [
+        one
+        for one in plan.models
+        if any(fnmatchcase(one.model, glob) for glob in rule.models)
+        and (rule.always or one.removed or one.rewritten)
+    ]
+    changing = [one for one in touched if one.removed or one.rewritten]
+    conditions = []
+    if rule.closed_before:
+        conditions.append(
+            any(one.removed or (one.oldest or date.min) < rule.closed_before for one in changing)
+        )
+    if rule.over_cost is not None:
+        conditions.append(plan.cost is None or plan.cost > rule.over_cost)
+    concerned = touched and (not conditions or any(conditions))
+    if plan.automatic or not fnmatchcase(plan.environment, rule.environment) or not concerned:
+        return True
+    fresh = {one.principal for one in given if NOW - one.at < timedelta(days=rule.holds_days)}
+    who = fresh & set(PEOPLE)
+    mine = {one for one in who if one in plan.authors or one.split("@")[0] in plan.authors}
+    enough = len(who) >= rule.approvals and (not rule.owner or rule.owner in who)
+    return enough and (bool(who - mine) if plan.authors else len(who) > 1)
+
+
+@given(st.lists(rules, max_size=3), plans, approvals)
+def test_nothing_is_required_exactly_where_every_rule_is_met(
+    listed: list[Rule], plan: PlanFacts, given: list[Approval]
+):
+    lacking = still_required(Policy(rules=tuple(listed)), plan, given, NOW)
+
+    assert (not lacking) == all(met(rule, plan, given) for rule in listed)
+
+
+@given(st.lists(rules, max_size=3), plans, approvals, approvals)
+def test_another_approval_never_makes_more_required(
+    listed: list[Rule], plan: PlanFacts, given: list[Approval], more: list[Approval]
+):
+    policy = Policy(rules=tuple(listed))
+
+    if not still_required(policy, plan, given, NOW):
+        assert still_required(policy, plan, [*given, *more], NOW) == ()
+
+
+def test_the_author_is_never_the_only_approver():
+    plan = rewriting("sales.days", authors=frozenset({"ann"}))
+
+    assert still_required(one_rule(), plan, agreed("ann@shop"), NOW) == (
+        (
+            "rewrites published history of sales.days of prod: needs an approval by another person than its "
+            "author"
+        ),
+    )
+    assert still_required(one_rule(), plan, agreed("ann@shop", "bob@shop"), NOW) == ()
+
+
+def test_of_a_plan_whose_author_is_not_known_one_approval_is_not_enough():
+    plan = rewriting("sales.days", authors=frozenset())
+
+    (said,) = still_required(one_rule(), plan, agreed("ann@shop"), NOW)
+    assert "by a second person, since it is not known who made the plan" in said
+    assert still_required(one_rule(), plan, agreed("ann@shop", "bob@shop"), NOW) == ()
+
+
+def test_what_changes_no_published_cell_and_late_plans_need_no_approval():
+    new = PlanFacts("prod", models=(ModelFacts("sales.days"),))
+    late = rewriting("sales.days", automatic=True)
+
+    assert still_required(one_rule(), new, (), NOW) == ()
+    assert still_required(one_rule(always=True), late, (), NOW) == ()
+    assert still_required(one_rule(always=True), new, (), NOW) != ()
+
+
+def test_closed_periods_need_two():
+    policy = one_rule(approvals=2, closed_after_days=90)
+
+    assert still_required(policy, rewriting("sales.days"), (), NOW) == ()
+    old = rewriting("sales.days", oldest=date(2024, 1, 5))
+    (said,) = still_required(policy, old, agreed("ann@shop"), NOW)
+    assert "closed before 2024-03-03" in said
+    assert "needs 1 approval by bob@shop, cy@shop" in said
+    assert still_required(policy, old, agreed("ann@shop", "bob@shop"), NOW) == ()
+
+
+def test_a_cost_that_is_not_known_is_over_every_budget():
+    policy = one_rule(over_cost=10)
+
+    assert still_required(policy, rewriting("sales.days", cost=9.0), (), NOW) == ()
+    assert (
+        "cost 11.00, more than 10.00"
+        in still_required(policy, rewriting("sales.days", cost=11.0), (), NOW)[0]
+    )
+    assert "its cost is not known" in still_required(policy, rewriting("sales.days"), (), NOW)[0]
+
+
+def test_an_approval_holds_as_long_as_the_policy_says():
+    policy, plan = one_rule(holds_days=2), rewriting("sales.days")
+
+    assert still_required(policy, plan, agreed("bob@shop", days=1.9), NOW) == ()
+    assert still_required(policy, plan, agreed("bob@shop", days=2), NOW) != ()
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("[[rules]]\naprovers = ['ann']", r"'rules\.0\.aprovers'.*'approvers' was probably meant"),
+        ("[[rule]]\napprovers = ['ann']", r"'rule'.*'rules' was probably meant"),
+        ("[[environments]]\nname = 'prod'\npromot = ['ann']", "'promote' was probably meant"),
+        ("[[rules]]\napprovers = ['ann']\napprovals = 2", "asks for 2 approvals, and names 1"),
+        ("[[rules]]\napprovers = ['ann']\napprovals = 'two'", r"rules\.0\.approvals"),
+        ("[[rules]", "it is no TOML"),
+    ],
+)
+def test_a_typo_says_what_was_found_and_what_was_meant(text: str, found: str):
+    with pytest.raises(PolicyError, match=found):
+        read_policy(text, "backfill_policy.toml")
+
+
+def test_principals_without_a_key_and_globs_without_a_model_are_named():
+    policy = one_rule(approvers=["bob@shop", "cy@shpo"], models=["sale.*", "web.*"])
+
+    assert unknown_names(policy, ["bob@shop", "cy@shop"], MODELS) == (
+        "principal 'cy@shpo' has no key in allowed_signers; 'cy@shop' was probably meant",
+        "'sale.*' names no model; 'sales.days' was probably meant",
+    )
