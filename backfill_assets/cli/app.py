@@ -53,6 +53,7 @@ GROUPS = {
         "resume": "resume:resume",
         "stop": "stop:stop",
         "diff": "diff:diff",
+        "accept": "accept:accept",
         "promote": "promote:promote",
         "abandon": "abandon:abandon",
         "rollback": "rollback:rollback",

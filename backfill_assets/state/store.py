@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Self
 from backfill_assets.state import counter, rebuild
 from backfill_assets.state.aggregate import Aggregate, D
 from backfill_assets.state.batches import Batches
+from backfill_assets.state.checks import Checks
 from backfill_assets.state.collection import Collection
 from backfill_assets.state.database import Database, ReadDatabase
 from backfill_assets.state.environments import Environments
@@ -67,6 +68,7 @@ class Aggregates(Aggregate[D]):
         self.limits = Limits(*opened)
         self.queue = Queue(*opened)
         self.iceberg = Iceberg(*opened)
+        self.checks = Checks(*opened)
 
 
 class StateReader(Aggregates[ReadDatabase]):

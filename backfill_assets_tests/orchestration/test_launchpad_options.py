@@ -16,6 +16,7 @@ JOBS = ("plan", "apply", "promote", "abandon", "rollback", "undo", "pause", "res
 WITHOUT_JOB = {
     "show": "the page of every run of a plan shows the plan; the runs have its tag",
     "diff": "it writes nothing, and its answer is as long as its reader wants",
+    "accept": "the launchpad can only be told a name, and an acceptance is a person's word",
     "adopt": "done once, by whoever moves a table here from a shell",
 }
 """The other verbs that change history or look at a plan, and why they are not in the launchpad."""
