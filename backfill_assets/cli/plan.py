@@ -94,8 +94,7 @@ def plan(  # noqa: PLR0913, PLR0917 - one option for each thing that can be aske
         categories=written.categories(category),
         strategies=written.strategies(strategy),
         kept_rows=written.kept_rows(kept_rows),
-        spark=written.spark(spark),
-        expect=expected(expect),
+        spark=written.spark(spark), expect=expected(expect),
     )  # fmt: skip
     _plan(request, out, written.instant(now), whole=verbose, as_json=as_json, markdown=markdown)
 

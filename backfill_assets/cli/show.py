@@ -15,6 +15,7 @@ from backfill_assets.cli.plan_view import naming_of, print_end, print_plan
 from backfill_assets.cli.project import now, opened_project
 from backfill_assets.cli.stored_plans import Kept, kept_plan
 from backfill_assets.cli.watching import watch
+from backfill_assets.planning.review.acceptance import with_acceptances
 from backfill_assets.render.check_words import check_text, checks_markdown
 from backfill_assets.render.plan_life import next_commands, progress, status_text
 from backfill_assets.render.plan_markdown import plan_markdown
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from backfill_assets.snapshots.plan_check import Acceptance, PlanCheck
     from backfill_assets.snapshots.queued_plan import Control
     from backfill_assets.snapshots.stored_plan import PlanEvent
+    from backfill_assets.state.store import Store
 
 
 def show(
@@ -61,9 +63,7 @@ def show(
             return
         events = store.plans.events(kept.plan.plan_id)
         control = store.queue.control_of(kept.plan.plan_id)
-        checked = _Checked(
-            store.checks.of_plan(kept.plan.plan_id), store.checks.acceptances(kept.plan.plan_id)
-        )
+        checked = _checked(store, kept.plan.plan_id)
         rows = [
             row for planned in kept.plan.models for row in store.batches.latest(model=planned.model)
         ]
@@ -79,8 +79,8 @@ def show(
             }
         )
     elif markdown:
-        found = checks_markdown(checked.checks, checked.accepted)
-        typer.echo(plan_markdown(kept.plan, naming) + found, nl=False)
+        written = checks_markdown(checked.checks, checked.accepted)
+        typer.echo(plan_markdown(kept.plan, naming) + written, nl=False)
     else:
         print_plan(kept.plan, naming, to=out, whole=verbose)
         say(f"Status    {status}{f', {control.words}' if control.holds else ''}")
@@ -98,6 +98,11 @@ class _Checked:
 
     checks: tuple[PlanCheck, ...]
     accepted: tuple[Acceptance, ...]
+
+
+def _checked(store: Store, plan_id: str) -> _Checked:
+    accepted = store.checks.acceptances(plan_id)
+    return _Checked(with_acceptances(store.checks.of_plan(plan_id), accepted), accepted)
 
 
 def _print_checks(checked: _Checked, *, whole: bool) -> None:

@@ -219,7 +219,6 @@ def asked_text(request: PlanRequest) -> str:
         f"kept rows: {request.kept_rows.value}" if request.kept_rows else "",
         *(f"{model} is {category.value}" for model, category in request.categories),
         *(f"{model} by {strategy.value}" for model, strategy in request.strategies),
-        *(f"expected of {model}: {rule}" for model, rule in request.expect),
         *(f"Spark's {key} = {value}" for key, value in request.spark),
     )
     return "; ".join(part for part in said if part)

@@ -60,6 +60,9 @@ class Checks(Aggregate[D]):
 _COLUMN_NAMES: Mapping[str, str] = {"check": "check_name", "text": "found"}
 """Attributes whose columns have another name: these words mean something in SQL."""
 
+_NOT_KEPT = ("accepted",)
+"""What follows from the acceptances."""
+
 
 def checks(connection: sa.Connection, plan_id: str) -> tuple[PlanCheck, ...]:
     """Read what the checks of a plan found last."""
@@ -96,11 +99,10 @@ def add_acceptance(connection: sa.Connection, accepted: Acceptance) -> None:
 
 
 def _attributes(row: sa.Row[Any], kind: type[Any]) -> dict[str, Any]:
-    names: list[str] = list(kind.__dataclass_fields__)
+    names = [name for name in kind.__dataclass_fields__ if name not in _NOT_KEPT]
     return {name: getattr(row, _COLUMN_NAMES.get(name, name)) for name in names}
 
 
 def _columns(value: PlanCheck | Acceptance) -> dict[str, Any]:
-    return {
-        _COLUMN_NAMES.get(name, name): getattr(value, name) for name in value.__dataclass_fields__
-    }
+    names = [name for name in value.__dataclass_fields__ if name not in _NOT_KEPT]
+    return {_COLUMN_NAMES.get(name, name): getattr(value, name) for name in names}

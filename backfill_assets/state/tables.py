@@ -354,7 +354,7 @@ PLAN_CHECKS = sa.Table(
     _text("plan_id", key=True), _number("number", key=True), _text("model"), _text("check_name"),
     sa.Column("passed", sa.Boolean, nullable=False), _text("found"),
     sa.Column("blocking", sa.Boolean, nullable=False), _text("decided_by"), _text("basis"),
-    _text("accepted"), _instant("at"),
+    _instant("at"),
 )  # fmt: skip
 
 ACCEPTANCES = sa.Table(

@@ -138,7 +138,7 @@ def test_an_acceptance_of_other_numbers_is_void_and_says_so(world: World):
     with pytest.raises(UnexpectedChangeError, match=r"no longer accepted by bob: new tax") as found:
         plans.promote(DOUBLED, plan)
     assert (
-        "found 5 of 5 rows, 100.00%; no longer accepted by bob: new tax (the check found 4 of 4 rows"
+        "found 5 of 5 rows, 100.00%; no longer accepted by bob: new tax (then: found 4 of 4 rows"
         in (str(found.value))
     )
     accept_difference(store, stored, (VISITS, "rows changed"), who="bob", reason="new tax, 5 days")
@@ -157,8 +157,7 @@ def test_what_a_strategy_finds_can_be_accepted_too(world: World):
     accept_difference(store, stored, (VISITS, "all else equal"), who="bob", reason="late row")
     plans.apply(MORE, plan)
     world.land(a_source(), *changed(row(8, 1, 98.0)))
-    accepted = [each for each in store.checks.of_plan(plan.plan_id) if each.accepted]
-    assert [each.check for each in accepted] == ["all else equal"]
+    assert [each.check for each in known_differences(store, plan.plan_id)] == ["all else equal"]
     plans.promote(MORE, plan)
     assert [int(cost) for _, cost in world.rows(VISITS, "ds", "cost")] == [7, 99, 9, 10]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import RequestError
-from backfill_assets.planning.review.acceptance import check_named
+from backfill_assets.planning.review.acceptance import check_named, known
 from backfill_assets.snapshots.stored_plan import OPEN
 
 if TYPE_CHECKING:
@@ -16,14 +16,7 @@ if TYPE_CHECKING:
 
 def known_differences(store: Store | StateReader, plan_id: str) -> tuple[Acceptance, ...]:
     """List what is accepted of a plan as it was checked last; an acceptance of other numbers is void."""
-    checks = store.checks.of_plan(plan_id)
-    accepted = store.checks.acceptances(plan_id)
-    latest = {(each.model, each.check): each for each in accepted}
-    return tuple(
-        latest[check.model, check.check]
-        for check in checks
-        if check.accepted and (check.model, check.check) in latest
-    )
+    return known(store.checks.of_plan(plan_id), store.checks.acceptances(plan_id))
 
 
 def accept_difference(

@@ -16,20 +16,23 @@ if TYPE_CHECKING:
 def with_acceptances(
     checks: Iterable[PlanCheck], acceptances: Sequence[Acceptance]
 ) -> tuple[PlanCheck, ...]:
-    """Mark the failed checks whose finding is accepted, and say of the others if it once was."""
+    """Mark the failed checks whose finding is accepted."""
     return tuple(_with_acceptance(check, acceptances) for check in checks)
 
 
 def _with_acceptance(check: PlanCheck, acceptances: Sequence[Acceptance]) -> PlanCheck:
-    own = [
-        accepted
-        for accepted in acceptances
-        if (accepted.model, accepted.check) == (check.model, check.check)
-    ]
-    if check.passed or not own:
-        return check
-    holding = next((accepted for accepted in reversed(own) if accepted.holds(check)), None)
-    return replace(check, accepted=holding.words) if holding else check
+    holding = known((check,), acceptances)
+    return replace(check, accepted=holding[0].words) if holding else check
+
+
+def known(checks: Iterable[PlanCheck], acceptances: Sequence[Acceptance]) -> tuple[Acceptance, ...]:
+    """Give the acceptances that hold for what the checks have found; an acceptance of other numbers is void."""
+    failed = [check for check in checks if not check.passed]
+    holding = (
+        next((accepted for accepted in reversed(acceptances) if accepted.holds(check)), None)
+        for check in failed
+    )
+    return tuple(accepted for accepted in holding if accepted is not None)
 
 
 def voided(check: PlanCheck, acceptances: Sequence[Acceptance]) -> str:
@@ -38,8 +41,8 @@ def voided(check: PlanCheck, acceptances: Sequence[Acceptance]) -> str:
         return ""
     for accepted in reversed(acceptances):
         if (accepted.model, accepted.check) == (check.model, check.check):
-            was = "it is about other cells" if accepted.text == check.text else accepted.text
-            return f"no longer {accepted.words} (the check {was} then)"
+            was = "in other cells" if accepted.text == check.text else accepted.text
+            return f"no longer {accepted.words} (then: {was})"
     return ""
 
 

@@ -22,7 +22,6 @@ def upgrade() -> None:
         sa.Column("blocking", sa.Boolean(), nullable=False),
         sa.Column("decided_by", sa.Text(), nullable=False),
         sa.Column("basis", sa.Text(), nullable=False),
-        sa.Column("accepted", sa.Text(), nullable=False),
         sa.Column("at", sa.BigInteger(), nullable=False),
     )
     op.create_table(
