@@ -134,6 +134,8 @@ def rule_words(  # noqa: C901, PLR0911 - one case for each form
             return f"at most {percent_text(percent)} of rows {rows.value}"
         case SumWithin(column, percent, per):
             where = "" if per is Per.WHOLE else f" a {per.value}"
+            if not percent:
+                return f"sum of {column} equal{where}"
             return f"sum of {column} within {percent_text(percent)}{where}"
         case OnlyCells():
             return f"only cells {cells} differ"
