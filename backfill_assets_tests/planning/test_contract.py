@@ -77,12 +77,11 @@ def measured(old: Rows, new: Rows) -> Found:
         changed = ways(before, after)
         columns = {
             name: ColumnFound(
-                len(differing(before, after, name)),
-                *(sum(row[name] is not None for row in side.values()) for side in (before, after)),
-                *(
-                    Decimal(sum(row[name] or 0 for row in side.values()))
-                    for side in (before, after)
-                ),
+                changed=len(differing(before, after, name)),
+                old_filled=sum(row[name] is not None for row in before.values()),
+                new_filled=sum(row[name] is not None for row in after.values()),
+                old_sum=Decimal(sum(row[name] or 0 for row in before.values())),
+                new_sum=Decimal(sum(row[name] or 0 for row in after.values())),
             )
             for name in COLUMNS
         }
