@@ -201,7 +201,7 @@ def test_a_file_has_the_same_rules():
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("olny cost", "Did you mean 'only cost'"),
+        ("onlyy cost", "Did you mean 'only cost'"),
         ("only cots", "did you mean 'cost'"),
         ("only ds", "ds is of the key"),
         ("discount within 1%", "has no column 'discount'"),
