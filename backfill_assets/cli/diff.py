@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from backfill_assets.cli import diff_options as ask  # noqa: TC001 - typer reads them
 from backfill_assets.cli.comparing import Pair, compared, pairs
 from backfill_assets.cli.diff_question import Asked, question
 from backfill_assets.cli.exits import CHANGES
@@ -47,33 +48,14 @@ def diff(  # noqa: PLR0913, PLR0917 - one option for each thing that can be aske
             help="A plan against what its environment reads, or two environments; perhaps one model.",
         ),
     ],
-    by: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COLUMN|month|year|SQL",
-            help="Group by it instead of by cell; `cell` is one too. Repeatable.",
-        ),
-    ] = None,
-    keys: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN=VALUE", help="Only rows with this value. Repeatable."),
-    ] = None,
+    by: ask.By = None,
+    keys: ask.Keys = None,
     cells: Annotated[
         str | None, typer.Option(metavar="A..B", help="Only these cells: keys or dates.")
     ] = None,
-    tolerance: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COLUMN=NUMBER",
-            help="Values that differ by no more count as equal. Repeatable.",
-        ),
-    ] = None,
-    profile: Annotated[
-        bool, typer.Option("--profile", help="Also distinct values, and p5, p50, p95 of numbers.")
-    ] = False,
-    most: Annotated[
-        str, typer.Option(metavar="COLUMN", help="Show the rows in which this number changes most.")
-    ] = "",
+    tolerance: ask.Tolerance = None,
+    profile: ask.Profile = False,
+    most: ask.Most = "",
     rows: Annotated[int, typer.Option(min=0, help="How many rows that differ are shown.")] = 3,
     sql: Annotated[
         bool, typer.Option("--sql", help="Print the query instead of running it.")
