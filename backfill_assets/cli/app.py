@@ -59,6 +59,7 @@ GROUPS = {
         "diff": "diff:diff",
         "approve": "approve:approve",
         "approvals": "approvals:approvals",
+        "accept": "accept:accept",
         "promote": "promote:promote",
         "abandon": "abandon:abandon",
         "rollback": "rollback:rollback",

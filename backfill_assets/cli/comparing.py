@@ -52,12 +52,14 @@ class Pair:
         old: where it is read now; None where it is not read.
         new: where it would be read; None where it is removed.
         cells: the plan's cells; None for every cell.
+        plan_id: of the plan that is compared; empty for two environments.
     """
 
     model: str
     old: Pointer | None
     new: Pointer | None
     cells: IntervalSet | None = None
+    plan_id: str = ""
 
 
 def pairs(at: Operating, names: list[str]) -> tuple[str, str, list[Pair]]:
@@ -136,7 +138,9 @@ def _of_plan(at: Operating, kept: Kept) -> Iterator[Pair]:
                     named = at.naming.ranges(name, left[name])
                     say(f"not built yet, and left out: {name} {named}", to=err, indent=2)
                 own = cells[name]
-                yield Pair(name, before.get(name), after[name], own and own - left[name])
+                yield Pair(
+                    name, before.get(name), after[name], own and own - left[name], plan.plan_id
+                )
         return
     promoted = [
         move
@@ -146,7 +150,7 @@ def _of_plan(at: Operating, kept: Kept) -> Iterator[Pair]:
     if not promoted:
         raise _not_built(plan.plan_id, status.value)
     for move in promoted:
-        yield Pair(move.model, move.old, move.new, cells.get(move.model))
+        yield Pair(move.model, move.old, move.new, cells.get(move.model), plan.plan_id)
 
 
 def compared(at: Operating, pair: Pair) -> Compared:

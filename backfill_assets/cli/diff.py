@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from backfill_assets.cli import diff_options as ask  # noqa: TC001 - typer reads them
 from backfill_assets.cli.comparing import Pair, compared, pairs
+from backfill_assets.cli.diff_question import Asked, question
 from backfill_assets.cli.exits import CHANGES
 from backfill_assets.cli.operating import Operating, operating
 from backfill_assets.cli.options import AsJson, Verbose  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import Heading, counted, err, print_json, print_table, say
 from backfill_assets.cli.progress import AT_WORK
-from backfill_assets.cli.why import cells_asked
 from backfill_assets.engine.batch.kept_rows import kept_rows_in
+from backfill_assets.engine.plans.comparing import Shown, shown_once
 from backfill_assets.engine.project.at_work import Phase
-from backfill_assets.errors import RequestError
-from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.model import CELL_COLUMN
-from backfill_assets.planning.plan.written_options import chosen
 from backfill_assets.render import diff_text
 from backfill_assets.warehouse.compare.compare import (
-    BY_CELL,
     Comparison,
     Difference,
     Question,
@@ -50,17 +48,14 @@ def diff(  # noqa: PLR0913, PLR0917 - one option for each thing that can be aske
             help="A plan against what its environment reads, or two environments; perhaps one model.",
         ),
     ],
-    by: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN", help="Group by it instead of by cell; `cell` is one too."),
-    ] = None,
-    keys: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN=VALUE", help="Only rows with this value. Repeatable."),
-    ] = None,
+    by: ask.By = None,
+    keys: ask.Keys = None,
     cells: Annotated[
         str | None, typer.Option(metavar="A..B", help="Only these cells: keys or dates.")
     ] = None,
+    tolerance: ask.Tolerance = None,
+    profile: ask.Profile = False,
+    most: ask.Most = "",
     rows: Annotated[int, typer.Option(min=0, help="How many rows that differ are shown.")] = 3,
     sql: Annotated[
         bool, typer.Option("--sql", help="Print the query instead of running it.")
@@ -71,7 +66,7 @@ def diff(  # noqa: PLR0913, PLR0917 - one option for each thing that can be aske
     """Compare what is read with what would be, key by key: day by day, with totals at the end.
 
     Before a promotion a plan's workspace is compared with what its environment reads; after it, what was read before with what is
-    read since.
+    read since. What is found of a plan is kept with it: as long as no file has changed, the same question is answered at once.
 
     Exit code: 0 when nothing differs, 2 when something does, 1 when it can't be compared.
 
@@ -79,23 +74,23 @@ def diff(  # noqa: PLR0913, PLR0917 - one option for each thing that can be aske
 
     Example: backfill diff prod dev_cpa marketing.campaign_performance --by campaign_id --cells 2024-03-01..2024-03-31
 
+    Example: backfill diff p1a2b3c4d5 marketing.roi_analysis --by month --by channel --tolerance roi=0.0001 --profile
+
     Example: backfill diff p1a2b3c4d5 marketing.roi_analysis --keys campaign_id=7 --sql
     """
+    asked = Asked(
+        by=tuple(part.strip() for part in by or ()), keys=tuple(keys or ()), cells=cells,
+        tolerances=tuple(tolerance or ()), profile=profile, most=most,
+    )  # fmt: skip
     with operating() as at:
         before, after, listed = pairs(at, names)
         if sql:
             for pair in listed:
                 both = compared(at, pair)
-                asked = _question(both.model, pair, by=by, keys=keys, cells=cells)
-                _print_sql(pair.model, comparison_sql(both, asked), as_json=as_json)
+                query = comparison_sql(both, question(both.model, asked, pair.cells))
+                _print_sql(pair.model, query, as_json=as_json)
             return
-        model_diffs: list[_ModelDiff] = []
-        kept = kept_rows_in(at.store.plans.events(after))
-        for pair in listed:
-            both = compared(at, pair)
-            asked = _question(both.model, pair, by=by, keys=keys, cells=cells)
-            say(f"comparing {pair.model}", to=err)
-            model_diffs.append(_compared(at, both, asked, rows, kept.get(pair.model)))
+        model_diffs = [_compared(at, pair, asked, rows, after) for pair in listed]
     if as_json:
         plain = [model_diff.plain() for model_diff in model_diffs]
         print_json({"old": before, "new": after, "models": plain})
@@ -131,61 +126,38 @@ class _ModelDiff:
         }
 
 
-def _compared(
-    at: Operating, both: Compared, asked: Question, rows: int, kept: KeptRowsFound | None
-) -> _ModelDiff:
-    with AT_WORK.at(Phase.COMPARING, both.model.name):
-        comparison, sample = _asked(at, both, asked, rows)
-    return _ModelDiff(both.model, comparison, sample, kept)
+def _compared(at: Operating, pair: Pair, asked: Asked, rows: int, after: str) -> _ModelDiff:
+    """Compare a model; of a plan, what an earlier comparison of the same files has found is given."""
+    say(f"comparing {pair.model}", to=err)
+    both = compared(at, pair)
+    wanted = question(both.model, asked, pair.cells)
+    with AT_WORK.at(Phase.COMPARING, pair.model):
+        if pair.plan_id:
+            found = shown_once(
+                at.store,
+                pair.plan_id,
+                both,
+                (wanted, (rows, asked.most)),
+                lambda: _shown(at, both, wanted, rows, asked.most),
+            )
+        else:
+            found = _shown(at, both, wanted, rows, asked.most)
+    comparison = replace(found.comparison, sql=comparison_sql(both, wanted))
+    kept = kept_rows_in(at.store.plans.events(after)).get(pair.model)
+    return _ModelDiff(both.model, comparison, found.sample, kept)
 
 
-def _asked(
-    at: Operating, both: Compared, asked: Question, rows: int
-) -> tuple[Comparison, tuple[Difference, ...]]:
+def _shown(at: Operating, both: Compared, asked: Question, rows: int, most: str) -> Shown:
     """Compare few rows of plain types here, and all others with Spark."""
     try:
         compared_rows = compare_rows(both, asked)
     except NeedsSparkError:
         comparison = compare(at.spark(), both, asked)
         some = rows and any(group.differs for group in comparison.groups)
-        return comparison, differences(at.spark(), both, asked, rows) if some else ()
-    return compared_rows.comparison(), compared_rows.differences(rows)
-
-
-def _question(
-    model: Model,
-    pair: Pair,
-    *,
-    by: list[str] | None,
-    keys: list[str] | None,
-    cells: str | None,
-) -> Question:
-    grouped = tuple(CELL_COLUMN if column == _CELL else column for column in chosen(by)) or BY_CELL
-    known = {column.name for column in model.schema}
-    for column in grouped:
-        if column not in {*known, CELL_COLUMN}:
-            raise RequestError(
-                found=f"--by {column!r} can't be read: expected a column of {model.name}: "
-                f"{', '.join(known)}"
-            )
-    within = pair.cells
-    if cells is not None:
-        within = IntervalSet.of([cells_asked(model.cadence, cells)])
-    return Question(by=grouped, cells=within, where=_condition(keys, known, model.name))
-
-
-def _condition(keys: list[str] | None, known: set[str], model: str) -> str | None:
-    parts: list[str] = []
-    for key in keys or ():
-        column, equals, value = key.partition("=")
-        if not equals or column not in known:
-            raise RequestError(
-                found=f"--keys {key!r} can't be read: expected COLUMN=VALUE with a column of "
-                f"{model}"
-            )
-        text = value.replace("\\", "\\\\").replace("'", "\\'")
-        parts.append(f"CAST(`{column}` AS STRING) = '{text}'")
-    return " AND ".join(parts) or None
+        sample = differences(at.spark(), both, asked, rows, most) if some else ()
+    else:
+        comparison, sample = compared_rows.comparison(), compared_rows.differences(rows, most)
+    return Shown(replace(comparison, sql=""), sample)
 
 
 def _print_sql(model: str, sql: str, *, as_json: bool) -> None:
@@ -213,6 +185,19 @@ _TOTALS = (
     Heading("change"),
 )
 
+_PROFILE = (
+    Heading("group"),
+    Heading("column"),
+    Heading("distinct before", number=True),
+    Heading("after", number=True),
+    Heading("p5 before", number=True, spare=2),
+    Heading("after", number=True, spare=2),
+    Heading("p50 before", number=True, spare=1),
+    Heading("after", number=True, spare=1),
+    Heading("p95 before", number=True, spare=2),
+    Heading("after", number=True, spare=2),
+)
+
 
 def _print_all(model_diffs: list[_ModelDiff], what: str, *, whole: bool) -> None:
     changed = [model_diff for model_diff in model_diffs if model_diff.differs]
@@ -238,6 +223,9 @@ def _print(model_diff: _ModelDiff, *, whole: bool) -> None:
     totals = [total for total in diff_text.totals(model_diff.comparison) if total.differs or whole]
     if totals:
         print_table(_TOTALS, [diff_text.total_row(total) for total in totals])
+    profiled = diff_text.profile_rows(model_diff.model, model_diff.comparison, whole=whole)
+    if profiled:
+        print_table(_PROFILE, profiled)
     for difference in model_diff.sample:
         say(diff_text.difference_text(difference), indent=2)
     for text in () if model_diff.kept is None else model_diff.kept.words:

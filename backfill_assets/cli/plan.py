@@ -10,6 +10,7 @@ import typer
 
 from backfill_assets.cli import plan_options as ask  # noqa: TC001 - typer reads them
 from backfill_assets.cli.exits import CHANGES, DONE, WAITS
+from backfill_assets.cli.expecting import expected
 from backfill_assets.cli.looking import say_note
 from backfill_assets.cli.operating import Operating, operating
 from backfill_assets.cli.options import AsJson, AsOf, Markdown, Verbose  # noqa: TC001 - typer reads them
@@ -53,6 +54,7 @@ def plan(  # noqa: PLR0913, PLR0917 - one option for each thing that can be aske
     strategy: ask.Strategies = None,
     kept_rows: ask.Kept = None,
     spark: ask.Spark = None,
+    expect: ask.Expect = None,
     now: AsOf = None,
     out: ask.Out = None,
     verbose: Verbose = False,
@@ -71,6 +73,8 @@ def plan(  # noqa: PLR0913, PLR0917 - one option for each thing that can be aske
     Example: backfill plan dev_refunds --select +marketing.roi_analysis
 
     Example: backfill plan --restate marketing.ad_events:2024-03-01..2024-03-30 --reason "sent twice"
+
+    Example: backfill plan --expect "marketing.roi_analysis: only profit; rows within 2%; cost within 0.5% a month"
     """
     request = PlanRequest(
         environment=env, reason=reason,
@@ -90,7 +94,7 @@ def plan(  # noqa: PLR0913, PLR0917 - one option for each thing that can be aske
         categories=written.categories(category),
         strategies=written.strategies(strategy),
         kept_rows=written.kept_rows(kept_rows),
-        spark=written.spark(spark),
+        spark=written.spark(spark), expect=expected(expect),
     )  # fmt: skip
     _plan(request, out, written.instant(now), whole=verbose, as_json=as_json, markdown=markdown)
 

@@ -110,6 +110,13 @@ Spark = Annotated[
         help="A Spark setting for the plan's batches, over those of their models. Repeatable.",
     ),
 ]
+Expect = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="MODEL: RULE; ...|FILE.toml",
+        help="What may change, such as `shop.revenue: only amount; amount within 1% a month`. Repeatable.",
+    ),
+]
 Out = Annotated[
     str | None,
     typer.Option(

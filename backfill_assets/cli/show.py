@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -15,6 +15,8 @@ from backfill_assets.cli.plan_view import naming_of, print_end, print_plan
 from backfill_assets.cli.project import now, opened_project
 from backfill_assets.cli.stored_plans import Kept, kept_plan
 from backfill_assets.cli.watching import watch
+from backfill_assets.planning.review.acceptance import with_acceptances
+from backfill_assets.render.check_words import check_text, checks_markdown
 from backfill_assets.render.plan_life import next_commands, progress, status_text
 from backfill_assets.render.plan_markdown import plan_markdown
 from backfill_assets.render.plan_words import instant_text
@@ -22,8 +24,10 @@ from backfill_assets.render.plan_words import instant_text
 if TYPE_CHECKING:
     from backfill_assets.cli.watching import Standing
     from backfill_assets.render.plan_life import Progress
+    from backfill_assets.snapshots.plan_check import Acceptance, PlanCheck
     from backfill_assets.snapshots.queued_plan import Control
     from backfill_assets.snapshots.stored_plan import PlanEvent
+    from backfill_assets.state.store import Store
 
 
 def show(
@@ -59,6 +63,7 @@ def show(
             return
         events = store.plans.events(kept.plan.plan_id)
         control = store.queue.control_of(kept.plan.plan_id)
+        checked = _checked(store, kept.plan.plan_id)
         rows = [
             row for planned in kept.plan.models for row in store.batches.latest(model=planned.model)
         ]
@@ -66,17 +71,48 @@ def show(
     done = progress(kept.plan, naming, rows)
     status = status_text(kept.stored, now())
     if as_json:
-        print_json({**_json(kept, status, done, events), **_controlled(kept, status, control)})
+        print_json(
+            {
+                **_json(kept, status, done, events),
+                **_controlled(kept, status, control),
+                **asdict(checked),
+            }
+        )
     elif markdown:
-        typer.echo(plan_markdown(kept.plan, naming), nl=False)
+        written = checks_markdown(checked.checks, checked.accepted)
+        typer.echo(plan_markdown(kept.plan, naming) + written, nl=False)
     else:
         print_plan(kept.plan, naming, to=out, whole=verbose)
         say(f"Status    {status}{f', {control.words}' if control.holds else ''}")
         for event in events:
             say(_event(event), indent=12)
+        _print_checks(checked, whole=verbose)
         if any(model.batches or model.running or model.failed for model in done):
             _table(done)
         print_end(kept.plan, naming, _next(kept, status, control), to=out)
+
+
+@dataclass(frozen=True, slots=True)
+class _Checked:
+    """What the plan's checks have found, and what of it is accepted."""
+
+    checks: tuple[PlanCheck, ...]
+    accepted: tuple[Acceptance, ...]
+
+
+def _checked(store: Store, plan_id: str) -> _Checked:
+    accepted = store.checks.acceptances(plan_id)
+    return _Checked(with_acceptances(store.checks.of_plan(plan_id), accepted), accepted)
+
+
+def _print_checks(checked: _Checked, *, whole: bool) -> None:
+    """Print the results; those that passed are counted, unless everything is wanted."""
+    passed = [check for check in checked.checks if check.passed]
+    if passed and not whole:
+        say(f"Checks    {counted(len(passed), 'check')} passed: -v shows them")
+    for check in checked.checks:
+        if whole or not check.passed:
+            say(f"Check     {check.model}: {check_text(check, checked.accepted)}", indent=10)
 
 
 def _after_watching(kept: Kept, end: Standing) -> None:

@@ -26,16 +26,18 @@ _Node = TypeVar("_Node", Model, Source, Consumer)
 
 def unknown_model(name: str, known: Iterable[str]) -> RequestError:
     """Say that a name is no model (or source), and which one may be meant."""
-    return RequestError(found=f"there is no model or source '{name}'", do=_like(name, known))
+    return RequestError(found=f"there is no model or source '{name}'", do=close_to(name, known))
 
 
 def _unknown_upstream(name: str, known: Iterable[str], *, named_by: str) -> DeclarationError:
     return DeclarationError(
-        found=f"there is no model or source '{name}' (named by '{named_by}')", do=_like(name, known)
+        found=f"there is no model or source '{name}' (named by '{named_by}')",
+        do=close_to(name, known),
     )
 
 
-def _like(name: str, known: Iterable[str]) -> str:
+def close_to(name: str, known: Iterable[str]) -> str:
+    """Say which of the known names may be meant, or which there are."""
     listed = sorted(known)
     close = get_close_matches(name, listed, n=1)
     return f"did you mean '{close[0]}'?" if close else f"known are {', '.join(listed)}"

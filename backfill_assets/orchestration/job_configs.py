@@ -55,6 +55,7 @@ class PlanConfig(Asked):
     strategy: list[str] = Field(default=[], description="MODEL=STRATEGY, one each.")
     kept_rows: str = Field(default="", description="carry or drop rows that only history has.")
     spark: list[str] = Field(default=[], description="KEY=VALUE of Spark for the plan's batches.")
+    expect: list[str] = Field(default=[], description="MODEL: RULE; RULE of what may change.")
     now: str = Field(default="", description="Plan as of this instant, with offset; empty: now.")
 
 

@@ -38,6 +38,7 @@ from backfill_assets.orchestration.switches import GAP_FILL, LATE_SCHEDULE
 from backfill_assets.planning.plan import written_options as written
 from backfill_assets.planning.plan.plan import Plan
 from backfill_assets.planning.plan.request import PlanRequest
+from backfill_assets.planning.review.contract_text import written_expectations
 from backfill_assets.render.audit_words import audit_lines, blocks
 from backfill_assets.settings import read_settings
 from backfill_assets.snapshots.queued_plan import Control
@@ -155,6 +156,7 @@ def _plan(work: PlanWork, asked: PlanConfig) -> None:
         strategies=written.strategies(asked.strategy),
         kept_rows=written.kept_rows(asked.kept_rows or None),
         spark=written.spark(asked.spark),
+        expect=written_expectations(asked.expect),
     )
     as_of = written.instant(asked.now)
     made = make_plan(work.project, request, as_of, told=work.context.log.warning)

@@ -11,7 +11,7 @@ from backfill_assets.render.plan_words import counted
 from backfill_assets.warehouse.files.cells import cell_of_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from backfill_assets.models.model import Model
     from backfill_assets.warehouse.compare.compare import Comparison, Difference, Group, Measure
@@ -155,3 +155,37 @@ def counts_text(comparison: Comparison) -> str:
         f"{sum(group.keys_removed for group in groups):,} removed, "
         f"{sum(group.rows_changed for group in groups):,} rows changed{new}{gone}"
     )
+
+
+def profile_rows(
+    model: Model, comparison: Comparison, *, whole: bool = False
+) -> list[tuple[str, ...]]:
+    """Write the distinct values and percentiles of columns, group by group, as lines of a table.
+
+    Args:
+        model: whose rows were compared.
+        comparison: what was found; without a profile there are no lines.
+        whole: every group and column; else those that differ, of the first groups that do.
+    """
+    rows: list[tuple[str, ...]] = []
+    for group in comparison.groups:
+        named = zip(comparison.by, group.by, strict=True)
+        name = ", ".join(_named(model, column, value) for column, value in named)
+        for column, measure in group.columns.items():
+            if measure.old_distinct is None and measure.new_distinct is None:
+                continue
+            before = (measure.old_distinct, measure.old_percentiles)
+            if whole or before != (measure.new_distinct, measure.new_percentiles):
+                rows.append((name, column, *_profile_cells(measure)))
+    return rows if whole else rows[:_PROFILED]
+
+
+_PROFILED = 20
+
+
+def _profile_cells(measure: Measure) -> Iterator[str]:
+    for distinct in (measure.old_distinct, measure.new_distinct):
+        yield "" if distinct is None else f"{distinct:,}"
+    for at in range(3):
+        for percentiles in (measure.old_percentiles, measure.new_percentiles):
+            yield "" if percentiles is None else f"{percentiles[at]:,.6g}"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, assert_never
 from backfill_assets.render.plan_sections import (
     AtWork,
     Changes,
+    Contract,
     Fact,
     LeftAlone,
     Signs,
@@ -62,7 +63,7 @@ def _table(work: Work) -> Iterator[str]:
         yield f"| {removed.sign} | `{removed.model}` | | {removed.text} |"
 
 
-def _titled(section: Section) -> Iterator[str]:  # noqa: C901, PLR0911 - one case for each
+def _titled(section: Section) -> Iterator[str]:  # noqa: C901, PLR0911, PLR0912 - one case for each
     match section:
         case Title() | Fact():
             return iter(())
@@ -79,6 +80,12 @@ def _titled(section: Section) -> Iterator[str]:  # noqa: C901, PLR0911 - one cas
             return _listed(title, (f"- `{model}` {text}" for model, text in others))
         case Strategies():
             return _listed("Strategy", _ways(section))
+        case Contract(expected):
+            lines = (
+                f"- `{model}`: {'; '.join(rules)} (decided by {who})"
+                for model, rules, who in expected
+            )
+            return _listed("Expected changes", lines)
         case Texts(_, title, texts):
             return _listed(title, (f"- {text}" for text in texts))
         case Stages(stages):

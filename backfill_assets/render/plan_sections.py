@@ -148,6 +148,13 @@ class Strategies:
 
 
 @dataclass(frozen=True, slots=True)
+class Contract:
+    """What the plan is expected to change: (model, rules, who decided on them)."""
+
+    expected: tuple[tuple[str, tuple[str, ...], str], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Texts:
     """Texts of one sort.
 
@@ -178,7 +185,19 @@ class Signs:
     signs: tuple[tuple[str, str], ...]
 
 
-Section = Title | Fact | Changes | Work | LeftAlone | AtWork | Strategies | Texts | Stages | Signs
+Section = (
+    Title
+    | Fact
+    | Changes
+    | Work
+    | LeftAlone
+    | AtWork
+    | Strategies
+    | Contract
+    | Texts
+    | Stages
+    | Signs
+)
 
 
 def plan_sections(plan: Plan, naming: Naming, ranges: int) -> Iterator[Section]:
@@ -207,6 +226,8 @@ def plan_sections(plan: Plan, naming: Naming, ranges: int) -> Iterator[Section]:
     yield from _fact("Estimate", estimate_text(plan.estimate) if plan.estimate else "")
     if ways := _ways(plan):
         yield Strategies(ways)
+    if expected := _expected(plan):
+        yield Contract(expected)
     yield from _texts("Gate", "Gates", plan.gates)
     yield from _fact("Way back", plan.rollback)
     yield from _texts("Note", "Notes", plan.notes, warn=True)
@@ -310,6 +331,13 @@ def _at_work(plan: Plan, naming: Naming) -> Iterator[AtWork]:
         )
         if others:
             yield AtWork(blocks, others)
+
+
+def _expected(plan: Plan) -> tuple[tuple[str, tuple[str, ...], str], ...]:
+    rules: dict[tuple[str, str], list[str]] = {}
+    for each in plan.contract:
+        rules.setdefault((each.model, each.decided_by), []).append(each.check)
+    return tuple((model, tuple(texts), who) for (model, who), texts in rules.items())
 
 
 def _ways(plan: Plan) -> tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]:

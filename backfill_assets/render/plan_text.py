@@ -10,6 +10,7 @@ from backfill_assets.render.plan_sections import (
     AtWork,
     Cells,
     Changes,
+    Contract,
     Fact,
     LeftAlone,
     Signs,
@@ -94,6 +95,8 @@ def _section(  # noqa: C901, PLR0911, PLR0912 - one case for each section
             return _at_work(section, whole=whole)
         case Strategies():
             return _strategies(section, whole=whole)
+        case Contract():
+            return _contract(section, whole=whole)
         case Texts():
             return _texts(section)
         case Stages():
@@ -198,6 +201,13 @@ def _strategies(strategies: Strategies, *, whole: bool) -> Iterator[Line]:
         yield _labelled("Strategy", f"{way}: {', '.join(listed)}{more}")
         yield from (_labelled("", aside, Tone.QUIET) for aside in asides)
     yield from _more(len(strategies.ways) - len(ways), "strategy", "strategies")
+
+
+def _contract(contract: Contract, *, whole: bool) -> Iterator[Line]:
+    shown = contract.expected if whole else contract.expected[:_OTHERS]
+    for model, rules, who in shown:
+        yield _labelled("Expected", f"{model}: {'; '.join(rules)} (decided by {who})")
+    yield from _more(len(contract.expected) - len(shown), "model", "models")
 
 
 def _texts(texts: Texts) -> Iterator[Line]:

@@ -60,7 +60,7 @@ def stage_text(  # noqa: C901, PLR0911, PLR0912 - one case for each stage
         case CarryOver(logic):
             return f"compute with the {logic.value} logic what was published meanwhile"
         case Check():
-            return "check that nothing has moved, and what the strategies promise"
+            return "check that nothing has moved, what the strategies promise, and what is expected"
         case Publish():
             return "move all pointers in one transaction"
         case Restore(kind):

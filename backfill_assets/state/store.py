@@ -14,6 +14,7 @@ from backfill_assets.state import counter, rebuild
 from backfill_assets.state.aggregate import Aggregate, D
 from backfill_assets.state.approvals import Approvals
 from backfill_assets.state.batches import Batches
+from backfill_assets.state.checks import Checks
 from backfill_assets.state.collection import Collection
 from backfill_assets.state.database import Database, ReadDatabase
 from backfill_assets.state.environments import Environments
@@ -71,6 +72,7 @@ class Aggregates(Aggregate[D]):
         self.queue = Queue(*opened)
         self.iceberg = Iceberg(*opened)
         self.evidence = EvidenceRecords(*opened)
+        self.checks = Checks(*opened)
 
 
 class StateReader(Aggregates[ReadDatabase]):

@@ -355,6 +355,23 @@ COMPARISONS = sa.Table(
     _text("plan_id", key=True), _text("key", key=True), _text("found"), _instant("at"),
 )  # fmt: skip
 
+# The last result of each check of a plan, and which findings a person has accepted.
+PLAN_CHECKS = sa.Table(
+    "plan_checks",
+    METADATA,
+    _text("plan_id", key=True), _number("number", key=True), _text("model"), _text("check_name"),
+    sa.Column("passed", sa.Boolean, nullable=False), _text("found"),
+    sa.Column("blocking", sa.Boolean, nullable=False), _text("decided_by"), _text("basis"),
+    _instant("at"),
+)  # fmt: skip
+
+ACCEPTANCES = sa.Table(
+    "acceptances",
+    METADATA,
+    _text("plan_id", key=True), _number("number", key=True), _text("model"), _text("check_name"),
+    _text("found"), _text("basis"), _text("reason"), _text("who"), _instant("at"),
+)  # fmt: skip
+
 # The Iceberg catalogue, if there is one: its name, and the metadata file of each table at each of its versions
 # that an environment has read since. The view `iceberg_tables` joins them with the pointers.
 ICEBERG_CATALOG = sa.Table("iceberg_catalog", METADATA, _text("name", key=True))

@@ -19,6 +19,7 @@ WITHOUT_JOB = {
     "diff": "it writes nothing, and its answer is as long as its reader wants",
     "approve": "the launchpad knows no principal, and can't sign",
     "approvals": "it writes nothing, and its answer is as long as its reader wants",
+    "accept": "the launchpad can only be told a name, and an acceptance is a person's word",
     "adopt": "done once, by whoever moves a table here from a shell",
 }
 """The other verbs that change history or look at a plan, and why they are not in the launchpad."""

@@ -83,9 +83,9 @@ prod: 2 models, 154 cells certain, 150 more if their input changes, 3 batches, 1
 - `apply`: open a workspace, which no reader sees
 - `apply`: build up to 304 cells of 2 models in the workspace
 - `apply`: audit published cells that stay, where the plan changes their audits
-- `apply`: check that nothing has moved, and what the strategies promise
+- `apply`: check that nothing has moved, what the strategies promise, and what is expected
 - `promote`: compute with the new logic what was published meanwhile
-- `promote`: check that nothing has moved, and what the strategies promise
+- `promote`: check that nothing has moved, what the strategies promise, and what is expected
 - `promote`: audit published cells that stay, where the plan changes their audits
 - `promote`: move all pointers in one transaction
 

@@ -5,6 +5,15 @@ from dataclasses import replace
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.plan.plan import InFlight, Plan
 from backfill_assets.planning.plan.request import KeptRows
+from backfill_assets.planning.review.acceptance import with_acceptances
+from backfill_assets.planning.review.contract import (
+    Expectation,
+    OnlyColumns,
+    RowChange,
+    RowsWithin,
+)
+from backfill_assets.render.check_words import check_text, checks_markdown
+from backfill_assets.render.plan_markdown import plan_markdown
 from backfill_assets.render.plan_sections import (
     AtWork,
     Changes,
@@ -19,9 +28,12 @@ from backfill_assets.render.plan_sections import (
     Work,
     plan_sections,
 )
+from backfill_assets.render.plan_text import plan_text
+from backfill_assets.snapshots.plan_check import Acceptance, PlanCheck
 from backfill_assets_tests.render.plans import (
     DAYS,
     NAMING,
+    NOON,
     PERFORMANCE,
     ROI,
     a_plan,
@@ -95,3 +107,39 @@ def test_more_ranges_than_asked_for_are_counted():
     assert (few.count, all_of_them.count) == (3, 3)
     assert "2024-01-05" not in few.text
     assert "2024-01-05" in all_of_them.text
+
+
+def test_what_is_expected_is_said_in_every_form_and_by_whom():
+    rules = (
+        Expectation(PERFORMANCE, "only clicks differs", OnlyColumns(("clicks",)), "ada"),
+        Expectation(PERFORMANCE, "no row is added", RowsWithin(RowChange.ADDED, 0.0), "ada"),
+        Expectation(ROI, "no column differs", OnlyColumns(())),
+    )
+    plan = replace(added_columns(), contract=rules)
+    text = "\n".join(line.text for line in plan_text(plan, NAMING))
+    assert f"Expected  {PERFORMANCE}: only clicks differs; no row is added (decided by ada)" in text
+    assert f"Expected  {ROI}: no column differs (decided by planner)" in text
+    markdown = plan_markdown(plan, NAMING)
+    assert "### Expected changes" in markdown
+    assert f"- `{ROI}`: no column differs (decided by planner)" in markdown
+
+
+def test_a_check_says_what_it_found_and_whether_that_is_accepted():
+    failed = PlanCheck(
+        ROI, "no row is added", passed=False, text="found 1 of 3 rows", decided_by="ada"
+    )
+    accepted = Acceptance(
+        plan_id="p1", model=ROI, check=failed.check, text=failed.text, basis="", reason="new shop",
+        who="bob", at=NOON,
+    )  # fmt: skip
+    [known] = with_acceptances([failed], [accepted])
+    assert check_text(failed) == "✗ no row is added: found 1 of 3 rows (ada)"
+    assert check_text(known, [accepted]) == (
+        "≈ no row is added: found 1 of 3 rows; accepted by bob: new shop (ada)"
+    )
+    moved = replace(failed, text="found 2 of 3 rows")
+    assert "no longer accepted by bob: new shop (then: found 1 of 3 rows)" in check_text(
+        moved, [accepted]
+    )
+    assert checks_markdown([], []) == ""
+    assert f"- `{ROI}`: ✗ no row" in checks_markdown([failed], [])

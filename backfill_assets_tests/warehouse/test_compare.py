@@ -97,6 +97,32 @@ def test_it_is_grouped_by_any_column_and_shows_only_what_differs(
     assert (total.old_rows, total.new_rows, total.differs) == (6, 7, True)
 
 
+def test_it_is_grouped_by_an_expression_and_profiled(spark: SparkSession, world: Compared):
+    asked = Question(
+        by=("month", "upper(shop)"),
+        computed=(("month", "date_format(`_cell`, 'yyyy-MM')"), ("upper(shop)", "upper(shop)")),
+        profile=True,
+    )
+    found = {group.by: group for group in compare(spark, world, asked).groups}
+    assert found.keys() == {("2024-01", "A"), ("2024-01", "B"), ("2024-01", "C")}
+    amount = found["2024-01", "A"].columns["amount"]
+    assert (amount.old_distinct, amount.new_distinct, amount.changed) == (2, 3, 1)
+    assert amount.old_percentiles == (1.0, 1.0, 4.6)
+    assert found["2024-01", "C"].columns["amount"].old_percentiles is None
+
+
+def test_a_value_within_its_tolerance_is_equal_and_the_most_changed_key_comes_first(
+    spark: SparkSession, world: Compared
+):
+    def changed(tolerance: str) -> int:
+        asked = Question(by=(), tolerances=(("amount", tolerance),))
+        return compare(spark, world, asked).groups[0].rows_changed
+
+    assert (changed("0.99"), changed("1")) == (1, 0)
+    shown = differences(spark, world, Question(), limit=2, most="amount")
+    assert [(one.key["shop"], one.change) for one in shown] == [("b", "removed"), ("c", "added")]
+
+
 def test_it_is_restricted_to_cells_and_to_keys(spark: SparkSession, world: Compared):
     cells = IntervalSet.of(days(2, 3))
     found = compare(spark, world, Question(cells=cells, where="shop = 'a'"))

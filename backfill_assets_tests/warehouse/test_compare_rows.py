@@ -72,6 +72,9 @@ ASKED = (
     Question(cells=CELLS, by=()),
     Question(cells=CELLS, by=(*BY_CELL, "shop"), differing_only=True),
     Question(cells=IntervalSet.of(days(2)), by=("sold", "since", "open")),
+    Question(cells=CELLS, by=(), profile=True),
+    Question(cells=CELLS, profile=True, tolerances=(("amount", "0.5"), ("rate", "2.5"))),
+    Question(cells=CELLS, tolerances=(("sold", "3"), ("rate", "0.1"))),
 )
 
 _days = st.sampled_from([date(2024, 1, number) for number in (1, 2, 3)])
@@ -130,6 +133,10 @@ def test_it_says_what_spark_says(
     by_spark = compare(spark, compared, asked)
     assert found.comparison() == by_spark
     assert repr(found.comparison()) == repr(by_spark)  # a sum has its places
+    if asked.tolerances:
+        most = asked.tolerances[-1][0]
+        tops = found.differences(1, most), differences(spark, compared, asked, 1, most)
+        assert [[*map(repr, top)] for top in tops[:1]] == [[*map(repr, top)] for top in tops[1:]]
     shown, told = found.differences(50), differences(spark, compared, asked, 50)
     assert sorted(map(repr, shown)) == sorted(map(repr, told))
     assert [(one.cell, str(one.key["shop"])) for one in shown] == [
@@ -202,6 +209,7 @@ def test_what_spark_alone_reads_as_it_does_is_refused(
         (compared, Question()),
         (compared, Question(cells=CELLS, where="shop = 'a'")),
         (compared, Question(cells=CELLS, by=("rate",))),
+        (compared, Question(cells=CELLS, by=("m",), computed=(("m", "month(ds)"),))),
         (by_rate, Question(cells=CELLS)),
         (replace(compared, new=other), Question(cells=CELLS)),
     ):

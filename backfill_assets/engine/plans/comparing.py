@@ -7,13 +7,14 @@ reads other files by then.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.models.codec import dumps, loads
 from backfill_assets.warehouse.compare.compare import (
     Comparison,
+    Difference,
     Group,
     Measure,
     OutsideRows,
@@ -29,10 +30,9 @@ if TYPE_CHECKING:
     from backfill_assets.engine.plans.operation import Operation
     from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.models.model import Model
+    from backfill_assets.state.store import Store
     from backfill_assets.warehouse.compare.compare import Compared, Question
     from backfill_assets.warehouse.files.tables import Table
-
-_KEPT = (Comparison, Group, Measure, OutsideRows, Totals)
 
 
 def compared_once(op: Operation, both: Compared, question: Question) -> Comparison:
@@ -72,14 +72,60 @@ def outside_once(op: Operation, both: Compared, where: str, cells: IntervalSet) 
     return _once(op, key, lambda: rows_outside(op.spark(), both, where, cells))
 
 
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A comparison as people ask for it, with some of the rows that differ.
+
+    Attributes:
+        comparison: without its SQL, which names where the tables lie today.
+        sample: rows that differ.
+    """
+
+    comparison: Comparison
+    sample: tuple[Difference, ...]
+
+
+def shown_once(
+    store: Store,
+    plan_id: str,
+    both: Compared,
+    asked: tuple[Question, object],
+    ask: Callable[[], Shown],
+) -> Shown:
+    """Give what an earlier `diff` of the same plan and the same files has found; else ask, and keep it.
+
+    Args:
+        store: the state.
+        plan_id: of which plan.
+        both: the two tables.
+        asked: the question, and what else the answer follows from.
+        ask: compares them.
+    """
+    question, more = asked
+    key = _key(
+        both.model,
+        (both.old, both.new),
+        ("shown", replace(question, cells=None), more),
+        question.cells,
+    )
+    return _kept_once(store, plan_id, key, ask)
+
+
 def _once(op: Operation, key: str, ask: Callable[[], Any]) -> Any:  # noqa: ANN401 - what is asked for
-    kept = op.store.plans.comparison(op.plan_id, key)
+    return _kept_once(op.store, op.plan_id, key, ask)
+
+
+def _kept_once(store: Store, plan_id: str, key: str, ask: Callable[[], Any]) -> Any:  # noqa: ANN401
+    kept = store.plans.comparison(plan_id, key)
     if kept is not None:
         return loads(kept, _KEPT)
     answer = ask()
     if not (isinstance(answer, OutsideRows) and answer.differing):
-        op.store.plans.keep_comparison(op.plan_id, key, dumps(answer))
+        store.plans.keep_comparison(plan_id, key, dumps(answer))
     return answer
+
+
+_KEPT = (Comparison, Difference, Group, Measure, OutsideRows, Shown, Totals)
 
 
 def _key(model: Model, tables: Sequence[Table], asked: object, cells: IntervalSet | None) -> str:

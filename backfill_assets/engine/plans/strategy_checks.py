@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.batch.batch_inputs import published_table
 from backfill_assets.engine.plans.comparing import compared_once, outside_once, totals_once
+from backfill_assets.engine.plans.contract_checks import contract_results
 from backfill_assets.engine.plans.refusals import StalePlanError, refuse_stale
 from backfill_assets.engine.plans.remaining_work import work_of
 from backfill_assets.engine.project.at_work import Phase
-from backfill_assets.engine.review.facts import CHECKS
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.cells_by_model import CellsByModel
+from backfill_assets.models.codec import dumps
 from backfill_assets.planning.change.deriving import explained
 from backfill_assets.planning.change.strategy_checks import (
     Comparison,
@@ -29,6 +29,8 @@ from backfill_assets.planning.change.strategy_checks import (
 from backfill_assets.planning.plan.plan import Change, Why
 from backfill_assets.planning.plan.request import KeptRows, Strategy
 from backfill_assets.planning.plan.restating import restated_cells
+from backfill_assets.planning.review.acceptance import voided, with_acceptances
+from backfill_assets.snapshots.plan_check import STRATEGY, PlanCheck
 from backfill_assets.warehouse.compare.compare import Compared, Question
 
 if TYPE_CHECKING:
@@ -41,18 +43,19 @@ if TYPE_CHECKING:
     from backfill_assets.intervals.interval import Interval
     from backfill_assets.models.model import Model
     from backfill_assets.planning.change.categorize import Difference
-    from backfill_assets.planning.change.strategy_checks import CheckResult
+    from backfill_assets.planning.change.strategy_checks import Cells, CheckResult
     from backfill_assets.planning.plan.plan import ModelPlan
+    from backfill_assets.planning.review.contract import Expectation
     from backfill_assets.snapshots.state_view import StateView
 
 
 class StrategyCheckError(BackfillAssetsError):
     """What a plan has built is not what its strategy promises."""
 
-    def __init__(self, plan_id: str, failed: Mapping[str, tuple[CheckResult, ...]]) -> None:
+    def __init__(self, plan_id: str, failed: Mapping[str, tuple[PlanCheck, ...]]) -> None:
         self.plan_id, self.failed = plan_id, dict(failed)
         listed = "; ".join(
-            f"{model}: {result.name}: {result.text}"
+            f"{model}: {result.check}: {result.text}"
             for model, all_ in failed.items()
             for result in all_
         )
@@ -60,7 +63,21 @@ class StrategyCheckError(BackfillAssetsError):
             f"plan {plan_id} does not keep what its strategy promises, nothing was published: "
             f"{listed}. Look at `backfill diff {plan_id}`; where only late data differs, abandon the plan and "
             "plan again, as a new plan knows of it; else correct the model, or plan with another "
-            "--strategy and say why"
+            "--strategy and say why, or explain the difference with `backfill accept`"
+        )
+
+
+class UnexpectedChangeError(BackfillAssetsError):
+    """A plan would change more than its contract says."""
+
+    def __init__(self, plan_id: str, failed: Sequence[PlanCheck]) -> None:
+        self.plan_id, self.failed = plan_id, tuple(failed)
+        listed = "; ".join(f"{check.model}: {check.check}: {check.text}" for check in failed)
+        first = failed[0]
+        super().__init__(
+            f"plan {plan_id} would change more than is expected of it, nothing was published: {listed}. "
+            f"Look at `backfill diff {plan_id}`; correct the model and plan again, or explain the "
+            f"difference: `backfill accept {plan_id} {first.model} '{first.check}' --reason TEXT`"
         )
 
 
@@ -85,59 +102,115 @@ def check_built(op: Operation, so_far: Outcome) -> Outcome:
         with op.at_work.at(Phase.CHECKING, "what was built"):
             refuse_stale(op)
             check_strategies(op)
-    except (StalePlanError, StrategyCheckError, SliceLeakError) as error:
+    except (
+        StalePlanError,
+        StrategyCheckError,
+        UnexpectedChangeError,
+        SliceLeakError,
+    ) as error:
         return replace(so_far, refusal=error)
     return replace(so_far, refusal=None)
 
 
 def check_strategies(op: Operation) -> None:
-    """Check that what is built is what each strategy promises.
+    """Check that what is built is what each strategy promises, and what is expected of the plan.
+
+    What was found is kept; a finding that a person has accepted, with just these numbers, stops nothing.
 
     Raises:
-        StrategyCheckError: a blocking check fails.
+        StrategyCheckError: a blocking check of a strategy fails.
+        UnexpectedChangeError: the plan would change more than its contract says.
         SliceLeakError: rows outside the plan's slice would change.
     """
-    found = strategy_results(op)
-    _keep_results(op, found)
-    failed = {
-        name: stopping
-        for name, results in found.items()
-        if (stopping := tuple(result for result in results if result.stops))
-    }
+    accepted = op.store.checks.acceptances(op.plan_id)
+    checks = with_acceptances(_made_checks(op), accepted)
+    if checks:
+        op.store.checks.keep(op.plan_id, checks)
+    stopping = [each for each in checks if each.stops]
+    said = [
+        replace(each, text=f"{each.text}; {was}") if (was := voided(each, accepted)) else each
+        for each in stopping
+    ]
+    failed: dict[str, tuple[PlanCheck, ...]] = {}
+    for each in said:
+        if each.decided_by == STRATEGY:
+            failed[each.model] = (*failed.get(each.model, ()), each)
     if failed:
         raise StrategyCheckError(op.plan_id, failed)
+    if said:
+        raise UnexpectedChangeError(op.plan_id, said)
     _check_slice(op)
 
 
-def _keep_results(op: Operation, found: Mapping[str, tuple[CheckResult, ...]]) -> None:
-    """Keep what the checks found, for the plan's evidence."""
-    results = {name: [asdict(result) for result in all_] for name, all_ in found.items()}
-    if results:
-        text = json.dumps(results, sort_keys=True)
-        op.store.plans.keep_comparison(
-            op.plan_id, f"{CHECKS}{sha256(text.encode()).hexdigest()}", text
-        )
+def _made_checks(op: Operation) -> list[PlanCheck]:
+    """Make every check of the plan's strategies, and of its contract.
 
-
-def strategy_results(op: Operation) -> dict[str, tuple[CheckResult, ...]]:
-    """Make every check of the plan's strategies, by model; also for those who only look.
-
-    None where cells are recorded without computing: no strategy promises anything of those.
+    None where cells are recorded without computing: nothing is promised of those.
     """
     if op.plan.request.empty:
-        return {}
+        return []
     sides = _Sides(op, op.environment(), op.workspace())
-    results: dict[str, tuple[CheckResult, ...]] = {}
-    promising = [
-        (planned, planned.strategy)
+    checked = [
+        planned
         for planned in op.plan.models
-        if planned.strategy is not None and planned.built_apart
+        if (planned.strategy is not None and planned.built_apart) or _expected_of(op, planned)
     ]
-    with op.at_work.at(Phase.COMPARING, of=len(promising)) as step:
-        for planned, strategy in promising:
+    found: list[PlanCheck] = []
+    with op.at_work.at(Phase.COMPARING, of=len(checked)) as step:
+        for planned in checked:
             step.next(planned.model)
-            results[planned.model] = check(strategy, _comparison(sides, planned))
-    return results
+            if planned.strategy is not None and planned.built_apart:
+                found += _of_strategy(sides, planned, planned.strategy)
+            if _expected_of(op, planned):
+                found += _of_contract(sides, planned)
+    return found
+
+
+def _expected_of(op: Operation, planned: ModelPlan) -> tuple[Expectation, ...]:
+    """Give the rules that are judged: what only fills gaps changes nothing that was published."""
+    rules = (expected for expected in op.plan.contract if expected.model == planned.model)
+    return tuple(rules) if planned.moves else ()
+
+
+def _of_strategy(both: _Sides, planned: ModelPlan, strategy: Strategy) -> list[PlanCheck]:
+    compared = _comparison(both, planned)
+    contents = [
+        (each.cell.start, compared.old[each.cell], compared.new[each.cell])
+        for each in compared.differences
+    ]
+    basis = sha256(dumps(contents).encode()).hexdigest()
+    return [
+        _kept(planned.model, result, STRATEGY, "" if result.passed else basis)
+        for result in check(strategy, compared)
+    ]
+
+
+def _of_contract(both: _Sides, planned: ModelPlan) -> list[PlanCheck]:
+    expected = _expected_of(both.op, planned)
+    before, after = both.environment.view(), both.workspace.view()
+    late = _expected(both, planned)
+    appended = IntervalSet.empty()
+    if planned.model in after.models:
+        appended = _appended(both.op, planned, before, after)
+    results = contract_results(
+        both.op,
+        both.workspace.graph.model(planned.model),
+        expected,
+        (both.environment, both.workspace),
+        _contents(both, planned.model),
+        appended=appended,
+        explained=late.cells,
+    )
+    return [
+        _kept(planned.model, result, each.decided_by)
+        for each, result in zip(expected, results, strict=True)
+    ]
+
+
+def _kept(model: str, result: CheckResult, decided_by: str, basis: str = "") -> PlanCheck:
+    return PlanCheck(
+        model, result.name, result.passed, result.text, result.blocking, decided_by, basis
+    )
 
 
 @dataclass(frozen=True)
@@ -171,13 +244,7 @@ class _Sides:
 def _comparison(both: _Sides, model_plan: ModelPlan) -> Comparison:
     op, environment, workspace = both.op, both.environment, both.workspace
     before, after = environment.view(), workspace.view()
-    sides = (
-        op.store.views.content_at_pin(
-            run.environment.name, model_plan.model, view.ready(model_plan.model)
-        )
-        for run, view in ((environment, before), (workspace, after))
-    )
-    old, new = sides
+    old, new = _contents(both, model_plan.model)
     coverage, planned = None, model_plan.cells | _appended(op, model_plan, before, after)
     if model_plan.strategy is Strategy.COLUMN_ENRICHMENT:
         coverage = _coverage(both, model_plan.model, planned)
@@ -193,6 +260,15 @@ def _comparison(both: _Sides, model_plan: ModelPlan) -> Comparison:
             totals = _totals(both, model_plan.model, common)
             return replace(compared, totals=totals)
     return compared
+
+
+def _contents(both: _Sides, name: str) -> tuple[Cells, Cells]:
+    """Read what each cell of a model holds that is published, and what it would hold."""
+    old, new = (
+        run.store.views.content_at_pin(run.environment.name, name, run.view().ready(name))
+        for run in (both.environment, both.workspace)
+    )
+    return old, new
 
 
 def _looked(both: _Sides, name: str, cells: IntervalSet) -> dict[Interval, RowsCompared]:

@@ -21,6 +21,7 @@ from backfill_assets.planning.plan.in_flight import in_flight
 from backfill_assets.planning.plan.plan import Build, Change, ModelPlan, Plan, Why
 from backfill_assets.planning.plan.plan_batches import planned_batches
 from backfill_assets.planning.plan.plan_json import identified
+from backfill_assets.planning.plan.planned_contract import planned_contract
 from backfill_assets.planning.plan.planned_reads import planned_reads
 from backfill_assets.planning.plan.request import Category, KeptRows, Strategy
 from backfill_assets.planning.plan.request_rules import check_request
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from backfill_assets.planning.plan.model_cells import ModelCells
     from backfill_assets.planning.plan.plan_state import PlanState
     from backfill_assets.planning.plan.request import PlanRequest
+    from backfill_assets.planning.review.contract import Expectation
     from backfill_assets.snapshots.environment import Environment
     from backfill_assets.snapshots.loaded import Loaded
 
@@ -67,7 +69,7 @@ def build_plan(
     """
     check_request(request, now)
     aim = planned_graph(request, graph, state, loaded)
-    for name in (*dict(request.categories), *dict(request.strategies), *request.lift_cutoffs):
+    for name in _named(request):
         aim.graph.model(name)
     _refuse_unset(request, state)
     windows = windows_of(request, aim, state.view, now)
@@ -96,7 +98,8 @@ def build_plan(
         rollback=_rollback(models, publishes=publishes),
         notes=planner.notes(models),
     )
-    return identified(with_canaries(plan, aim.graph, state.view) if request.canary else plan)
+    plan = with_canaries(plan, aim.graph, state.view) if request.canary else plan
+    return identified(replace(plan, contract=planner.contract(plan)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,6 +291,18 @@ class _Planner:
             )
         return tuple(notes)
 
+    def contract(self, plan: Plan) -> tuple[Expectation, ...]:
+        """Say what the plan is expected to change; nothing is proved where inputs have changed, too."""
+        aim = self.planned_graph
+        before = {name: snapshot.model for name, snapshot in aim.before.items()}
+        after = {name: aim.graph.models[name] for name in aim.graph.order}
+        proving = {
+            name: effect
+            for name, effect in self.changes.effects.items()
+            if name in self.planned and not self._inputs_changed(name)
+        }
+        return planned_contract(plan, before, after, proving)
+
     def _cutoffs(self, planned: set[str]) -> list[str]:
         """Name the cutoffs that leave out restated cells, or cells that would need work."""
         view, graph = self.state.view, self.planned_graph.graph
@@ -305,6 +320,12 @@ class _Planner:
             elif name in restated and name not in planned:
                 notes.append(said)
         return notes
+
+
+def _named(request: PlanRequest) -> tuple[str, ...]:
+    """Name the models that a person decides something about."""
+    decided = (*dict(request.categories), *dict(request.strategies), *request.lift_cutoffs)
+    return (*decided, *dict(request.expect))
 
 
 def _refuse_unset(request: PlanRequest, state: PlanState) -> None:

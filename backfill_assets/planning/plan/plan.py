@@ -18,6 +18,7 @@ from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.plan.batch_size import BatchSize
 from backfill_assets.planning.plan.json_forms import Cells, Instant, Span, in_form_of
 from backfill_assets.planning.plan.request import Category, KeptRows, PlanRequest, Strategy
+from backfill_assets.planning.review.contract import Expectation
 from backfill_assets.snapshots.cutoff import Cutoff
 
 FORMAT_VERSION = 1
@@ -276,6 +277,7 @@ class Plan:
         gates: what must happen between building and promotion, in words.
         rollback: how to go back, in words.
         notes: what concerns no single model.
+        contract: what the plan is expected to change, model by model; judged before its promotion.
         format_version: of the JSON form.
     """
 
@@ -295,6 +297,7 @@ class Plan:
     gates: tuple[str, ...] = ()
     rollback: str = ""
     notes: tuple[str, ...] = ()
+    contract: tuple[Expectation, ...] = ()
     format_version: Annotated[int, Field(ge=1, le=FORMAT_VERSION)] = FORMAT_VERSION
 
     @property

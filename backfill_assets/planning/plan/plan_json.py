@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 FORMAT = "backfill_assets.plan"
 _DIGITS = 9
 _NOT_CONTENT = ("plan_id", "estimate")
-_LATER = ("late", "lift_cutoffs", "kept_before", "kept_rows", "batch_size", "canaries")
+_LATER = (
+    "late", "lift_cutoffs", "kept_before", "kept_rows", "batch_size", "canaries", "expect", "contract",
+)  # fmt: skip
 _WHY = "it was edited, or another release of backfill_assets wrote it"
 _SHOWN = 60
 

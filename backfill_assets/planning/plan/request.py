@@ -79,6 +79,7 @@ class PlanRequest:
         launch: of runs that were launched by hand over published cells, the id that they share.
         kept_rows: of models that keep rows whose source is gone: what a new table that is not merely
             wider does with them; None without a choice.
+        expect: (model, rule) of what its author expects to change, as written.
         late: (model, cells) of an automatic plan: stale cells inside of late windows, and nothing
             else, are built again.
     """
@@ -107,3 +108,4 @@ class PlanRequest:
     launch: str = ""
     kept_rows: KeptRows | None = None
     late: tuple[tuple[str, Cells], ...] = ()
+    expect: tuple[tuple[str, str], ...] = ()

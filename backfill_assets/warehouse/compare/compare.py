@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from backfill_assets.models.codec import ADDED_LATER
 from backfill_assets.models.model import CELL_COLUMN
 from backfill_assets.warehouse.compare.comparison_sql import (
     BY_CELL,
@@ -61,6 +62,11 @@ class Measure:
         new_filled: in how many new rows it is not NULL.
         old_sum: exact sum of the old values; None unless it is numeric there, and all values have one.
         new_sum: the same of the new ones.
+        old_distinct: how many different values the old rows have; None unless it was asked for.
+        new_distinct: the same of the new ones.
+        old_percentiles: p5, p50 and p95 of the old finite numbers; None unless it was asked for, or
+            without any.
+        new_percentiles: the same of the new ones.
     """
 
     changed: int
@@ -68,6 +74,10 @@ class Measure:
     new_filled: int
     old_sum: Decimal | None
     new_sum: Decimal | None
+    old_distinct: int | None = field(default=None, metadata=ADDED_LATER)
+    new_distinct: int | None = field(default=None, metadata=ADDED_LATER)
+    old_percentiles: tuple[float, ...] | None = field(default=None, metadata=ADDED_LATER)
+    new_percentiles: tuple[float, ...] | None = field(default=None, metadata=ADDED_LATER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,18 +184,20 @@ def compare(spark: SparkSession, compared: Compared, question: Question) -> Comp
 
 
 def differences(
-    spark: SparkSession, compared: Compared, question: Question, limit: int = 10
+    spark: SparkSession, compared: Compared, question: Question, limit: int = 10, most: str = ""
 ) -> tuple[Difference, ...]:
-    """Show a few rows that differ, by cell and key.
+    """Show a few rows that differ, by cell and key, or those in which a number changes most.
 
     Args:
         spark: a session.
         compared: the two tables.
         question: to what the comparison is restricted.
         limit: how many at most.
+        most: a numeric column: the rows in which it changes most come first; its old or new value
+            counts as 0 where there is none.
     """
     sides = sides_of(compared, question.cells)
-    sql = differences_sql(pairs_sql(sides, question), sides, limit)
+    sql = differences_sql(pairs_sql(sides, question), sides, limit, most)
     return _shown(spark, sql, compared.new.path)
 
 
@@ -230,12 +242,20 @@ def _group(row: Row, sides: Sides, question: Question) -> Group:
             new_filled=values.get(f"{name}: new filled", 0),
             old_sum=_decimal(values.get(f"{name}: old sum")),
             new_sum=_decimal(values.get(f"{name}: new sum")),
+            old_distinct=values.get(f"{name}: old distinct"),
+            new_distinct=values.get(f"{name}: new distinct"),
+            old_percentiles=_percentiles(values.get(f"{name}: old percentiles")),
+            new_percentiles=_percentiles(values.get(f"{name}: new percentiles")),
         )
         for name in names
         if name not in sides.model.key
     }
     counts = {name: int(values[name]) for name in COUNTS}
     return Group(by=tuple(values[name] for name in question.by), **counts, columns=columns)
+
+
+def _percentiles(found: list[float] | None) -> tuple[float, ...] | None:
+    return None if found is None else tuple(found)
 
 
 def _decimal(text: str | None) -> Decimal | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from itertools import product
@@ -19,7 +19,12 @@ from pyspark.sql import types as T
 
 from backfill_assets.models.model import CELL_COLUMN
 from backfill_assets.warehouse.compare.compare import Comparison, Difference, Group, Measure
-from backfill_assets.warehouse.compare.comparison_sql import grouped_sql, sides_of
+from backfill_assets.warehouse.compare.comparison_sql import (
+    PERCENTILES,
+    TOLERANCE_PLACES,
+    grouped_sql,
+    sides_of,
+)
 from backfill_assets.warehouse.files.rows_in_files import rows_in_files
 from backfill_assets.warehouse.rows.checksum import EXACT, sum_of_doubles
 from backfill_assets.warehouse.spark.spark_errors import NeedsSparkError
@@ -43,6 +48,7 @@ MOST_ROWS = 100_000
 _WHOLE = (T.ByteType(), T.ShortType(), T.IntegerType(), T.LongType())
 _GROUPED = (*_WHOLE, T.StringType(), T.BooleanType(), T.DateType())
 _KEYS = (*_GROUPED, T.TimestampType())
+_WHOLE_DIGITS = 38 - TOLERANCE_PLACES - 1
 _CELL = T.DateType()
 """Or a timestamp at a full second, whose text is the same in both."""
 
@@ -75,20 +81,34 @@ class RowsCompared:
         sql, sides = grouped_sql(self.sides, self.question), self.sides
         return Comparison(self.question.by, tuple(ordered), sides.added, sides.removed, sql)
 
-    def differences(self, limit: int) -> tuple[Difference, ...]:
+    def differences(self, limit: int, most: str = "") -> tuple[Difference, ...]:
         """Show a few rows that differ, as `compare.differences` does."""
         differing = (
             (_text(_present(old, new)[CELL_COLUMN]), self._key_text(_present(old, new)), old, new)
             for old, new in self.pairs
             if old is None or new is None or self._changed(old, new)
         )
-        first = sorted(differing, key=lambda difference: (difference[0] or "", difference[1]))[
-            :limit
-        ]
+        first = sorted(
+            differing,
+            key=lambda difference: (
+                *_distance(most, difference[2], difference[3]),
+                difference[0] or "",
+                difference[1],
+            ),
+        )[:limit]
         return tuple(self._difference(cell or "", key, old, new) for cell, key, old, new in first)
 
     def _changed(self, old: _Row, new: _Row) -> list[str]:
-        return [name for name in self.sides.common if not _is_same(old[name], new[name])]
+        return [
+            name
+            for name in self.sides.common
+            if not _is_same(old[name], new[name])
+            and not _is_near(old[name], new[name], self._tolerances.get(name))
+        ]
+
+    @property
+    def _tolerances(self) -> dict[str, str]:
+        return dict(self.question.tolerances)
 
     def _group(self, by: _Key, pairs: Sequence[tuple[_Row | None, _Row | None]]) -> Group:
         changed: dict[str, int] = defaultdict(int)
@@ -119,7 +139,20 @@ class RowsCompared:
     ) -> Measure:
         old_filled, old_sum = _summed(name, self.sides.old_types, olds)
         new_filled, new_sum = _summed(name, self.sides.new_types, news)
-        return Measure(changed, old_filled, new_filled, old_sum, new_sum)
+        found = Measure(changed, old_filled, new_filled, old_sum, new_sum)
+        if not self.question.profile:
+            return found
+        before, after = (
+            _profiled(name, types, rows)
+            for types, rows in ((self.sides.old_types, olds), (self.sides.new_types, news))
+        )
+        return replace(
+            found,
+            old_distinct=before[0],
+            new_distinct=after[0],
+            old_percentiles=before[1],
+            new_percentiles=after[1],
+        )
 
     def _key_text(self, row: _Row) -> str:
         values = {name: _as_json(row[name]) for name in self.sides.model.key}
@@ -165,12 +198,15 @@ def _refuse_unlike(compared: Compared, sides: Sides, question: Question) -> None
     """Refuse comparisons whose result may differ from Spark's: conditions, and types that only Spark reads."""
     if question.where is not None:
         raise NeedsSparkError(compared.new.path, "a condition chooses its rows")
+    if question.computed:
+        raise NeedsSparkError(compared.new.path, "an expression groups its rows")
     for types in (sides.old_types, sides.new_types):
         unlike = [
             *(name for name, dtype in types.items() if not _is_known(dtype)),
             *(name for name, dtype in types.items() if sides.old_types.get(name, dtype) != dtype),
             *(name for name in compared.model.key if types.get(name) not in _KEYS),
             *(name for name in question.by if types.get(name, _CELL) not in _GROUPED),
+            *(name for name, _ in question.tolerances if _is_wide(types.get(name))),
         ]
         if unlike:
             reason = f"column '{unlike[0]}' has a type, or two, that it compares otherwise"
@@ -179,6 +215,13 @@ def _refuse_unlike(compared: Compared, sides: Sides, question: Question) -> None
 
 def _is_known(dtype: DataType) -> bool:
     return dtype in _KEYS or isinstance(dtype, T.DoubleType | T.DecimalType)
+
+
+def _is_wide(dtype: DataType | None) -> bool:
+    """Whether Spark may lose digits of a decimal when it is held against a tolerance."""
+    if not isinstance(dtype, T.DecimalType):
+        return False
+    return dtype.scale > TOLERANCE_PLACES or dtype.precision - dtype.scale > _WHOLE_DIGITS
 
 
 def _rows(
@@ -214,6 +257,48 @@ def _present(old: _Row | None, new: _Row | None) -> _Row:
 def _is_same(value: Any, other: Any) -> bool:  # noqa: ANN401 - a value of a row
     """Compare as Spark's `<=>` does: NULLs are equal, and NaNs too."""
     return value == other or (value != value and other != other)  # noqa: PLR0124 - only NaN differs from itself
+
+
+def _is_near(value: Any, other: Any, tolerance: str | None) -> bool:  # noqa: ANN401 - of a row
+    """Whether two numbers differ by no more than a tolerance, as Spark decides it."""
+    if tolerance is None or value is None or other is None:
+        return False
+    if isinstance(value, float):
+        return abs(other - value) <= float(tolerance)
+    return abs(Decimal(other) - Decimal(value)) <= Decimal(tolerance)
+
+
+def _distance(most: str, old: _Row | None, new: _Row | None) -> tuple[float, ...]:
+    """Give how far apart two values are, the farthest first; NaN is farther than any."""
+    if not most:
+        return ()
+    before, after = (0.0 if row is None else float(row.get(most) or 0) for row in (old, new))
+    apart = abs(after - before)
+    return (-math.inf, -1.0) if math.isnan(apart) else (-apart, 0.0)
+
+
+def _profiled(
+    name: str, types: Mapping[str, DataType], rows: Sequence[_Row]
+) -> tuple[int | None, tuple[float, ...] | None]:
+    """Count the different values of a column, and take its percentiles, as Spark does."""
+    if name not in types:
+        return None, None
+    values = [row[name] for row in rows if row[name] is not None]
+    distinct = {"NaN" if value != value else value for value in values}  # noqa: PLR0124 - only NaN
+    if not isinstance(types[name], T.NumericType):
+        return len(distinct), None
+    ordered = sorted(number + 0.0 for number in map(float, values) if math.isfinite(number))
+    taken = tuple(_percentile(ordered, float(share)) for share in PERCENTILES) if ordered else None
+    return len(distinct), taken
+
+
+def _percentile(ordered: Sequence[float], share: float) -> float:
+    """Take a percentile between its neighbours, in the order of operations in which Spark does."""
+    place = (len(ordered) - 1) * share
+    low, high = math.floor(place), math.ceil(place)
+    if low == high or ordered[low] == ordered[high]:
+        return ordered[low]
+    return (high - place) * ordered[low] + (place - low) * ordered[high]
 
 
 def _summed(

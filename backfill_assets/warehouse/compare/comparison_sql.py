@@ -4,15 +4,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from backfill_assets.models.codec import ADDED_LATER
 from backfill_assets.models.column import quoted, sql_literal
 from backfill_assets.models.model import AUDIT_COLUMNS, CELL_COLUMN
 from backfill_assets.warehouse.files.cells import cell_type
 from backfill_assets.warehouse.files.layers import parts_of
 from backfill_assets.warehouse.files.tables import delta_json_schema
-from backfill_assets.warehouse.rows.checksum import exact_sum, same_value
+from backfill_assets.warehouse.rows.checksum import canonical, exact_sum, same_value
 from backfill_assets.warehouse.spark.quoting import table_at
 
 if TYPE_CHECKING:
@@ -54,12 +55,19 @@ class Question:
         cells: only these; None for every cell.
         where: only rows for which this Spark SQL is true, in the old or in the new table.
         differing_only: whether groups without any difference are left out.
+        computed: those of `by` that are no column, with the Spark SQL that gives them.
+        tolerances: of numeric columns: by how much two values may differ and count as equal, as
+            written, such as ``0.01``.
+        profile: whether distinct values are counted, and percentiles are taken of numeric columns.
     """
 
     by: tuple[str, ...] = BY_CELL
     cells: IntervalSet | None = None
     where: str | None = None
     differing_only: bool = False
+    computed: tuple[tuple[str, str], ...] = field(default=(), metadata=ADDED_LATER)
+    tolerances: tuple[tuple[str, str], ...] = field(default=(), metadata=ADDED_LATER)
+    profile: bool = field(default=False, metadata=ADDED_LATER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +139,7 @@ def grouped_sql(sides: Sides, question: Question) -> str:
         "count_if(NOT `_in_new`) AS `keys_removed`",
         "count_if(size(`_changed`) > 0) AS `rows_changed`",
         *_measures(sides),
+        *(_profile(sides) if question.profile else ()),
     ]
     by = ", ".join(quoted(name) for name in question.by)
     text = f"{pairs}\nSELECT {_lines(columns)}\nFROM compared"
@@ -141,8 +150,15 @@ def grouped_sql(sides: Sides, question: Question) -> str:
     return f"{text}\nORDER BY {by}" if by else text
 
 
-def differences_sql(pairs: str, sides: Sides, limit: int) -> str:
-    """Write the query that shows some rows that differ."""
+def differences_sql(pairs: str, sides: Sides, limit: int, most: str = "") -> str:
+    """Write the query that shows some rows that differ.
+
+    Args:
+        pairs: the rows side by side, as `pairs_sql` writes them.
+        sides: the two tables.
+        limit: how many at most.
+        most: a numeric column: the rows in which it changes most come first.
+    """
     keys = ", ".join(quoted(name) for name in sides.model.key)
     old, new = (
         _struct(f"_{side} ", names)
@@ -155,8 +171,18 @@ def differences_sql(pairs: str, sides: Sides, limit: int) -> str:
         f"  to_json(struct({keys}), {options}) AS `key`,\n"
         f"  to_json({old}, {options}) AS `old`,\n  to_json({new}, {options}) AS `new`\n"
         "FROM compared WHERE NOT `_in_old` OR NOT `_in_new` OR size(`_changed`) > 0\n"
-        f"ORDER BY `{CELL_COLUMN}`, `key` LIMIT {limit}"
+        f"ORDER BY {_most(sides, most)}`{CELL_COLUMN}`, `key` LIMIT {limit}"
     )
+
+
+def _most(sides: Sides, column: str) -> str:
+    if not column:
+        return ""
+    new, old = (
+        f"coalesce(CAST({quoted(f'_{side} {column}')} AS DOUBLE), 0D)" if column in types else "0D"
+        for side, types in (("new", sides.new_types), ("old", sides.old_types))
+    )
+    return f"abs({new} - {old}) DESC, "
 
 
 CHOSEN = "coalesce(o.`_chosen`, FALSE) OR coalesce(n.`_chosen`, FALSE)"
@@ -167,7 +193,7 @@ NOT_CHOSEN = "NOT coalesce(o.`_chosen`, n.`_chosen`, FALSE)"
 
 def pairs_sql(sides: Sides, question: Question, kept: str = CHOSEN) -> str:
     """Write the common part: rows of both tables side by side, and the columns that differ."""
-    model = sides.model
+    model, tolerances = sides.model, dict(question.tolerances)
     same = dict.fromkeys((*model.key, CELL_COLUMN, *question.by))
     on = "\n  AND ".join(f"o.{quoted(name)} <=> n.{quoted(name)}" for name in same)
     beside = [
@@ -178,7 +204,8 @@ def pairs_sql(sides: Sides, question: Question, kept: str = CHOSEN) -> str:
         *(f"n.{quoted(name)} AS {quoted(f'_new {name}')}" for name in sides.new_types),
     ]
     changed = ",\n    ".join(
-        f"IF({_same(sides, name)}, NULL, {sql_literal(name)})" for name in sides.common
+        f"IF({_same(sides, name, tolerances.get(name))}, NULL, {sql_literal(name)})"
+        for name in sides.common
     )
     everything = _everything(sides)
     return (
@@ -208,7 +235,8 @@ def _side(
     listed = {**columns, CELL_COLUMN: cell_type(sides.model.cadence)}
     rows = "\n  UNION ALL\n".join(_part(part, listed) for part in parts) or _no_rows(listed)
     condition = f"coalesce(({question.where}), FALSE)" if question.where else "TRUE"
-    return f"  SELECT *, TRUE AS `_there`, {condition} AS `_chosen` FROM (\n{rows})"
+    computed = "".join(f", ({sql}) AS {quoted(name)}" for name, sql in question.computed)
+    return f"  SELECT *, TRUE AS `_there`, {condition} AS `_chosen`{computed} FROM (\n{rows})"
 
 
 def _part(part: Part, columns: Mapping[str, str]) -> str:
@@ -235,15 +263,17 @@ def _types(parts: Iterable[Part], *, own_columns_only: bool = True) -> dict[str,
     types: dict[str, DataType] = {}
     for part in parts:
         schema = T.StructType.fromJson(delta_json_schema(part.path, part.delta_version))
-        for field in schema.fields:
-            if field.name not in hidden:
-                types.setdefault(field.name, field.dataType)
+        for column in schema.fields:
+            if column.name not in hidden:
+                types.setdefault(column.name, column.dataType)
     return types
 
 
-def _same(sides: Sides, name: str) -> str:
+def _same(sides: Sides, name: str, tolerance: str | None = None) -> str:
     from pyspark.sql import types as T  # noqa: PLC0415
 
+    if tolerance is not None:
+        return f"({_same(sides, name)} OR {_near(sides, name, tolerance)})"
     old, new = quoted(f"_old {name}"), quoted(f"_new {name}")
     before, after = sides.old_types[name], sides.new_types[name]
     if before != after:
@@ -256,6 +286,50 @@ def _same(sides: Sides, name: str) -> str:
             return f"({there} <=> {new} AND {old} <=> {back})"
         return f"CAST({old} AS STRING) <=> CAST({new} AS STRING)"
     return same_value(old, new, after)
+
+
+def _near(sides: Sides, name: str, tolerance: str) -> str:
+    """Write whether two numbers differ by no more than a tolerance: exactly, unless they are floats."""
+    from pyspark.sql import types as T  # noqa: PLC0415
+
+    floats = any(
+        isinstance(types[name], T.DoubleType | T.FloatType)
+        for types in (sides.old_types, sides.new_types)
+    )
+    kind = "DOUBLE" if floats else f"DECIMAL(38,{TOLERANCE_PLACES})"
+    old, new = (f"TRY_CAST({quoted(f'_{side} {name}')} AS {kind})" for side in ("old", "new"))
+    apart = f"abs({new} - {old})" if floats else f"abs(try_subtract({new}, {old}))"
+    return f"coalesce({apart} <= CAST('{tolerance}' AS {kind}), FALSE)"
+
+
+TOLERANCE_PLACES = 9
+"""Decimal places of values, and of tolerances, that are not floats."""
+
+
+def _profile(sides: Sides) -> list[str]:
+    """Write counts of distinct values, and the percentiles of numbers, old and new."""
+    from pyspark.sql import types as T  # noqa: PLC0415
+
+    columns: list[str] = []
+    for side, types in (("old", sides.old_types), ("new", sides.new_types)):
+        for name, dtype in types.items():
+            if name in sides.model.key:
+                continue
+            value = quoted(f"_{side} {name}")
+            if not isinstance(dtype, T.MapType | T.ArrayType | T.StructType | T.VariantType):
+                distinct = f"size(collect_set({canonical(value, dtype)}))"
+                columns.append(f"{distinct} AS {quoted(f'{name}: {side} distinct')}")
+            if isinstance(dtype, T.NumericType):
+                number = f"CAST({value} AS DOUBLE)"
+                # Without what is not finite, which has no place among the others, and without -0.0.
+                finite = f"IF(abs({number}) < double('Infinity'), {number} + 0D, NULL)"
+                taken = f"percentile({finite}, array({', '.join(PERCENTILES)}))"
+                columns.append(f"{taken} AS {quoted(f'{name}: {side} percentiles')}")
+    return columns
+
+
+PERCENTILES = ("0.05", "0.5", "0.95")
+"""Which ones are taken, between neighbours where there is no value at the place."""
 
 
 def _measures(sides: Sides) -> list[str]:

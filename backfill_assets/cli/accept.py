@@ -1,0 +1,46 @@
+"""`backfill accept`: say that what a check of a plan has found is known, and right."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from backfill_assets.cli.operating import operating
+from backfill_assets.cli.options import AsJson  # noqa: TC001 - typer reads it
+from backfill_assets.cli.output import print_json, say
+from backfill_assets.cli.stored_plans import kept_plan
+from backfill_assets.engine.review.known_differences import accept_difference
+
+
+def accept(
+    plan: Annotated[str, typer.Argument(help="Its id; the beginning will do.")],
+    model: Annotated[str, typer.Argument(help="The model whose check has failed.")],
+    check: Annotated[str, typer.Argument(help="The check's name, or a part that only it has.")],
+    reason: Annotated[
+        str, typer.Option("--reason", metavar="TEXT", help="Why it is right; required.")
+    ] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Accept what a failed check of a plan has found, so that it does not stop the promotion.
+
+    It counts for just the numbers that `backfill show PLAN` shows: if the check finds others before the promotion, the acceptance
+    is void, and the refusal says so. It is a known difference of the release.
+
+    Exit code: 0 when it is accepted; 1 when the check has passed, has not run, or the plan is not open.
+
+    Example: backfill accept p1a2b3c4d5 marketing.roi_analysis "only profit differs" --reason "refunds, agreed with finance"
+    """
+    with operating() as at:
+        kept = kept_plan(at.store, plan)
+        at.may_change(kept.plan.environment)
+        accepted = accept_difference(
+            at.store, kept.stored, (model, check), who=str(at.who), reason=reason
+        )
+    if as_json:
+        print_json(asdict(accepted))
+        return
+    say(f"{accepted.model}: {accepted.check}: {accepted.text}", indent=2)
+    say(f"Next: backfill promote {accepted.plan_id}")
+    say(f"{accepted.plan_id}: {accepted.words}.")

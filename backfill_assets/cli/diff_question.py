@@ -1,0 +1,127 @@
+"""Read what `backfill diff` is asked: groups, restrictions and tolerances."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from typing import TYPE_CHECKING
+
+from backfill_assets.cli.why import cells_asked
+from backfill_assets.errors import RequestError
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.graph import close_to
+from backfill_assets.models.model import CELL_COLUMN
+from backfill_assets.planning.review.grouping import grouping_expression
+from backfill_assets.warehouse.compare.compare import BY_CELL, Question
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from backfill_assets.intervals.interval_set import IntervalSet as Cells
+    from backfill_assets.models.model import Model
+
+_CELL = "cell"
+_NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """The options of a comparison, as written.
+
+    Attributes:
+        by: columns, periods or expressions.
+        keys: ``COLUMN=VALUE``.
+        cells: a range of them.
+        tolerances: ``COLUMN=NUMBER``.
+        profile: whether distinct values and percentiles are wanted.
+        most: the column by whose change the rows are ordered; empty for none.
+    """
+
+    by: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
+    cells: str | None = None
+    tolerances: tuple[str, ...] = ()
+    profile: bool = False
+    most: str = ""
+
+
+def question(model: Model, asked: Asked, within: Cells | None) -> Question:
+    """Read the question that is asked of one model.
+
+    Args:
+        model: whose tables are compared.
+        asked: the options.
+        within: the cells that are compared unless others are asked for.
+
+    Raises:
+        RequestError: an option names no column, or can't be read.
+    """
+    known = {column.name: column.dtype for column in model.schema}
+    by, computed = _grouping(model, asked.by)
+    if asked.cells is not None:
+        within = IntervalSet.of([cells_asked(model.cadence, asked.cells)])
+    if asked.most:
+        _number(model, asked.most, f"--most {asked.most}", known)
+    return Question(
+        by=by,
+        cells=within,
+        where=_condition(asked.keys, known, model.name),
+        computed=computed,
+        tolerances=tuple(_tolerance(model, text, known) for text in asked.tolerances),
+        profile=asked.profile,
+    )
+
+
+def _grouping(
+    model: Model, asked: Iterable[str]
+) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
+    known = {*(column.name for column in model.schema), CELL_COLUMN}
+    by: list[str] = []
+    computed: list[tuple[str, str]] = []
+    for text in asked:
+        name = CELL_COLUMN if text == _CELL else text
+        by.append(name)
+        if name not in known:
+            computed.append((name, grouping_expression(model, name)))
+    return tuple(by) or BY_CELL, tuple(computed)
+
+
+def _tolerance(model: Model, text: str, known: Mapping[str, str]) -> tuple[str, str]:
+    column, equals, number = (part.strip() for part in text.partition("="))
+    try:
+        value = Decimal(number)
+    except InvalidOperation:
+        value = Decimal(-1)
+    if not equals or not value.is_finite() or value < 0:
+        raise RequestError(
+            found=f"--tolerance {text!r} can't be read",
+            expected="COLUMN=NUMBER, such as cost=0.01",
+        )
+    _number(model, column, f"--tolerance {text}", known)
+    return column, format(value, "f")
+
+
+def _number(model: Model, column: str, option: str, known: Mapping[str, str]) -> None:
+    if column not in known:
+        raise RequestError(
+            found=f"{option}: {model.name} has no column '{column}'", do=close_to(column, known)
+        )
+    if column in model.key or not known[column].startswith(_NUMBERS):
+        raise RequestError(
+            found=f"{option}: {column} is {'of the key' if column in model.key else known[column]}",
+            expected="a column of numbers outside of the key",
+        )
+
+
+def _condition(keys: Iterable[str], known: Mapping[str, str], model: str) -> str | None:
+    parts: list[str] = []
+    for key in keys:
+        column, equals, value = key.partition("=")
+        if not equals or column not in known:
+            raise RequestError(
+                found=f"--keys {key!r} can't be read: expected COLUMN=VALUE with a column of "
+                f"{model}"
+            )
+        text = value.replace("\\", "\\\\").replace("'", "\\'")
+        parts.append(f"CAST(`{column}` AS STRING) = '{text}'")
+    return " AND ".join(parts) or None

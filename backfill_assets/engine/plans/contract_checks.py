@@ -1,0 +1,108 @@
+"""Hold a plan's contract against what it has built: only what differs is compared row by row."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+from backfill_assets.engine.batch.batch_inputs import published_table
+from backfill_assets.engine.plans.comparing import compared_once
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.planning.review.contract import RowChange, needs_every_cell
+from backfill_assets.planning.review.contract_judging import CellFound, ColumnFound, Found, judge
+from backfill_assets.warehouse.compare.compare import Compared, Question
+from backfill_assets.warehouse.compare.comparison_sql import sides_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from backfill_assets.engine.plans.operation import Operation
+    from backfill_assets.engine.project.run_context import RunContext
+    from backfill_assets.intervals.interval import Interval
+    from backfill_assets.models.content import Content
+    from backfill_assets.models.model import Model
+    from backfill_assets.planning.change.strategy_checks import Cells, CheckResult
+    from backfill_assets.planning.review.contract import Expectation
+    from backfill_assets.warehouse.compare.compare import Group
+
+
+def contract_results(  # noqa: PLR0913 - all that a comparison rests on
+    op: Operation,
+    model: Model,
+    expected: Sequence[Expectation],
+    runs: tuple[RunContext, RunContext],
+    contents: tuple[Cells, Cells],
+    *,
+    appended: IntervalSet,
+    explained: IntervalSet,
+) -> tuple[CheckResult, ...]:
+    """Judge what is expected of one model.
+
+    Args:
+        op: the plan, and who works on it.
+        model: as the plan's workspace declares it.
+        expected: its rules.
+        runs: the environment, and the plan's workspace.
+        contents: what each cell holds that is published now, and what it would hold.
+        appended: cells that were published since the plan was made.
+        explained: cells that differ for another reason than the plan's edits.
+    """
+    old, new = contents
+    every = any(needs_every_cell(each.rule) for each in expected)
+    cells = IntervalSet.of(
+        cell for cell, content in old.items() if every or _differs(content, new.get(cell))
+    )
+    found = Found((), 0, appended=appended, explained=explained)
+    if old:
+        both = Compared(model, *(published_table(run, model.name) for run in runs))
+        sides = sides_of(both, None)
+        found = replace(
+            found,
+            cells=_compared(op, both, cells) if cells else (),
+            old_rows=sum(content.rows for content in old.values()),
+            added=sides.added,
+            removed=sides.removed,
+        )
+    return tuple(judge(each, found) for each in expected)
+
+
+def _differs(old: Content, new: Content | None) -> bool:
+    """Whether the rows of a cell may; columns of one side only are seen in the schemas."""
+    if new is None or (old.rows, old.key) != (new.rows, new.key):
+        return True
+    common = old.columns.keys() & new.columns.keys()
+    return any(old.columns[name] != new.columns[name] for name in common)
+
+
+def _compared(op: Operation, both: Compared, cells: IntervalSet) -> tuple[CellFound, ...]:
+    groups: Mapping[Interval, Group] = compared_once(op, both, Question(cells=cells)).cells(
+        both.model
+    )
+    cadence = both.model.cadence
+    zone = ZoneInfo(cadence.tz)
+    return tuple(
+        CellFound(
+            cell,
+            cadence.key(cell),
+            f"{cell.start.astimezone(zone):%Y-%m}",
+            group.old_rows,
+            group.new_rows,
+            {
+                RowChange.CHANGED: group.rows_changed,
+                RowChange.ADDED: group.keys_added,
+                RowChange.REMOVED: group.keys_removed,
+            },
+            {
+                name: ColumnFound(
+                    column.changed,
+                    column.old_filled,
+                    column.new_filled,
+                    column.old_sum,
+                    column.new_sum,
+                )
+                for name, column in group.columns.items()
+            },
+        )
+        for cell, group in sorted(groups.items(), key=lambda item: item[0].start)
+    )

@@ -1,0 +1,233 @@
+"""Judge a contract over a comparison: what is published, and what a plan has built, cell by cell."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import TYPE_CHECKING, assert_never
+
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.planning.change.strategy_checks import CheckResult
+from backfill_assets.planning.review.contract import (
+    PLANNER,
+    NullsWithin,
+    OnlyCells,
+    OnlyColumns,
+    Per,
+    RowChange,
+    RowsWithin,
+    SumWithin,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from backfill_assets.intervals.interval import Interval
+    from backfill_assets.planning.review.contract import Expectation, Rule
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnFound:
+    """What was found of one column in one cell.
+
+    Attributes:
+        changed: in how many rows of both sides its value differs.
+        old_filled: in how many old rows it is not NULL.
+        new_filled: in how many new rows it is not NULL.
+        old_sum: of the old values; None where it has none.
+        new_sum: of the new ones.
+    """
+
+    changed: int = 0
+    old_filled: int = 0
+    new_filled: int = 0
+    old_sum: Decimal | None = None
+    new_sum: Decimal | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CellFound:
+    """What was found in one cell that was published before.
+
+    Attributes:
+        cell: the interval.
+        name: its key.
+        month: the month in which it begins, such as ``2024-03``.
+        old_rows: rows before.
+        new_rows: rows afterwards.
+        rows: how many were changed, added and removed, by key.
+        columns: every column but the key's.
+    """
+
+    cell: Interval
+    name: str
+    month: str
+    old_rows: int
+    new_rows: int
+    rows: Mapping[RowChange, int]
+    columns: Mapping[str, ColumnFound]
+
+    @property
+    def differs(self) -> bool:
+        """Whether any row does."""
+        return any(self.rows.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a comparison of one model has found.
+
+    Attributes:
+        cells: those that were compared; all others that were published before are equal.
+        old_rows: rows before, of every cell that was published.
+        added: columns that only the new table has.
+        removed: columns that only the old one has.
+        appended: cells that were published since the plan was made, and computed with its logic.
+        explained: cells that differ for another reason, such as late rows: no proof of the planner's
+            is about them.
+    """
+
+    cells: Sequence[CellFound]
+    old_rows: int
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    appended: IntervalSet = field(default_factory=IntervalSet.empty)
+    explained: IntervalSet = field(default_factory=IntervalSet.empty)
+
+
+def judge(expected: Expectation, found: Found) -> CheckResult:
+    """Hold one rule against what was found."""
+    judged = found.cells
+    if expected.decided_by == PLANNER:
+        judged = [cell for cell in judged if cell.cell not in found.explained]
+    bad, text = _judged(expected.rule, judged, found)
+    return CheckResult(expected.check, not bad, text)
+
+
+def _judged(rule: Rule, cells: Sequence[CellFound], found: Found) -> tuple[bool, str]:
+    match rule:
+        case OnlyColumns(columns):
+            return _columns(frozenset(columns), cells, found)
+        case RowsWithin(rows, percent):
+            return _rows(rows, percent, cells, found.old_rows)
+        case SumWithin():
+            return _sums(rule, cells)
+        case OnlyCells(allowed):
+            return _cells(allowed | found.appended, cells)
+        case NullsWithin(column, percent):
+            return _nulls(column, percent, cells)
+        case _:
+            assert_never(rule)
+
+
+def _columns(allowed: frozenset[str], cells: Sequence[CellFound], found: Found) -> tuple[bool, str]:
+    changed: Counter[str] = Counter()
+    for cell in cells:
+        changed.update({name: column.changed for name, column in cell.columns.items()})
+    listed = sorted(
+        (item for item in changed.items() if item[1]), key=lambda item: (-item[1], item[0])
+    )
+    others = [
+        *(f"{counted(rows, 'row')} of {name}" for name, rows in listed if name not in allowed),
+        *(f"the new column {name}" for name in found.added if name not in allowed),
+        *(f"{name} gone" for name in found.removed if name not in allowed),
+    ]
+    if others:
+        return True, f"found {', '.join(others)}"
+    expected = [f"{counted(rows, 'row')} of {name}" for name, rows in listed]
+    return False, f"found {', '.join(expected)}" if expected else "found no value that differs"
+
+
+def _rows(
+    rows: RowChange, percent: float, cells: Sequence[CellFound], old_rows: int
+) -> tuple[bool, str]:
+    count = sum(cell.rows.get(rows, 0) for cell in cells)
+    bad = Decimal(count) * 100 > _exact(percent) * old_rows
+    share = f", {Decimal(count) / old_rows:.2%}" if old_rows and count else ""
+    return bad, f"found {count:,} of {counted(old_rows, 'row')}{share}"
+
+
+def _sums(rule: SumWithin, cells: Sequence[CellFound]) -> tuple[bool, str]:
+    groups: dict[str, list[ColumnFound]] = defaultdict(list)
+    for cell in cells:
+        if rule.sum_of in cell.columns:
+            groups[_group(rule.per, cell)].append(cell.columns[rule.sum_of])
+    compared = [
+        (name, _total(parts, new=False), _total(parts, new=True)) for name, parts in groups.items()
+    ]
+    bad = [group for group in compared if not _near(group[1], group[2], rule.percent)]
+    if not compared:
+        return False, "found nothing to compare with"
+    name, before, after = max(bad or compared, key=lambda group: _distance(group[1], group[2]))
+    where = f" in {name}" if name else ""
+    text = (
+        f"found {_change(before, after)}{where}: {_number(before)} before, {_number(after)} after"
+    )
+    if len(bad) > 1:
+        text += f"; and {counted(len(bad) - 1, f'other {rule.per.value}')}"
+    return bool(bad), text if bad or rule.per is Per.WHOLE else text.replace("found", "at most", 1)
+
+
+def _group(per: Per, cell: CellFound) -> str:
+    return {Per.WHOLE: "", Per.MONTH: cell.month, Per.CELL: cell.name}[per]
+
+
+def _total(parts: Iterable[ColumnFound], *, new: bool) -> Decimal | None:
+    sums = [part.new_sum if new else part.old_sum for part in parts]
+    known = [total for total in sums if total is not None]
+    return sum(known, Decimal(0)) if len(known) == len(sums) else None
+
+
+def _near(before: Decimal | None, after: Decimal | None, percent: float) -> bool:
+    if before is None or after is None:
+        return False
+    return abs(after - before) * 100 <= _exact(percent) * abs(before)
+
+
+def _distance(before: Decimal | None, after: Decimal | None) -> Decimal:
+    if before is None or after is None or (not before and after):
+        return Decimal("Infinity")
+    return abs((after - before) / before) if before else Decimal(0)
+
+
+def _change(before: Decimal | None, after: Decimal | None) -> str:
+    if before is None or after is None:
+        return "no sum"
+    if before == after:
+        return "no difference"
+    return f"{(after - before) / abs(before):+.2%}" if before else "a sum where none was"
+
+
+def _number(value: Decimal | None) -> str:
+    return "none" if value is None else f"{value.normalize():,f}"
+
+
+def _cells(allowed: IntervalSet, cells: Sequence[CellFound]) -> tuple[bool, str]:
+    differing = [cell for cell in cells if cell.differs]
+    others = [cell for cell in differing if cell.cell not in allowed]
+    if others:
+        first = min(others, key=lambda cell: cell.cell.start)
+        return True, f"found {counted(len(others), 'other cell')}, {first.name} first"
+    return (
+        False,
+        f"found {counted(len(differing), 'cell')} that differ{'s' * (len(differing) == 1)}",
+    )
+
+
+def _nulls(column: str, percent: float, cells: Sequence[CellFound]) -> tuple[bool, str]:
+    rows = sum(cell.new_rows for cell in cells)
+    filled = sum(cell.columns[column].new_filled for cell in cells if column in cell.columns)
+    nulls = rows - filled
+    bad = Decimal(nulls) * 100 > _exact(percent) * rows
+    share = f", {Decimal(nulls) / rows:.2%}" if rows and nulls else ""
+    return bad, f"found {nulls:,} of {counted(rows, 'row')}{share}"
+
+
+def _exact(percent: float) -> Decimal:
+    return Decimal(repr(percent))
+
+
+def counted(count: int, noun: str) -> str:
+    """Write a number and its noun."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -1,0 +1,38 @@
+"""What `backfill diff` is asked, as it is written on the line."""
+
+from __future__ import annotations
+
+import pytest
+
+from backfill_assets.cli.diff_question import Asked, question
+from backfill_assets.errors import RequestError
+from backfill_assets_tests.builders import a_model
+
+
+def test_groups_tolerances_and_keys_are_read():
+    asked = Asked(by=("cell", "month", "month(ds)"), tolerances=("cost=0.010",), keys=("id=7",))
+    found = question(a_model(), asked, None)
+    assert found.by == ("_cell", "month", "month(ds)")
+    assert [name for name, _ in found.computed] == ["month", "month(ds)"]
+    assert found.tolerances == (("cost", "0.010"),)
+    assert found.where == "CAST(`id` AS STRING) = '7'"
+    assert question(a_model(), Asked(), None).by == ("_cell",)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (Asked(by=("csot",)), "did you mean 'cost'"),
+        (Asked(tolerances=("cost",)), "expected COLUMN=NUMBER, such as cost=0.01"),
+        (Asked(tolerances=("cost=-1",)), "expected COLUMN=NUMBER"),
+        (Asked(tolerances=("cost=NaN",)), "expected COLUMN=NUMBER"),
+        (Asked(tolerances=("csot=1",)), "did you mean 'cost'"),
+        (Asked(tolerances=("ds=1",)), "ds is of the key"),
+        (Asked(most="csot"), "did you mean 'cost'"),
+        (Asked(keys=("idd=7",)), "COLUMN=VALUE with a column of web.visits"),
+    ],
+)
+def test_what_names_no_column_says_which_was_meant(asked: Asked, said: str):
+    with pytest.raises(RequestError) as found:
+        question(a_model(), asked, None)
+    assert said in str(found.value)

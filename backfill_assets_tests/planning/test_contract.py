@@ -1,0 +1,259 @@
+"""A contract is judged as an oracle judges it that looks at every row of both tables."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given, strategies as st
+
+from backfill_assets.errors import RequestError
+from backfill_assets.intervals import Daily, Interval, IntervalSet, Monthly
+from backfill_assets.intervals.cadence import Yearly
+from backfill_assets.models.column import Column
+from backfill_assets.planning.review.contract import (
+    PLANNER,
+    Expectation,
+    NullsWithin,
+    OnlyCells,
+    OnlyColumns,
+    Per,
+    RowChange,
+    RowsWithin,
+    Rule,
+    SumWithin,
+)
+from backfill_assets.planning.review.contract_judging import CellFound, ColumnFound, Found, judge
+from backfill_assets.planning.review.contract_text import (
+    expectations,
+    expectations_of_toml,
+    written_expectations,
+)
+from backfill_assets_tests.builders import a_model
+
+DAYS = Daily(start="2024-01-30")
+CELLS = tuple(DAYS.cells(Interval(DAYS.cell("2024-01-30").start, DAYS.cell("2024-02-02").end)))
+COLUMNS = ("cost", "clicks")
+Rows = dict[tuple[int, int], dict[str, int | None]]  # (cell, key): values
+
+_rows = st.dictionaries(
+    st.tuples(st.integers(0, 3), st.integers(1, 3)),
+    st.fixed_dictionaries(dict.fromkeys(COLUMNS, st.integers(-3, 9) | st.none())),
+    max_size=8,
+)
+_percents = st.sampled_from([0.0, 0.5, 10.0, 33.0, 50.0, 100.0])
+_rules: st.SearchStrategy[Rule] = st.one_of(
+    st.builds(OnlyColumns, st.sampled_from([(), ("cost",), ("clicks",), COLUMNS])),
+    st.builds(RowsWithin, st.sampled_from(RowChange), _percents),
+    st.builds(SumWithin, st.sampled_from(COLUMNS), _percents, st.sampled_from(Per)),
+    st.builds(
+        OnlyCells, st.lists(st.sampled_from(CELLS), max_size=3, unique=True).map(IntervalSet.of)
+    ),
+    st.builds(NullsWithin, st.sampled_from(COLUMNS), _percents),
+)
+
+
+def differing(old: Rows, new: Rows, column: str) -> set[tuple[int, int]]:
+    return {at for at in old.keys() & new.keys() if old[at][column] != new[at][column]}
+
+
+def ways(old: Rows, new: Rows) -> dict[RowChange, set[tuple[int, int]]]:
+    return {
+        RowChange.CHANGED: {at for column in COLUMNS for at in differing(old, new, column)},
+        RowChange.ADDED: new.keys() - old.keys(),
+        RowChange.REMOVED: old.keys() - new.keys(),
+    }
+
+
+def measured(old: Rows, new: Rows) -> Found:
+    """Measure both tables cell by cell, as a comparison does."""
+    found: list[CellFound] = []
+    for number, cell in enumerate(CELLS):
+        before, after = (
+            {at: row for at, row in side.items() if at[0] == number} for side in (old, new)
+        )
+        changed = ways(before, after)
+        columns = {
+            name: ColumnFound(
+                changed=len(differing(before, after, name)),
+                old_filled=sum(row[name] is not None for row in before.values()),
+                new_filled=sum(row[name] is not None for row in after.values()),
+                old_sum=Decimal(sum(row[name] or 0 for row in before.values())),
+                new_sum=Decimal(sum(row[name] or 0 for row in after.values())),
+            )
+            for name in COLUMNS
+        }
+        key = DAYS.key(cell)
+        counts = {way: len(rows) for way, rows in changed.items()}
+        found.append(CellFound(cell, key, key[:7], len(before), len(after), counts, columns))
+    return Found(tuple(found), len(old))
+
+
+def oracle(rule: Rule, old: Rows, new: Rows) -> bool:
+    """Say from the rows alone whether a rule holds."""
+    match rule:
+        case OnlyColumns(columns):
+            return not any(differing(old, new, name) for name in COLUMNS if name not in columns)
+        case RowsWithin(way, percent):
+            return len(ways(old, new)[way]) <= percent / 100 * len(old)
+        case OnlyCells(cells):
+            touched = {at[0] for rows in ways(old, new).values() for at in rows}
+            return all(CELLS[number] in cells for number in touched)
+        case NullsWithin(column, percent):
+            return sum(row[column] is None for row in new.values()) <= percent / 100 * len(new)
+        case SumWithin(column, percent, per):
+            names = {Per.WHOLE: str, Per.MONTH: lambda n: n < 2, Per.CELL: lambda n: n}
+            sums: dict[Any, list[int]] = defaultdict(lambda: [0, 0])
+            for side, rows in enumerate((old, new)):
+                for (number, _), row in rows.items():
+                    sums["" if per is Per.WHOLE else names[per](number)][side] += row[column] or 0
+            return all(abs(b - a) * 100 <= percent * abs(a) for a, b in sums.values())
+
+
+@given(old=_rows, new=_rows, rule=_rules)
+def test_a_rule_holds_exactly_where_the_rows_say_so(old: Rows, new: Rows, rule: Rule):
+    result = judge(Expectation("web.visits", "rule", rule, "ann"), measured(old, new))
+    assert result.passed is oracle(rule, old, new)
+    assert (
+        any(sign.isdigit() for sign in result.text)
+        or "no " in result.text
+        or "nothing" in result.text
+    )
+
+
+@given(rows=_rows, rule=_rules.filter(lambda rule: not isinstance(rule, NullsWithin)))
+def test_equal_tables_keep_every_rule_on_differences(rows: Rows, rule: Rule):
+    assert judge(Expectation("web.visits", "rule", rule, "ann"), measured(rows, rows)).passed
+
+
+def test_what_is_outside_is_counted_in_words():
+    old: Rows = {(0, key): {"cost": 1, "clicks": 1} for key in (1, 2, 3)}
+    new: Rows = {(0, key): {"cost": 2, "clicks": key} for key in (1, 2, 4)}
+    found = measured(old, new)
+
+    def said(rule: Rule) -> str:
+        return judge(Expectation("web.visits", "rule", rule, "ann"), found).text
+
+    assert said(OnlyColumns(("clicks",))) == "found 2 rows of cost"
+    assert said(RowsWithin(RowChange.ADDED, 0)) == "found 1 of 3 rows, 33.33%"
+    assert said(SumWithin("cost", 10, Per.MONTH)) == "found +100.00% in 2024-01: 3 before, 6 after"
+    assert said(OnlyCells(IntervalSet.empty())) == "found 1 other cell, 2024-01-30 first"
+
+
+def test_a_proof_of_the_planner_is_not_about_cells_that_differ_for_another_reason():
+    old: Rows = {(0, 1): {"cost": 1, "clicks": 1}}
+    new: Rows = {(0, 1): {"cost": 2, "clicks": 1}}
+    found = measured(old, new)
+    late = Found(found.cells, 1, explained=IntervalSet.of(CELLS[:1]))
+    for who, passes in ((PLANNER, True), ("ann", False)):
+        rule = Expectation("web.visits", "rule", OnlyColumns(()), who)
+        assert judge(rule, late).passed is passes
+
+
+def test_cells_that_were_appended_are_no_other_cells():
+    old: Rows = {(0, 1): {"cost": 1, "clicks": 1}}
+    found = measured(old, {(0, 1): {"cost": 2, "clicks": 1}})
+    rule = Expectation("web.visits", "rule", OnlyCells(IntervalSet.empty()), "ann")
+    assert not judge(rule, found).passed
+    assert judge(rule, Found(found.cells, 1, appended=IntervalSet.of(CELLS[:1]))).passed
+
+
+def read(text: str, **declared: Any) -> dict[str, Rule]:  # noqa: ANN401
+    model = a_model(cadence=DAYS, **declared)
+    texts = [rule for _, rule in written_expectations([f"web.visits: {text}"])]
+    return {each.check: each.rule for each in expectations(model, model, texts, "ann")}
+
+
+def test_rules_are_read_as_people_write_them():
+    cells = IntervalSet.of([Interval(DAYS.cell("2024-02-01").start, DAYS.cell("2024-02-03").end)])
+    assert read(
+        "Only  COST; rows within 2 %; cost within 0.5% a month; cells 2024-02-01..2024-02-03"
+    ) == {
+        "only cost differs": OnlyColumns(("cost",)),
+        "at most 2% of rows changed": RowsWithin(RowChange.CHANGED, 2),
+        "at most 2% of rows added": RowsWithin(RowChange.ADDED, 2),
+        "at most 2% of rows removed": RowsWithin(RowChange.REMOVED, 2),
+        "sum of cost within 0.5% a month": SumWithin("cost", 0.5, Per.MONTH),
+        "only cells 2024-02-01..2024-02-03 (3) differ": OnlyCells(cells),
+    }
+    assert read("cost null within 1%; cost within 3%") == {
+        "cost NULL in at most 1% of rows": NullsWithin("cost", 1),
+        "sum of cost within 3%": SumWithin("cost", 3, Per.WHOLE),
+    }
+
+
+def test_only_some_columns_means_that_no_row_comes_or_goes_unless_it_is_said():
+    assert read("only nothing").keys() == {
+        "no column differs", "no row is added", "no row is removed",
+    }  # fmt: skip
+    assert "no row is added" not in read("only cost; rows added within 1%")
+
+
+def test_a_file_has_the_same_rules():
+    text = 'web.visits = ["only cost", "rows within 2%"]\n"web.costs" = "only nothing"\n'
+    assert expectations_of_toml(text, "c.toml") == (
+        ("web.visits", "only cost"), ("web.visits", "rows within 2%"), ("web.costs", "only nothing"),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("onlyy cost", "Did you mean 'only cost'"),
+        ("only cots", "did you mean 'cost'"),
+        ("only ds", "ds is of the key"),
+        ("discount within 1%", "has no column 'discount'"),
+        ("ds within 1%", "of its key"),
+        ("rows within 2", "expected one of: only COLUMN"),
+        ("cells 2024-02-03..2024-02-01", "2024-02-01"),
+        ("cells yesterday", "yesterday"),
+        ("only cost; only nothing", "said twice"),
+        ("cost within 1% a year", "expected one of"),
+    ],
+)
+def test_a_rule_that_cannot_be_read_says_what_was_meant(text: str, said: str):
+    with pytest.raises(RequestError, match="--expect") as found:
+        read(text)
+    assert said in str(found.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("web.visits = 3", "expected a list of rules"),
+        ("web.visits = [3]", "expected a list of rules"),
+        ("web.visits", "it is no TOML"),
+        ('web.visits = [""]', "can't be read"),
+    ],
+)
+def test_a_file_that_is_none_of_rules_is_refused(text: str, said: str):
+    with pytest.raises(RequestError, match="--expect") as found:
+        expectations_of_toml(text, "c.toml")
+    assert said in str(found.value)
+
+
+def test_a_line_without_a_model_or_a_rule_is_refused():
+    for line in ("only cost", "web.visits:", ": only cost", "web.visits: ;"):
+        with pytest.raises(RequestError, match=r"MODEL: RULE; RULE, or a file"):
+            written_expectations([line])
+
+
+def test_sums_of_a_month_need_cells_that_are_no_longer():
+    monthly = a_model(cadence=Monthly(start="2024-01-01"))
+    texts = ["cost within 1% a month"]
+    assert len(expectations(monthly, monthly, texts, "ann")) == 1
+    yearly = a_model(cadence=Yearly(start="2024-01-01"))
+    with pytest.raises(RequestError, match=r"longer than a month; compare the sum a cell"):
+        expectations(yearly, yearly, texts, "ann")
+
+
+def test_sums_are_compared_only_of_columns_that_both_tables_have():
+    new = a_model(
+        columns=(*a_model().schema, Column("double", "decimal(18,2)")),
+        sql="SELECT ds, id, cost, cost * 2 AS double FROM web.events WHERE ds >= :start_ds AND ds < :end_ds",
+    )
+    with pytest.raises(RequestError, match="both before and afterwards"):
+        expectations(new, a_model(), ["double within 1%"], "ann")
+    assert expectations(new, a_model(), ["only double"], "ann")[0].check == "only double differs"
