@@ -175,9 +175,11 @@ class Attempts(RuleBasedStateMachine):
             for each in known.agreed
         )
 
-    @initialize(number=numbers, again=st.sampled_from(["nothing", "cell", "policy"]))
+    @initialize(number=numbers, again=st.sampled_from(["nothing", "cell", "policy", "promoted"]))
     def bob_has_approved(self, number: int, again: str) -> None:
         self.approves(number, BOB)
+        if again == "promoted":
+            self.promotes(number, CY)
         if again == "cell":
             self.a_cell_is_built_again(number)
         if again == "policy":
