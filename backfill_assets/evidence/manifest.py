@@ -22,6 +22,8 @@ EXPECTED = (
     "plan.md",
     "model_diffs.json",
     "audits.json",
+    "contract.json",
+    "approvals.json",
     "inputs.json",
     "outputs.json",
     "timeline.json",

@@ -119,10 +119,6 @@ class Plans(Aggregate[D]):
         """Read what a comparison of a plan has found; None where it was not made yet."""
         return self._database.read(lambda connection: comparison(connection, plan_id, key))
 
-    def comparisons(self, plan_id: str, kind: str) -> list[str]:
-        """Read what comparisons of a plan have found, of those whose key begins so, the earliest first."""
-        return self._database.read(lambda connection: comparisons(connection, plan_id, kind))
-
     def save_plan(self: Plans[Database], plan: StoredPlan) -> None:
         """Keep a plan; the same one saved again stays as it is, its status too.
 
@@ -376,11 +372,3 @@ def comparison(connection: sa.Connection, plan_id: str, key: str) -> str | None:
     wanted = sa.select(COMPARISONS.c.found)
     mine = (COMPARISONS.c.plan_id == plan_id, COMPARISONS.c.key == key)
     return connection.execute(wanted.where(*mine)).scalar_one_or_none()
-
-
-def comparisons(connection: sa.Connection, plan_id: str, kind: str) -> list[str]:
-    """Read what comparisons of a plan have found, of those whose key begins so, the earliest first."""
-    of = COMPARISONS.c
-    begins = of.key.startswith(kind, autoescape=True)
-    wanted = sa.select(of.found).where(of.plan_id == plan_id, begins).order_by(of.at, of.key)
-    return [*connection.execute(wanted).scalars()]

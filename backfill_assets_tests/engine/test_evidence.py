@@ -150,7 +150,7 @@ def test_strategy_checks_and_audits_are_told_with_their_numbers(world: World, pl
     told = part(world, plan, "audits.json")
 
     assert all(found["passed"] and found["committed"] for found in told["batches"])
-    assert {check["name"] for check in told["strategies"][-1][VISITS]} == {
+    assert {check["check"] for check in told["checks"] if check["decided_by"] == "strategy"} == {
         "counts fit",
         "neighbours equal",
     }

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
+from backfill_assets.engine.review.known_differences import known_differences
 from backfill_assets.models.codec import dumps
 from backfill_assets.planning.plan.plan_json import content_hash
 
@@ -38,6 +39,18 @@ def _audits(of: Reviewed) -> object:
     return tuple(
         sorted(dumps((row.audited.model, str(row.audited.interval), row.result)) for row in rows)
     )
+
+
+def _accepted(of: Reviewed) -> object:
+    """Give the differences outside of the contract that a person has accepted, with their numbers."""
+    accepted = known_differences(of.store, of.plan.plan_id)
+    return tuple((each.model, each.check, each.text) for each in accepted)
+
+
+def _checks(of: Reviewed) -> object:
+    """Give which checks of the plan have passed; their texts also count cells that gap fills add."""
+    found = of.store.checks.of_plan(of.plan.plan_id)
+    return tuple((check.model, check.check, check.passed) for check in found)
 
 
 def _consumers(of: Reviewed) -> object:
@@ -71,6 +84,8 @@ PARTS: tuple[tuple[str, Callable[[Reviewed], object]], ...] = (
     ("plan", _plan),
     ("built cells", _built),
     ("audit results", _audits),
+    ("checks", _checks),
+    ("accepted differences", _accepted),
     ("consumers", _consumers),
     ("policy", _policy),
     ("estimate", _estimate),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from backfill_assets.engine.review.known_differences import known_differences
 from backfill_assets.evidence.manifest import UNFINISHED
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.plan.plan_json import read_plan
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
     from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.planning.plan.plan import Plan
     from backfill_assets.planning.review.touched import Touched
+    from backfill_assets.snapshots.plan_check import Acceptance, PlanCheck
     from backfill_assets.snapshots.publication import Intent, PointerMove
+    from backfill_assets.snapshots.signed_statement import SignedStatement
     from backfill_assets.snapshots.stored_plan import PlanEvent, StoredPlan
     from backfill_assets.state.audits import AuditRow
     from backfill_assets.state.batch_rows import BatchRow
@@ -42,7 +45,9 @@ class Facts:
         events: what happened to it; what it took is in `noted`.
         batches: those that served it, the earliest first.
         audits: what their audits found, attempt by attempt.
-        checks: what the checks of its strategies found, as JSON texts, the latest last.
+        checks: what the checks of its strategies and of its contract found last, acceptances included.
+        accepted: what people have accepted of these findings.
+        signatures: the statements that principals signed about it.
         moves: the pointers that it moved.
         intents: its publications, begun or done.
         noted: what the state keeps nowhere else.
@@ -55,7 +60,9 @@ class Facts:
     events: Sequence[PlanEvent]
     batches: Sequence[BatchRow]
     audits: Sequence[AuditRow]
-    checks: Sequence[str]
+    checks: Sequence[PlanCheck]
+    accepted: Sequence[Acceptance]
+    signatures: Sequence[SignedStatement]
     moves: Sequence[PointerMove]
     intents: Sequence[Intent]
     noted: Noted
@@ -142,12 +149,10 @@ def gather(store: Store, plan: StoredPlan, end: EvidenceRecord, noted: Noted) ->
         events=[event for event in store.plans.events(name) if event.event != MEASURED],
         batches=store.batches.of_plan(name),
         audits=store.batches.audits_of_plan(name),
-        checks=store.plans.comparisons(name, CHECKS),
+        checks=store.checks.of_plan(name),
+        accepted=known_differences(store, name),
+        signatures=store.approvals.of_plan(name),
         moves=store.history.moves_of(name),
         intents=store.publications.promotions_of(name),
         noted=noted,
     )
-
-
-CHECKS = "strategy checks "
-"""How the keys of kept results of strategies begin, among the comparisons of a plan."""

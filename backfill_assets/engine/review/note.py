@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.review.way_back import way_back
@@ -157,17 +156,18 @@ def _tests(facts: Facts) -> Iterator[str]:
         if event.event == AUDITED:
             word = "passed" if event.detail["passed"] else "failed"
             yield f"changed audits {word} on kept cells of {event.detail['model']}"
-    for model, checks in _strategies(facts).items():
-        for check in checks:
-            yield f"{model}, {check['name']}: {'passed' if check['passed'] else 'failed'} ({check['text']})"
-
-
-def _strategies(facts: Facts) -> dict[str, list[dict[str, str]]]:
-    return json.loads(facts.checks[-1]) if facts.checks else {}
+    for check in facts.checks:
+        stands = "passed" if check.passed else "accepted" if check.accepted else "failed"
+        yield f"{check.model}, {check.check}: {stands} ({check.text})"
 
 
 def _known(facts: Facts) -> Iterator[str]:
     """Name what differs, or is not as it should be, and was published all the same."""
+    for accepted in facts.accepted:
+        yield (
+            f"{accepted.model}, {accepted.check}: {accepted.text}; accepted by {accepted.who}: "
+            f"{accepted.reason}"
+        )
     done = {row.batch_id for row in facts.committed}
     for row in facts.audits:
         if row.audited.batch_id in done and not row.result.passed:

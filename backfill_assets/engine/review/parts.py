@@ -24,6 +24,8 @@ PARTS: tuple[tuple[str, Callable[[Facts], str]], ...] = (
     ("plan.md", lambda facts: plan_markdown(facts.plan, facts.naming)),
     ("model_diffs.json", records.model_diffs),
     ("audits.json", records.audits),
+    ("contract.json", records.contract),
+    ("approvals.json", records.approvals),
     ("inputs.json", records.inputs),
     ("outputs.json", records.outputs),
     ("timeline.json", records.timeline),

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.evidence.manifest import json_text
+from backfill_assets.planning.review.contract import rule_words
 from backfill_assets.planning.review.touched import ROWS
 from backfill_assets.render.actual import actual_of
 from backfill_assets.snapshots.stored_plan import AUDITED
@@ -50,17 +51,44 @@ def model_diffs(facts: Facts) -> str:
 
 
 def audits(facts: Facts) -> str:
-    """Write every result: of the batches' audits, of audits of kept cells, of strategies' checks."""
+    """Write every result: of the batches' audits, of audits of kept cells, of checks of the plan."""
     committed = {row.batch_id: row.attempt for row in facts.committed}
     kept = [dict(event.detail) for event in facts.events if event.event == AUDITED]
-    checks: list[Json] = [json.loads(text) for text in facts.checks]
     return json_text(
         {
             "batches": [_audit(row, committed) for row in facts.audits],
             "kept_cells": kept,
-            "strategies": checks,
+            "checks": [asdict(check) for check in facts.checks],
         }
     )
+
+
+def contract(facts: Facts) -> str:
+    """Write what the plan was expected to change, what the checks found of it, and what was accepted."""
+    found = {(check.model, check.check): check for check in facts.checks}
+    rules = [
+        {
+            "model": expected.model,
+            "rule": rule_words(expected.rule),
+            "decided_by": expected.decided_by,
+            "found": check.text
+            if (check := found.get((expected.model, rule_words(expected.rule))))
+            else None,
+            "passed": check.passed if check else None,
+        }
+        for expected in facts.plan.contract
+    ]
+    accepted = [{**asdict(each), "at": _instant(each.at)} for each in facts.accepted]
+    return json_text({"rules": rules, "accepted": accepted})
+
+
+def approvals(facts: Facts) -> str:
+    """Write what principals have signed about the plan: the text, and the signature that proves it."""
+    signed = [
+        {**asdict(each), "at": _instant(each.at), "expires": _instant(each.expires)}
+        for each in facts.signatures
+    ]
+    return json_text({"signed": signed})
 
 
 def _audit(row: AuditRow, committed: dict[str, int]) -> Json:
