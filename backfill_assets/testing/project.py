@@ -186,12 +186,12 @@ def entered(project: TemporaryProject) -> Iterator[TemporaryProject]:
 
 
 @contextmanager
-def leases_over(seconds: float = 3600) -> Iterator[None]:
-    """Let the state be asked later than it is, so that claims and locks of dead processes have lapsed."""
-    real = cli_project.now
+def leases_over() -> Iterator[None]:
+    """Let commands find the claims and locks of dead processes lapsed: their clock is a lease ahead, and a second."""
+    real, ahead = cli_project.now, timedelta(seconds=read_settings().lease_seconds + 1)
 
     def later() -> datetime:
-        return real() + timedelta(seconds=seconds)
+        return real() + ahead
 
     with patch.object(cli_project, "now", later):
         yield
