@@ -24,7 +24,7 @@ from backfill_assets.cli import project as cli_project
 from backfill_assets.cli.exits import CHANGES
 from backfill_assets.errors import RequestError
 from backfill_assets.planning.plan.plan_json import read_plan
-from backfill_assets.reading import Resolved, resolve
+from backfill_assets.reading import Resolved, ResolvedLayers, resolve
 from backfill_assets.settings import Settings, read_settings
 from backfill_assets.testing.command import Ended, UnexpectedEndError, backfill
 
@@ -123,10 +123,21 @@ class TemporaryProject:
         Raises:
             RequestError: the model is unknown, or consists of several tables there.
         """
-        found = resolve(model, env=env, settings=self.settings)
+        return self._read(model, resolve(model, env=env, settings=self.settings))
+
+    def built(self, model: str, plan: str) -> pa.Table:
+        """Read what a plan that is not promoted yet would publish of a model.
+
+        Raises:
+            RequestError: the model is unknown, or consists of several tables, since the plan
+                rebuilds some of its cells only.
+        """
+        return self._read(model, resolve(model, plan=plan, settings=self.settings))
+
+    def _read(self, model: str, found: Resolved | ResolvedLayers) -> pa.Table:
         if not isinstance(found, Resolved):
             raise RequestError(
-                found=f"'{model}' consists of several tables in {env}",
+                found=f"'{model}' consists of several tables there",
                 do="read it with `backfill_assets.read`",
             )
         table = DeltaTable(found.path, version=found.delta_version).to_pyarrow_table()
