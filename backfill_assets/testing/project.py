@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from difflib import unified_diff
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 from unittest.mock import patch
 
 from deltalake import DeltaTable
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from backfill_assets.planning.plan.plan import Plan
+
+
+AnyProject = TypeVar("AnyProject", bound="TemporaryProject")
 
 
 @dataclass(frozen=True)
@@ -174,7 +177,7 @@ def _copy(package: Path, to: Path) -> None:
 
 
 @contextmanager
-def entered(project: TemporaryProject) -> Iterator[TemporaryProject]:
+def entered(project: AnyProject) -> Iterator[AnyProject]:
     """Work on a project: in its folder, with its variables, its packages importable."""
     jars = str(read_settings().jars_dir.resolve())
     away = ("BACKFILL_", "FORCE_COLOR", "TTY_COMPATIBLE")

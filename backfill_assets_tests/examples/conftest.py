@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,7 +12,7 @@ from backfill_assets.testing import TemporaryProject, shared_spark, temporary_pr
 from backfill_assets_tests.examples.pages import folder_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
     from types import ModuleType
 
@@ -26,7 +27,7 @@ def one_spark(spark: SparkSession) -> Iterator[None]:
 
 
 @pytest.fixture
-def script(request: pytest.FixtureRequest) -> ModuleType:
+def script(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """The script of the example that the test module is named after: `test_s06` runs `s06_...`."""
     name = request.path.stem.removeprefix("test_")
     path = folder_of(name) / "run.py"
@@ -34,6 +35,7 @@ def script(request: pytest.FixtureRequest) -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, spec.name, module)  # its dataclasses look there
     spec.loader.exec_module(module)
     return module
 
@@ -45,16 +47,3 @@ def project(script: ModuleType, one_spark: None, tmp_path: Path) -> Iterator[Tem
     given = {"catalog": "shop.catalog", "folder": tmp_path / "project"}
     with temporary_project(script.PACKAGE, **given) as laid_out:
         yield laid_out
-
-
-@pytest.fixture
-def told(
-    script: ModuleType, project: TemporaryProject, capsys: pytest.CaptureFixture[str]
-) -> Callable[[], str]:
-    """Tell the story, and give what a person sees."""
-
-    def tell() -> str:
-        script.tell(project)
-        return capsys.readouterr().out
-
-    return tell

@@ -11,6 +11,7 @@ from backfill_assets_tests.examples.batches import batches_of, days_in
 from backfill_assets_tests.examples.pages import page_of, steady
 
 if TYPE_CHECKING:
+    from datetime import date
     from types import ModuleType
 
     from backfill_assets.testing import TemporaryProject
@@ -50,13 +51,13 @@ def test_six_weeks_are_repaired_alone_and_the_redefined_history_agrees_with_the_
     assert steady(capsys.readouterr().out) == steady(page_of("s08"))
 
 
-def revenue(script: ModuleType, project: TemporaryProject) -> dict[object, int]:
+def revenue(script: ModuleType, project: TemporaryProject) -> dict[tuple[date, str], int]:
     rows = project.published(script.DAILY).to_pylist()
     return {(row["sold_on"], row["region"]): row["revenue"] for row in rows}
 
 
-def by_day(script: ModuleType, *, net: bool) -> Counter[object]:
-    found: Counter[object] = Counter()
+def by_day(script: ModuleType, *, net: bool) -> Counter[tuple[date, str]]:
+    found: Counter[tuple[date, str]] = Counter()
     for sale in script.sales():
         if not sale["refunded"]:
             worth = sale["amount"] - (sale["shipping"] if net else 0)

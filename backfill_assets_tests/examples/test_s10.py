@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -11,6 +11,7 @@ from backfill_assets_tests.examples.batches import batches_of, days_in
 from backfill_assets_tests.examples.pages import page_of, steady
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import ModuleType
 
     from backfill_assets.testing import TemporaryProject
@@ -65,8 +66,7 @@ def revenue(script: ModuleType, project: TemporaryProject) -> dict[object, int]:
     return {row["sold_on"]: row["revenue"] for row in rows}
 
 
-def expected(script: ModuleType, worth: object) -> dict[object, int]:
-    assert callable(worth)
+def expected(script: ModuleType, worth: Callable[..., int]) -> dict[Any, int]:
     names = ("list_price", "discount_percent", "coupon")
     return {
         day: sum(worth(*(sale[name] for name in names)) for sale in script.sales_of(day))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from datetime import date, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from deltalake import write_deltalake
@@ -25,7 +25,7 @@ RULE, BUG = "          AND NOT refunded\n", ""
 GROSS, NET = "SUM(amount) AS revenue", "SUM(amount - shipping) AS revenue"
 
 
-def sales() -> list[dict[str, object]]:
+def sales() -> list[dict[str, Any]]:
     """What was sold: two sales a day and region, of which every seventh was refunded."""
     pairs = [(day, region) for day in DAYS for region in REGIONS for _ in range(2)]
     return [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from deltalake import write_deltalake
@@ -21,7 +21,7 @@ BEFORE = "list_price * (100 - discount_percent) DIV 100 - coupon"
 AFTER = "(list_price - coupon) * (100 - discount_percent) DIV 100"
 
 
-def sales_of(day: date) -> list[dict[str, object]]:
+def sales_of(day: date) -> list[dict[str, Any]]:
     """What was sold on a day: fifteen sales, some with a discount, some with a coupon."""
     return [
         {
