@@ -7,7 +7,8 @@ from pathlib import Path
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 _VARIES = re.compile(
-    r"\b[pP]?[0-9a-f]{8,}\b|\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)?|^(Estimate|took|Expires) .*|\d+ s\b",
+    r"\bp?[0-9a-f]{8,}\b|\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)?|^(Estimate|took|Expires) .*|\d+ s\b"
+    r"|\S+ \(typed: ada\)",
     re.MULTILINE,
 )
 
@@ -25,7 +26,7 @@ def page_of(name: str) -> str:
 
 
 def steady(output: str) -> list[str]:
-    """The lines of an output without ids, instants, durations and estimates."""
+    """The lines of an output without ids, users, instants, durations and estimates."""
     return [
         re.sub(r" +", " ", _VARIES.sub("_", line)).rstrip() for line in output.strip().splitlines()
     ]

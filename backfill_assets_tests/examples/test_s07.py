@@ -39,7 +39,11 @@ def test_thirty_days_survive_a_crash_and_an_outage_is_filled_without_a_person(
         assert kept <= {batch["batch_id"] for batch in april}, (
             "what was committed was not built again"
         )
-        assert most_at_once(april) == 2
+        # The second process may record what the first had committed: each by itself.
+        runs = {batch["run_id"] for batch in april}
+        assert len(runs) == 2
+        for run in runs:
+            assert most_at_once(batch for batch in april if batch["run_id"] == run) == 2
 
         script.outage(project)
 
