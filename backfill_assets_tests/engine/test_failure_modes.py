@@ -40,6 +40,7 @@ MODES = (
 VISITS = "web.visits"
 FOUR_DAYS = Daily(start="2024-01-07")
 ROWS = [row(number, id_) for number, id_ in product(range(7, 11), (1, 2))]
+DEARER = [row(number, id_, 2.0) for number, id_ in product(range(7, 11), (1, 2))]
 KINDS = [IncrementalByTimeRange("ds"), IncrementalByUniqueKey("ds")]
 
 
@@ -50,10 +51,11 @@ def test_a_range_that_is_built_again_and_again_holds_each_row_once(world: World,
     graph = a_graph(a_model(cadence=FOUR_DAYS, kind=kind, batch_size=2))
     world.land(a_source(), *ROWS)
     world.fill(graph)
-    for _ in range(3):
+    for rows in (ROWS, DEARER, DEARER):
+        world.land(a_source(), *rows)
         rebuilt = told(world.fill(graph, published=Published.REBUILT)[VISITS])
         assert rebuilt == ["committed"] * 2
-        assert world.rows(VISITS) == kept(*ROWS)
+        assert world.rows(VISITS) == kept(*rows)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=["replaced", "merged"])
@@ -61,9 +63,10 @@ def test_a_range_that_is_restated_again_and_again_holds_each_row_once(world: Wor
     graph = a_graph(a_model(cadence=FOUR_DAYS, kind=kind, batch_size=2))
     world.land(a_source(), *ROWS)
     world.fill(graph)
-    for _ in range(2):
+    for rows in (ROWS, DEARER):
+        world.land(a_source(), *rows)
         Plans(world).published(graph, restate=(Restatement(VISITS),))
-        assert world.rows(VISITS) == kept(*ROWS)
+        assert world.rows(VISITS) == kept(*rows)
 
 
 def test_each_way_has_a_row_and_each_test_that_a_row_names_is_there():
