@@ -6,7 +6,7 @@ WRITE_PATH := backfill_assets_tests/engine backfill_assets_tests/warehouse backf
 export DAGSTER_DISABLE_TELEMETRY := 1
 
 .DEFAULT_GOAL := help
-.PHONY: recordings test-spark examples edit-pairs faults faults-long help env s3-jars demo ui spark-server spark-server-stop audit test-connect wheel test stories test-all check bench lock bounds clean
+.PHONY: recordings test-spark examples example-pages edit-pairs faults faults-long help env s3-jars demo ui spark-server spark-server-stop audit test-connect wheel test stories test-all check bench lock bounds clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -48,6 +48,9 @@ stories: env ## Run the long stories of plans and of the queue: about half an ho
 
 examples: env ## Run every example that Spark documents of its functions through the binding: minutes
 	@$(BIN)/pytest -m "" -s backfill_assets_tests/warehouse/test_spark_examples.py
+
+example-pages: env ## Play every worked example, and show its output on its page: some six minutes
+	@$(BIN)/python scripts/example_pages.py
 
 edit-pairs: env ## Make 1,500 edits of SQL and hold every verdict on them against Spark: minutes
 	@$(BIN)/pytest -m "" -s backfill_assets_tests/edit_pairs

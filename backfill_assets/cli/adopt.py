@@ -26,6 +26,7 @@ from backfill_assets.engine.review.acting import acting
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.required import required
 from backfill_assets.intervals.text import ranges_text
+from backfill_assets.models.audit import Severity
 from backfill_assets.models.audits_of import audits_of
 from backfill_assets.planning.review.approval import Act
 from backfill_assets.settings import read_settings
@@ -57,7 +58,7 @@ def adopt(  # noqa: PLR0913, PLR0917 - one option for each thing that can be ask
     Its rows are copied once into a table of ours, cut into cells, through the same audits and commits as any batch. Cells that are
     ready already are left alone; a batch that fails a blocking audit is not recorded.
 
-    Exit code: 0 when every cell asked for is ready, 1 when a batch failed or cells lack.
+    Exit code: 0 when every cell asked for is ready, 1 when a batch failed or cells lack; with --dry-run, when a blocking audit failed.
 
     Example: backfill adopt /lake/legacy/campaigns marketing.campaign_performance --dry-run
 
@@ -71,6 +72,10 @@ def adopt(  # noqa: PLR0913, PLR0917 - one option for each thing that can be ask
         audited = _audited(at.run(env), declared, table_now(path), cells)
     if dry_run:
         _report_audits(audited, as_json=as_json)
+        if any(
+            audit.severity is Severity.BLOCKING and not audit.passed for audit in audited.audits
+        ):
+            raise typer.Exit(1)
         return
     missing = audited.model.cadence.count(audited.missing)
     if missing:

@@ -1,14 +1,13 @@
-"""Processes that die: after a step of a batch, and from then on nothing of theirs reaches the state.
-
-An exception alone would still run every clean-up; a killed process runs none.
-"""
+"""Worlds whose process dies after a step of a batch, and things that happen right before a step."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from backfill_assets.state.store import Store
+from backfill_assets.testing.dying import DEATHS, Killed, MortalStore, dying_effects
+
+__all__ = ["STEPS", "Killed", "MortalStore", "before", "before_call", "die_after", "mortal"]
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,33 +17,7 @@ if TYPE_CHECKING:
     from backfill_assets_tests.engine.world import World
 
 
-class Killed(BaseException):
-    """The process is gone."""
-
-
-class MortalStore(Store):
-    """A store whose process may die: it answers nothing afterwards."""
-
-    dead = False
-
-    def __getattribute__(self, name: str) -> Any:  # noqa: ANN401
-        asked = not name.startswith("_") and name not in ("dead", "close", "die", "lease_seconds")
-        if asked and object.__getattribute__(self, "dead"):
-            raise Killed
-        return super().__getattribute__(name)
-
-    def die(self, *_: object, **__: object) -> Any:  # noqa: ANN401
-        self.dead = True
-        raise Killed
-
-
-STEPS = {
-    "open": "inputs",
-    "compute": "audited",
-    "audit": "turn",
-    "lock": "commit",
-    "commit": "record",
-}
+STEPS = DEATHS
 """After which step, and which of the effects comes next in its place."""
 
 
@@ -60,10 +33,7 @@ def mortal(world: World) -> MortalStore:
 def die_after(step: str, world: World) -> None:
     """Let the process of a world whose store is mortal die right after a step of a batch."""
     store: Any = world.store
-    if step == "record":
-        store.locks.release_commit_lock = store.die
-        return
-    world.effects = replace(world.effects, **{STEPS[step]: store.die})
+    world.effects = dying_effects(step, store, world.effects)
 
 
 def before(world: World, step: str, first: Callable[[], object]) -> None:

@@ -1,9 +1,10 @@
-"""The README's own-model section, word for word, in an empty folder, from an installed wheel."""
+"""From an installed wheel, in an empty folder: the README's own model, a new project, a package that tests itself."""
 
 from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -108,3 +109,18 @@ def test_a_new_project_runs_with_the_command_that_it_names(
     assert done.returncode == 0, done.stderr
     assert "prod: 31 cells filled, 0 batches failed, 0 cells missing.\n" in done.stdout
     assert done.stdout.endswith("prod: 1 model, 0 cells missing, 0 stale.\n")
+
+
+def test_a_package_of_its_own_tests_itself_with_what_the_wheel_brings(
+    tmp_path: Path, bin_folder: Path, wheel: Path
+):
+    package = ROOT / "examples" / "own_tests"
+    left_out = shutil.ignore_patterns("__pycache__", ".pytest_cache")
+    shutil.copytree(package, tmp_path / "own_tests", ignore=left_out)
+    installed = shell(tmp_path, bin_folder, f"pip install {wheel} pytest")
+    assert installed.returncode == 0, installed.stderr
+
+    tested = shell(tmp_path / "own_tests", bin_folder, "pytest -q -p no:cacheprovider")
+
+    assert tested.returncode == 0, tested.stdout
+    assert "3 passed" in tested.stdout

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import pytest
 
-from backfill_assets.cli import project as cli_project
+from backfill_assets.testing import entered, shared_spark
 from backfill_assets_tests.stories.edits import conversions_by_reported_day
 from backfill_assets_tests.stories.project import (
     FILLED,
@@ -35,9 +36,7 @@ EVENTS, QUARTER_EVENTS = 20_000, 12_000
 @pytest.fixture(scope="session")
 def one_spark(spark: SparkSession) -> Iterator[SparkSession]:
     """Every command takes the session of the tests, and leaves it running."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cli_project.LazySpark, "__call__", lambda _: spark)
-        patch.setattr(cli_project.LazySpark, "stop", lambda _: None)
+    with shared_spark(spark):
         yield spark
 
 
@@ -98,14 +97,10 @@ def reported(
 
 
 @pytest.fixture
-def enter(monkeypatch: pytest.MonkeyPatch) -> Callable[[Project], Project]:
+def enter() -> Iterator[Callable[[Project], Project]]:
     """Work on a project: in its folder, with its variables."""
-
-    def entered(project: Project) -> Project:
-        _enter(project, monkeypatch)
-        return project
-
-    return entered
+    with ExitStack() as stack:
+        yield lambda project: stack.enter_context(entered(project))
 
 
 def _quarter(folder: Path, spark: SparkSession) -> Project:
@@ -115,17 +110,7 @@ def _quarter(folder: Path, spark: SparkSession) -> Project:
 
 
 def _filled(project: Project, *runs: tuple[str, ...]) -> Project:
-    with pytest.MonkeyPatch.context() as patch:
-        _enter(project, patch)
+    with entered(project):
         for words in runs or ((),):
             project.do("run", *words)
     return project
-
-
-def _enter(project: Project, patch: pytest.MonkeyPatch) -> None:
-    for name in ("FORCE_COLOR", "TTY_COMPATIBLE", "BACKFILL_STATE_URL", "BACKFILL_CACHE_DIR"):
-        patch.delenv(name, raising=False)
-    for name, value in project.variables.items():
-        patch.setenv(name, value)
-    patch.chdir(project.folder)
-    patch.syspath_prepend(str(project.folder))

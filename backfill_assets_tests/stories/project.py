@@ -6,30 +6,22 @@ runs in this process, so that all stories share one Spark; it reads the package 
 
 from __future__ import annotations
 
-import io
-import json
 import os
 import shutil
 import subprocess
 import sys
-from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from backfill_assets.cli.app import app, call
-from backfill_assets.cli.exits import CHANGES
 from backfill_assets.pipelines.marketing.ad_events import generate_events
 from backfill_assets.pipelines.marketing.sources import FIRST_DAY, LAST_DAY
-from backfill_assets.planning.plan.plan_json import read_plan
-from backfill_assets.settings import Settings
+from backfill_assets.testing import Ended, TemporaryProject
 from backfill_assets_tests.spark import jars_dir
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-    from backfill_assets.planning.plan.plan import Plan
 
 PACKAGE = "ads"
 PERFORMANCE = "marketing.campaign_performance"
@@ -55,38 +47,10 @@ SOURCES = sources.SOURCES
 
 
 @dataclass(frozen=True)
-class Ended:
-    """How a command ended, and what it said."""
-
-    words: tuple[str, ...]
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:  # noqa: ANN401 - any JSON
-        """What it wrote on stdout, which has to be JSON alone."""
-        return json.loads(self.out)
-
-    @property
-    def said(self) -> str:
-        """All of it, on one line: for looking for words."""
-        return " ".join(f"{self.out} {self.err}".split())
-
-    def __str__(self) -> str:
-        return f"backfill {' '.join(self.words)} -> {self.code}\n{self.out}\n{self.err}"
-
-
-@dataclass(frozen=True)
-class Project:
+class Project(TemporaryProject):
     """A folder with a package of models, a data folder, and the commands of this checkout."""
 
-    folder: Path
-
-    @property
-    def data(self) -> Path:
-        """The data folder."""
-        return self.folder / "data"
+    catalog: str = f"{PACKAGE}.catalog"
 
     @property
     def package(self) -> Path:
@@ -94,42 +58,14 @@ class Project:
         return self.folder / PACKAGE
 
     @property
-    def settings(self) -> Settings:
-        """The settings of this project, for `read` and `resolve`."""
-        return Settings(data_dir=str(self.data), catalog=f"{PACKAGE}.catalog")
-
-    @property
     def variables(self) -> dict[str, str]:
         """What a person has exported who works on this project."""
         return {
-            "BACKFILL_CATALOG": f"{PACKAGE}.catalog",
-            "BACKFILL_DATA_DIR": str(self.data),
+            **super().variables,
             "BACKFILL_JARS_DIR": str(jars_dir().resolve()),
             "BACKFILL_LEASE_SECONDS": "20",
-            "BACKFILL_SPARK_MEMORY": "1g",
-            "BACKFILL_SPARK_MASTER": "local[2]",
-            "BACKFILL_USER": "ada",
-            "PYTHONPATH": str(self.folder),
             "COLUMNS": "200",
-            "NO_COLOR": "1",
         }
-
-    def backfill(self, *words: str) -> Ended:
-        """Run the command in this process, and say how it ended, whatever that was."""
-        out, err = io.StringIO(), io.StringIO()
-        with redirect_stdout(out), redirect_stderr(err):
-            code = call(app, words)
-        return Ended(words, code, out.getvalue(), err.getvalue())
-
-    def do(self, *words: str, code: int = 0) -> Ended:
-        """Run the command, and insist on how it ends."""
-        ended = self.backfill(*words)
-        assert ended.code == code, ended
-        return ended
-
-    def plan(self, *words: str) -> Plan:
-        """Plan something that there is to do, and give the plan as it was written."""
-        return read_plan(self.do("plan", *words, "--json", code=CHANGES).out)
 
     def process(self, *words: str) -> Ended:
         """Run the command as a process of its own, as a person would."""
@@ -143,12 +79,9 @@ class Project:
         )
         return Ended(words, done.returncode, done.stdout, done.stderr)
 
-    def edit(self, file: str, old: str, new: str) -> None:
+    def edit(self, file: str, old: str, new: str) -> str:
         """Change one place of a file of the package; the place has to be there once."""
-        path = self.package / file
-        text = path.read_text()
-        assert text.count(old) == 1, f"{file} has {text.count(old)} times: {old}"
-        path.write_text(text.replace(old, new))
+        return super().edit(f"{PACKAGE}/{file}", old, new)
 
     def append(self, file: str, text: str) -> None:
         """Add to the end of a file of the package."""

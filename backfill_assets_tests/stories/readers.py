@@ -6,13 +6,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import pytest
 from deltalake import DeltaTable
 
-from backfill_assets import resolve
-from backfill_assets.engine.batch import effects
-from backfill_assets.engine.batch.effects import Effects
-from backfill_assets.warehouse.rows.computed import computed_batch
+from backfill_assets import resolve, testing
 from backfill_assets_tests.looking import Looking
 from backfill_assets_tests.stories.project import MODELS
 
@@ -21,7 +17,6 @@ if TYPE_CHECKING:
     from datetime import date
 
     from backfill_assets.reading import Resolved
-    from backfill_assets.snapshots.batch import OpenBatch
     from backfill_assets_tests.stories.project import Project
 
 
@@ -75,20 +70,14 @@ class TransientError(RuntimeError):
 
 
 @contextmanager
-def failing_at(model: str, day: date) -> Iterator[list[str]]:
-    """Let every batch of a model that builds a day fail while it computes; gives their ids."""
-    failed: list[str] = []
+def failing_at(model: str, day: date) -> Iterator[list[Exception]]:
+    """Let every batch of a model that builds a day fail while it computes; gives the errors."""
 
-    def failing(session: Any, of: Any, opened: OpenBatch, *rest: Any, **named: Any) -> Any:  # noqa: ANN401 - passed on
-        request = opened.request
-        if (
-            request.model == model
-            and request.interval.start.date() <= day < request.interval.end.date()
-        ):
-            failed.append(request.batch_id)
-            raise TransientError(f"no answer for the files of {day}")
-        return computed_batch(session, of, opened, *rest, **named)
+    def builds_it(given: tuple[Any, ...]) -> bool:
+        request = given[2].request
+        first, end = request.interval.start.date(), request.interval.end.date()
+        return request.model == model and first <= day < end
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(effects, "USUAL", Effects(computed=failing))
-        yield failed
+    error = TransientError(f"no answer for the files of {day}")
+    with testing.failing_at("computed", error, when=builds_it) as raised:
+        yield raised
