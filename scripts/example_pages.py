@@ -10,6 +10,8 @@ from pathlib import Path
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 _SHOWN = re.compile(r"```text\n.*?```", re.DOTALL)
 
+_FOLDER = re.compile(r"/\S*?/(?=data/)")  # of the project, which lay in a temporary folder
+
 
 def main(names: list[str]) -> None:
     """Write the output of each example between the marks of its page."""
@@ -21,7 +23,8 @@ def main(names: list[str]) -> None:
                 [sys.executable, str(folder / "run.py")], check=True, capture_output=True, text=True
             )
             page = folder / "README.md"
-            shown = f"```text\n{done.stdout.strip()}\n```"
+            output = _FOLDER.sub("", done.stdout.strip())
+            shown = f"```text\n{output}\n```"
             page.write_text(_SHOWN.sub(lambda _, shown=shown: shown, page.read_text(), count=1))
             print(f"{page}: written")
 

@@ -88,13 +88,15 @@ def _audits(audits: dict[str, Any]) -> str:
     done = [found for found in audits["batches"] if found["committed"]]
     passed = sum(found["passed"] for found in done)
     failed = [f"{found['audit']} of {found['model']}" for found in done if not found["passed"]]
-    checks = [check for found in audits["strategies"][-1:] for of in found.values() for check in of]
+    checks = audits["checks"]
     kept = [event for event in audits["kept_cells"] if not event["passed"]]
     said = [f"{passed:,} of {len(done):,} results passed"]
     if failed:
         said.append(f"warnings: {_listed(failed)}")
     if checks:
-        said.append(f"{sum(check['passed'] for check in checks)} of {len(checks)} strategy checks")
+        said.append(
+            f"{sum(check['passed'] for check in checks)} of {len(checks)} checks of the plan"
+        )
     if kept:
         said.append(f"failed on kept cells of {_listed([event['model'] for event in kept])}")
     return f"Audits    {'; '.join(said)}"

@@ -8,7 +8,7 @@ from pathlib import Path
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 _VARIES = re.compile(
     r"\bp?[0-9a-f]{8,}\b|\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)?|^(Estimate|took|Expires) .*|\d+ s\b"
-    r"|\S+ \(typed: ada\)",
+    r"|\S+ \(typed: ada\)|(?<=^Evidence: )\S+",
     re.MULTILINE,
 )
 

@@ -15,6 +15,7 @@ JOBS = ("plan", "apply", "promote", "abandon", "rollback", "undo", "pause", "res
 
 WITHOUT_JOB = {
     "show": "the page of every run of a plan shows the plan; the runs have its tag",
+    "evidence": "promoting and going back write it; the rest reads a folder",
     "checklist": "it writes nothing; the page of a run shows the plan that it is about",
     "diff": "it writes nothing, and its answer is as long as its reader wants",
     "approve": "the launchpad knows no principal, and can't sign",
