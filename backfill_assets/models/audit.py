@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from enum import StrEnum
+from math import isfinite
 from typing import TYPE_CHECKING, cast
 
 from backfill_assets.errors import DeclarationError
@@ -132,7 +133,7 @@ class NearNeighbours:
 
     The band is the median of up to `neighbours` cells on each side, give or take `band` times their
     scaled median absolute deviation (1.4826 times it, and at least a hundredth of the median). With fewer than
-    four such cells there is no band.
+    four such cells, or where most of them are zero, there is no band.
 
     Source: F. R. Hampel, The influence curve and its role in robust estimation, 1974.
     """
@@ -148,7 +149,8 @@ class NearNeighbours:
 class Complete:
     """Each cell has a row of each entity; at most `allowed` of them may lack.
 
-    Entities are declared, or those with a row in the last `seen` published cells before the batch.
+    Entities are declared, or those with a row in the `seen` cells before the cell, published or of the
+    same batch.
     """
 
     name: str
@@ -317,10 +319,9 @@ def metric_within(
         warn: let a failure only warn.
     """
     name = f"metric_within_{_named(column)}"
-    if fraction < 0 or absolute < 0:
-        raise DeclarationError(
-            found=f"audit '{name}' with {min(fraction, absolute):g}", expected="0 or more"
-        )
+    _require(
+        name, "a fraction and an amount of 0 or more", _is_amount(fraction), _is_amount(absolute)
+    )
     return NearPublished(name, _total(column), fraction, absolute, together, _severity(warn=warn))
 
 
@@ -329,11 +330,8 @@ def trend_within(
 ) -> NearNeighbours:
     """Audit that a sum (``"*"``: the number of rows) lies in a robust band over the cells around it."""
     name = f"trend_within_{_named(column)}"
-    if neighbours < _FEWEST_NEIGHBOURS or band <= 0:
-        raise DeclarationError(
-            found=f"audit '{name}' over {neighbours} neighbours and a band of {band:g}",
-            expected=f"at least {_FEWEST_NEIGHBOURS} on either side, and a band above 0",
-        )
+    expected = f"at least {_FEWEST_NEIGHBOURS} neighbours on either side, and a band above 0"
+    _require(name, expected, neighbours >= _FEWEST_NEIGHBOURS, _is_amount(band), band > 0)
     return NearNeighbours(name, _total(column), neighbours, band, _severity(warn=warn))
 
 
@@ -348,8 +346,8 @@ def complete(
 
     Args:
         columns: what an entity is.
-        entities: those that are expected, tuples where `columns` are several; none given: those of the
-            last `seen` published cells before the batch.
+        entities: those that are expected, tuples where `columns` are several; none given: those with a
+            row in the `seen` cells before.
         seen: how many cells these are.
         allowed: how many entities may lack in a cell.
         warn: let a failure only warn.
@@ -364,6 +362,7 @@ def complete(
                 expected=f"one value for each of {', '.join(columns)}",
             )
     name = f"complete_{'_'.join(columns)}"
+    _require(name, "seen=1 or more, and allowed=0 or more", seen >= 1, allowed >= 0)
     return Complete(name, columns, expected, 0 if expected else seen, allowed, _severity(warn=warn))
 
 
@@ -419,6 +418,15 @@ def sql_audit(name: str, sql: str, *, warn: bool = False) -> SqlAudit:
     return SqlAudit(name, sql, _severity(warn=warn))
 
 
+def _require(name: str, expected: str, *holds: bool) -> None:
+    if not all(holds):
+        raise DeclarationError(found=f"audit '{name}' can't be used as it is", expected=expected)
+
+
+def _is_amount(value: float) -> bool:
+    return isfinite(value) and value >= 0
+
+
 def _values(entity: object) -> tuple[object, ...]:
     return cast("tuple[object, ...]", entity) if isinstance(entity, tuple) else (entity,)
 
@@ -430,6 +438,8 @@ def _number_within(
     name = f"{kind}_within_{number.column}"
     if low is None and high is None:
         raise _empty_audit(audit=name, missing="bound")
+    bounds = [bound for bound in (low, high) if bound is not None]
+    _require(name, "numbers, the lower one first", *map(isfinite, bounds), bounds == sorted(bounds))
     return NumberWithin(name, number, low, high, _severity(warn=warn))
 
 

@@ -61,7 +61,7 @@ def _demand(audit: Audit) -> str:  # noqa: C901, PLR0911, PLR0912 - one case for
             expected = (
                 f"the {len(audit.entities)} declared values"
                 if audit.entities
-                else f"each value of the last {audit.seen} published cells"
+                else f"each value of the {audit.seen} cells before"
             )
             columns = ", ".join(audit.columns)
             but = f", but for at most {audit.allowed:,} of them" if audit.allowed else ""

@@ -8,17 +8,22 @@ import pytest
 from hypothesis import given, strategies as st
 
 from backfill_assets.engine.batch.judge import judge
-from backfill_assets.errors import RequestError
+from backfill_assets.errors import DeclarationError, RequestError
 from backfill_assets.intervals import Daily, Interval
 from backfill_assets.models.audit import (
     Audit,
     Severity,
+    complete,
+    known_rows,
     metric_within,
     not_null,
+    percentile_within,
     reconciles,
     references,
     row_count_within,
     row_rule,
+    sql_audit,
+    total_within,
     trend_within,
     unique,
 )
@@ -242,7 +247,8 @@ def test_the_band_over_neighbours_is_that_of_the_oracle(around: list[int], own: 
         return
     middle = statistics.median(map(Fraction, around))
     spread = statistics.median(abs(value - middle) for value in around) * Fraction(14826, 10000)
-    assert result.passed == (abs(own - middle) <= band * max(spread, abs(middle) / 100))
+    reach = band * max(spread, abs(middle) / 100)
+    assert result.passed == (not reach or abs(own - middle) <= reach)
 
 
 def test_a_sum_that_is_no_number_fails_against_what_is_published():
@@ -252,3 +258,51 @@ def test_a_sum_that_is_no_number_fails_against_what_is_published():
 
     assert result.blocks
     assert "NaN" in result.found
+
+
+@pytest.mark.parametrize("text", ["NaN", "Infinity"])
+def test_a_number_that_is_none_lies_in_no_range(text: str):
+    audit = percentile_within("cost", 0.5, 0, 10)
+
+    result = judged(audit, numbered(1, audit.name, own=text))
+
+    assert result.blocks
+    assert result.found.startswith(
+        f"p50 of cost = {text} in 2024-01-01: NaN, infinite or huge values"
+    )
+
+
+def test_huge_sums_are_compared_and_written():
+    audit = metric_within("cost", 0.01)
+    published = 10**37
+
+    result = judged(
+        audit,
+        numbered(1, audit.name, own=str(2 * published), published=str(published)),
+        before={day(1): 1},
+    )
+
+    assert f"= {2 * published:,} against {published:,} published (+100.00%)" in result.found
+
+
+@pytest.mark.parametrize(
+    "declare",
+    [
+        lambda: metric_within("cost", float("nan")),
+        lambda: metric_within("cost", -0.1),
+        lambda: metric_within("cost", absolute=float("inf")),
+        lambda: total_within("cost", 5, 1),
+        lambda: total_within("cost", float("nan"), None),
+        lambda: trend_within("cost", band=float("nan")),
+        lambda: trend_within("cost", neighbours=1),
+        lambda: complete("id", seen=0),
+        lambda: complete("id", allowed=-1),
+        lambda: complete("id", "cost", entities=["a"]),
+        lambda: known_rows([]),
+        lambda: known_rows([({"id": 1}, {"cost": 1})], time_column="ds"),
+        lambda: sql_audit("none", "SELECT 1"),
+    ],
+)
+def test_an_audit_that_could_not_be_judged_is_refused_where_it_is_declared(declare: Any):  # noqa: ANN401
+    with pytest.raises(DeclarationError):
+        declare()

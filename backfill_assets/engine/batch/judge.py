@@ -157,35 +157,40 @@ def _numbers(
     key: Callable[[Interval], str],
 ) -> AuditResult:
     """Judge a number of each cell against a range: a declared one, or that of the cells around."""
-    ranges: dict[Interval, tuple[Fraction | None, Fraction | None, Fraction | None]] = {}
-    for profile in profiles:
-        found = _measured(profile.numbers, audit, profile.cell, key)
-        low, high = _range(audit, found)
-        ranges[profile.cell] = (_exact(found.own), low, high)
-    outside = {
-        cell: (own, low, high)
-        for cell, (own, low, high) in ranges.items()
-        if own is not None
-        and ((low is not None and own < low) or (high is not None and own > high))
+    found = {
+        profile.cell: _measured(profile.numbers, audit, profile.cell, key) for profile in profiles
     }
-    words = audit.number.words
-    if not outside:
-        measured = sum(own is not None for own, _, _ in ranges.values())
-        found_text = f"{words} as allowed in {measured:,} of {len(ranges):,} cells"
-    else:
-        first = min(outside)
-        own, low, high = outside[first]
-        found_text = f"{words} = {_rounded(own)} in {key(first)}, outside {_span(low, high)}"
+    outside = {
+        cell: text
+        for cell, number in found.items()
+        if (text := _outside(number.own, *_range(audit, number)))
+    }
+    words, measured = audit.number.words, sum(number.own is not None for number in found.values())
+    first = min(outside, default=None)
     return AuditResult(
         audit=audit.name,
         severity=audit.severity,
         passed=not outside,
-        found=found_text,
+        found=f"{words} as allowed in {measured:,} of {len(found):,} cells"
+        if first is None
+        else f"{words} = {outside[first].format(key(first))}",
         allowed=band_words(audit)
         if isinstance(audit, NumberWithin)
         else f"within {audit.band:g} deviations of {audit.neighbours} cells on either side",
         cells=_keys(sorted(outside), key),
     )
+
+
+def _outside(own: str | None, low: Fraction | None, high: Fraction | None) -> str:
+    """Say how a number lies outside of a range, with a place for its cell; empty where it does not."""
+    if own is None:
+        return ""
+    exact = _exact(own)
+    if exact is None:
+        return f"{own} in {{}}: NaN, infinite or huge values have no place in a range"
+    if (low is not None and exact < low) or (high is not None and exact > high):
+        return f"{_rounded(exact)} in {{}}, outside {_span(low, high)}"
+    return ""
 
 
 def _range(
@@ -200,6 +205,8 @@ def _range(
     middle = median(around)
     spread = median(abs(value - middle) for value in around) * _SCALE
     reach = Fraction(str(audit.band)) * max(spread, abs(middle) / 100)
+    if not reach:
+        return None, None
     return middle - reach, middle + reach
 
 
@@ -285,13 +292,11 @@ def _exact(text: str | None) -> Fraction | None:
     return Fraction(value) if value.is_finite() else None
 
 
-def _rounded(exact: Fraction | None) -> str:
+def _rounded(exact: Fraction) -> str:
     """Write a number for people: at most six decimal places."""
-    return (
-        "no value"
-        if exact is None
-        else f"{round(Decimal(exact.numerator) / Decimal(exact.denominator), 6).normalize():,f}"
-    )
+    with localcontext(prec=_MOST_DIGITS):
+        value = Decimal(exact.numerator) / Decimal(exact.denominator)
+        return f"{round(value, 6).normalize():,f}"
 
 
 def _span(low: Fraction | None, high: Fraction | None) -> str:

@@ -24,35 +24,54 @@ if TYPE_CHECKING:
 
 def lacking_entities(rows: DataFrame, audit: Complete, subject: Subject) -> DataFrame:
     """Give each expected entity that a cell of the batch has no row of, with the cell's number as `cell`."""
-    from pyspark.sql import functions as F  # noqa: PLC0415 - a tenth of a second that light commands must not pay
-
-    cadence = subject.model.cadence
-    numbers = [(cell_number(cadence, cell),) for cell in subject.cells]
-    cells = rows.sparkSession.createDataFrame(numbers, "cell BIGINT")
-    number = F.expr(number_expression(cadence)).cast("bigint").alias("cell")
-    present = rows.select(number, *map(quoted, audit.columns)).distinct()
-    expected = cells.crossJoin(F.broadcast(_entities(rows, audit, subject)))
+    present = _present(rows, audit, subject)
+    expected = (
+        _declared(rows, audit, subject) if audit.entities else _seen(present, rows, audit, subject)
+    )
     return expected.join(present, ["cell", *audit.columns], "left_anti")
 
 
-def _entities(rows: DataFrame, audit: Complete, subject: Subject) -> DataFrame:
-    """Give the entities that are declared, or were seen in the last published cells."""
-    if audit.entities:
-        values = ", ".join(f"({', '.join(entity)})" for entity in audit.entities)
-        names = ", ".join(map(quoted, audit.columns))
-        declared = rows.sparkSession.sql(f"SELECT * FROM VALUES {values} AS declared({names})")  # noqa: S608 - literals
-        types = {field.name: field.dataType.simpleString() for field in rows.schema.fields}
-        return declared.selectExpr(
-            *(f"CAST({quoted(name)} AS {types[name]}) AS {quoted(name)}" for name in audit.columns)
-        )
-    columns = [quoted(name) for name in audit.columns]
-    cadence = subject.model.cadence
-    if subject.published is None or cadence.unit is Unit.WHOLE:
-        return rows.select(*columns).where("FALSE")
-    first = min(cell.start for cell in subject.cells)
-    before = IntervalSet.of([Interval(cadence.shift(first, -audit.seen), first)])
-    seen = rows_of(rows.sparkSession, subject.model, subject.published, before)
-    return seen.select(*columns).dropna().distinct()
+def _present(rows: DataFrame, audit: Complete, subject: Subject) -> DataFrame:
+    """Give the entities that each cell has rows of."""
+    from pyspark.sql import functions as F  # noqa: PLC0415 - a tenth of a second that light commands must not pay
+
+    number = F.expr(number_expression(subject.model.cadence)).cast("bigint").alias("cell")
+    return rows.select(number, *map(quoted, audit.columns)).distinct()
+
+
+def _declared(rows: DataFrame, audit: Complete, subject: Subject) -> DataFrame:
+    """Give every declared entity for every cell of the batch."""
+    values = ", ".join(f"({', '.join(entity)})" for entity in audit.entities)
+    names = ", ".join(map(quoted, audit.columns))
+    listed = rows.sparkSession.sql(f"SELECT * FROM VALUES {values} AS declared({names})")  # noqa: S608 - literals
+    types = {field.name: field.dataType.simpleString() for field in rows.schema.fields}
+    typed = listed.selectExpr(
+        *(f"CAST({quoted(name)} AS {types[name]}) AS {quoted(name)}" for name in audit.columns)
+    )
+    numbers = [(cell_number(subject.model.cadence, cell),) for cell in subject.cells]
+    return rows.sparkSession.createDataFrame(numbers, "cell BIGINT").crossJoin(typed)
+
+
+def _seen(present: DataFrame, rows: DataFrame, audit: Complete, subject: Subject) -> DataFrame:
+    """Give for every cell of the batch the entities of the cells before it, published or of the batch."""
+    cadence, spark = subject.model.cadence, rows.sparkSession
+    pairs: list[tuple[int, int]] = []
+    if cadence.unit is not Unit.WHOLE:
+        for cell in subject.cells:
+            before = Interval(cadence.shift(cell.start, -audit.seen), cell.start)
+            number = cell_number(cadence, cell)
+            pairs += [(number, cell_number(cadence, earlier)) for earlier in cadence.cells(before)]
+    known = present
+    if subject.published is not None and pairs:
+        first = min(cell.start for cell in subject.cells)
+        last = max(cell.end for cell in subject.cells)
+        reach = IntervalSet.of([Interval(cadence.shift(first, -audit.seen), last)])
+        others = reach - IntervalSet.of(subject.cells)
+        published = rows_of(spark, subject.model, subject.published, others)
+        known = present.unionByName(_present(published, audit, subject))
+    earlier = known.withColumnRenamed("cell", "earlier").dropna()
+    frame = spark.createDataFrame(pairs, "cell BIGINT, earlier BIGINT")
+    return frame.join(earlier, "earlier").drop("earlier").distinct()
 
 
 def failing_by_query(
@@ -61,7 +80,9 @@ def failing_by_query(
     """Give the rows that an author's query finds; those without a cell count for the batch's first."""
     from pyspark.sql import functions as F  # noqa: PLC0415
 
-    found = rows.sparkSession.sql(audit.sql, rows=rows)
+    # Other braces of the author's are not places to fill.
+    escaped = audit.sql.replace("{", "{{").replace("}", "}}").replace("{{rows}}", "{rows}")
+    found = rows.sparkSession.sql(escaped, rows=rows)
     if CELL_COLUMN in found.columns:
         return found
     first = cell_text(model.cadence, min(cells))
