@@ -1,7 +1,8 @@
 """The `backfill` command: one verb, one file.
 
 It ends with 0 when all went well; with 1 when a batch failed, cells still lack, a blocking audit
-failed, or the request is impossible; with 130 when it was interrupted. `plan` and `diff` end with 2
+failed, or the request is impossible; with 3 when something waits for a plan, a person or another run, or a
+source was not looked at; with 130 when it was interrupted. `plan` and `diff` end with 2
 when there is something to change, or a difference: see `exits`.
 """
 

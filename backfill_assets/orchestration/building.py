@@ -43,13 +43,13 @@ def build_definitions(
 def _definitions(graph: Graph, landings: Mapping[str, Landing]) -> dg.Definitions:
     snapshots = snapshots_of(graph)
     checks = [published_checks(graph, graph.models[name]) for name in graph.order]
-    known = once(graph)
-    asked_for = [finish_job(known), late_job(known), observe_job(known)]
+    loaded_once = once(graph)
+    launched_by_sensor = [finish_job(loaded_once), late_job(loaded_once), observe_job(loaded_once)]
     return dg.Definitions(
         assets=[
             *(model_asset(graph, snapshots[name]) for name in graph.order),
             *(
-                source_asset(source, landings.get(name), known)
+                source_asset(source, landings.get(name), loaded_once)
                 for name, source in graph.sources.items()
             ),
         ],
@@ -60,11 +60,11 @@ def _definitions(graph: Graph, landings: Mapping[str, Landing]) -> dg.Definition
                 selection=dg.AssetSelection.checks(*checks),
                 description="Audit everything that is published, without rebuilding it.",
             ),
-            *plan_jobs(known),
-            *asked_for,
+            *plan_jobs(loaded_once),
+            *launched_by_sensor,
         ],
-        sensors=[gap_fill_sensor(known, [job.name for job in asked_for])],
-        schedules=schedules(graph, known),
+        sensors=[gap_fill_sensor(loaded_once, [job.name for job in launched_by_sensor])],
+        schedules=schedules(graph, loaded_once),
         resources={"spark": SparkResource(spark_config={}), "state": StateResource()},
         executor=dg.in_process_executor,
     )

@@ -54,7 +54,7 @@ _Body = Callable[[PlanWork, Any], None]
 
 
 def plan_jobs(known: Known) -> list[dg.JobDefinition]:
-    """Make every job of the launchpad."""
+    """Make the jobs of the launchpad that stand for a verb of a plan."""
 
     def job(name: str, says: str, config: type[dg.Config], body: _Body) -> dg.JobDefinition:
         return _job(known, name, says, config, body)

@@ -12,7 +12,8 @@
 
 Each subject is a folder: `sources.py` declares its sources, `models.py` its models, the `.sql` files
 their queries, `schemas.py` their columns and `consumers.py` their consumers; `landing.py` lands the
-sample data. To add a model, declare it in its subject's `models.py` and put it into MODELS there.
+sample data. To add a model, declare it in its subject's `models.py` and put it into MODELS there. One to read
+first: `campaign_performance` in `marketing/models.py`, with its `.sql` file beside it.
 """
 
 from __future__ import annotations

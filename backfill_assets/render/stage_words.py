@@ -62,7 +62,7 @@ def stage_text(  # noqa: C901, PLR0911, PLR0912 - one case for each stage
         case Check():
             return "check that nothing has moved, what the strategies promise, and what is expected"
         case Publish():
-            return "move all pointers in one transaction"
+            return "publish all models in one transaction"
         case Restore(kind):
             what = "the plan's cells" if kind is PublicationKind.UNDO else "every model"
             return f"bring {what} back in one transaction"

@@ -87,7 +87,7 @@ prod: 2 models, 154 cells certain, 150 more if their input changes, 3 batches, 1
 - `promote`: compute with the new logic what was published meanwhile
 - `promote`: check that nothing has moved, what the strategies promise, and what is expected
 - `promote`: audit published cells that stay, where the plan changes their audits
-- `promote`: move all pointers in one transaction
+- `promote`: publish all models in one transaction
 
 ### Signs
 

@@ -29,7 +29,7 @@ CHECKED = [
     ("promote", "compute with the new logic what was published meanwhile"),
     ("promote", "check that nothing has moved, what the strategies promise, and what is expected"),
     ("promote", "audit published cells that stay, where the plan changes their audits"),
-    ("promote", "move all pointers in one transaction"),
+    ("promote", "publish all models in one transaction"),
 ]
 
 
@@ -40,7 +40,7 @@ def test_a_protected_plan_names_what_apply_does_and_what_promote_does():
 def test_an_unprotected_plan_is_published_by_apply():
     told = stages_by_verb(a_plan(OVER, protected=False), NAMING)
     assert {verb for verb, _ in told} == {"apply"}
-    assert told[-1] == ("apply", "move all pointers in one transaction")
+    assert told[-1] == ("apply", "publish all models in one transaction")
 
 
 def test_gaps_alone_end_with_apply():
@@ -69,4 +69,4 @@ def test_the_text_names_the_stages_only_where_all_is_asked_for(*, whole: bool):
 def test_the_markdown_form_names_the_stages():
     text = plan_markdown(a_plan(OVER, protected=True), NAMING)
     assert "### Stages" in text
-    assert "- `promote`: move all pointers in one transaction" in text
+    assert "- `promote`: publish all models in one transaction" in text

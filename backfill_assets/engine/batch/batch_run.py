@@ -1,11 +1,16 @@
-"""The one write path: every batch, of every entry point, is run by this function.
+"""The one write path: every batch, of every entrance, is run by this function.
 
     pin the inputs -> compute into files -> one aggregation over them -> judge -> commit -> record
 
 What is audited is the very files that are published. A blocking audit that fails ends it before the
 commit, so rows that failed are never in a table. The commit, which names the files in the table's
-log, and its record are one critical section of the table; a process that dies between the two
-leaves a commit that says all about itself; the next holder of the table's lock records it or takes it back.
+log, and its record are one critical section of the table. A process that dies
+
+    before the commit   leaves the table as it was: its claims lapse with the lease, the next run computes the
+                        cells again, and `gc` deletes the files that no log names once they are a day old
+    before the record   leaves a commit that no reader sees and that says all about itself: the next holder of
+                        the lock records it (a fill takes the lock before it asks for gaps). It takes back
+                        only commits that the state can't vouch for, such as those of other writers
 """
 
 from __future__ import annotations
@@ -18,7 +23,7 @@ from backfill_assets.engine.batch.commit_turn import unchanged
 from backfill_assets.engine.batch.computing import computing
 from backfill_assets.engine.batch.effects import effects_of
 from backfill_assets.engine.batch.failures import kind_of, sentence_of_batch
-from backfill_assets.engine.batch.kept_rows import tell_kept
+from backfill_assets.engine.batch.kept_rows import tell_kept_rows
 from backfill_assets.engine.batch.opening_batch import open_when_free
 from backfill_assets.engine.project.cancelling import BatchTooOldError, RunCancelledError
 from backfill_assets.engine.project.events import (
@@ -105,17 +110,24 @@ def _write(run: RunContext, opened: OpenBatch) -> Committed:
         audits = () if request.reason == EMPTY else audits_of(model)
         profiles, results = effects.audited(run, batch, audits)
         watch.lap("audit")
-        tell_kept(run, request, batch.kept)
+        tell_kept_rows(run, request, batch.kept)
         with effects.turn(run, opened) as lock:
             flight.commits()
+            # By then `gc` may delete its files.
             if run.clock() - started_at >= GRACE:
                 raise BatchTooOldError(request.batch_id, GRACE)
             commit = _commit(opened, lock.token, started_at, (profiles, results))
-            now = target_table(run, model, run.pointer(model))
+            target_now = target_table(run, model, run.pointer(model))
             ticket = Ticket(
-                batch.target.path, request.version, lock.token, commit.to_json(), now.delta_version
+                batch.target.path,
+                request.version,
+                lock.token,
+                commit.to_json(),
+                target_now.delta_version,
             )
-            done = effects.commit(batch, ticket, now, unchanged(run, request.version, profiles))
+            done = effects.commit(
+                batch, ticket, target_now, unchanged(run, request.version, profiles)
+            )
             watch.lap("commit")
             effects.record(run, lock, commit, done)
             watch.lap("state")

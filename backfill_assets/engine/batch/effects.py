@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 def commit(
     batch: ComputedBatch | EmptyBatch,
     ticket: Ticket,
-    now: Table,
+    target_now: Table,
     unchanged: Mapping[Interval, int],
 ) -> Committed:
     """Let a batch's cells consist of its files, in one commit; see `ComputedBatch.commit`."""
-    return batch.commit(ticket, now, unchanged)
+    return batch.commit(ticket, target_now, unchanged)
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ class KeptRowsFound:
         return tuple(kept.words for kept in both if kept.counts)
 
 
-def tell_kept(run: RunContext, request: BatchRequest, kept: Kept | None) -> None:
+def tell_kept_rows(run: RunContext, request: BatchRequest, kept: Kept | None) -> None:
     """Write down what a batch found; of cells that are built again also that there is none any more."""
     if kept is None or request.plan_id is None:
         return

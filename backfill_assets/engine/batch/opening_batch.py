@@ -46,8 +46,8 @@ def open_when_free(run: RunContext, request: BatchRequest) -> Generator[Delayed,
     told = ""
     for attempt in until_free((CellsClaimedError, NoSlotError), stop, run.interrupted):
         with attempt:
-            now = run.resources(request.model)
-            return run.store.batches.open_batch(replace(request, resources=now))
+            resources = run.resources(request.model)
+            return run.store.batches.open_batch(replace(request, resources=resources))
         why = _waited_for(attempt.retry_state)
         if why != told:
             told = why

@@ -4,7 +4,7 @@
     -> one transaction: stamps of the cells that changed, and the head that batches read from now on
 
 Commits that concern a cell in common are one change, and bear one number; others are changes of their
-own. What a change has overtaken is published at once or not at all (`planning.late_work`).
+own. What a change has overtaken is published at once or not at all (`planning.rule.late_work`).
 
 The first look takes what it finds as it is. But what cells that are ready have read may be older:
 each stretch between two of their pins is looked at, so that no late data of before is lost.

@@ -1,4 +1,4 @@
-"""Run the stages of a plan, one after the other: the one engine of every verb."""
+"""Run the stages of a plan, one after the other: the one engine of every verb of a plan."""
 
 from __future__ import annotations
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from backfill_assets.planning.plan.stages import Stage
 
 _TRIES = 5
+"""How often a list is begun before a busy environment refuses it."""
 
 
 def run_stages(op: Operation, stages: Iterable[Stage], so_far: Outcome) -> Outcome:

@@ -9,9 +9,13 @@
     undo       OpenWorkspace -> CarryOver -> Restore -> Close              with the old logic
     abandon    Close
 
-The queue, late data and launches by hand do the same stages. Each stage does only its remaining work, so
+The queue, late data and launches by hand run the same stages. Each stage does only its remaining work, so
 a list that was interrupted is begun again. One exception: once `Publish` or `Restore` has stored its decision,
-the next process that needs one of its tables completes it.
+the next process that needs one of its tables (a batch, a publication, `promote` itself) completes it, or takes
+its copies back where that is impossible. Before the decision is stored, nothing is published and nothing has
+to be taken back.
+
+Which cells they are about says `planning.plan.build_plan`: an upper bound. `engine.plans.plan_verbs` runs the lists.
 """
 
 from __future__ import annotations
@@ -53,7 +57,11 @@ class FillGaps:
 
 @dataclass(frozen=True, slots=True)
 class OpenWorkspace:
-    """Open the plan's own environment, which no reader sees, and mark restated cells as owed."""
+    """Open the plan's own environment, which no reader sees; restated cells are owed until they are published.
+
+    Its tables hold only what the plan builds; other cells are read from the environment that it follows. A new
+    version has a table of its own.
+    """
 
     logic: Logic = Logic.NEW
 
@@ -71,9 +79,9 @@ class BuildCells:
 
 @dataclass(frozen=True, slots=True)
 class BuildCanaries:
-    """Build a few telling cells in the plan's workspace; where any was left to build, go no further.
+    """Build a few telling cells in the plan's workspace first. If any had to be built, stop.
 
-    So a person compares them before the next `apply` builds the others.
+    So a person can compare them before the next `apply` builds the others.
 
     Attributes:
         cells: by model.
@@ -84,12 +92,15 @@ class BuildCanaries:
 
 @dataclass(frozen=True, slots=True)
 class AuditKept:
-    """Audit published cells that the plan keeps, with the audits that it changes; then it counts as built."""
+    """Audit published cells that the plan keeps, with the audits that it changes; the plan is built afterwards."""
 
 
 @dataclass(frozen=True, slots=True)
 class CarryOver:
-    """Compute in the workspace what the environment has published since the plan was made, or promoted."""
+    """Compute in the workspace what the environment has published since the plan was made.
+
+    For an undo: since it was promoted.
+    """
 
     logic: Logic = Logic.NEW
 
@@ -101,7 +112,11 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Publish:
-    """Move every pointer of the plan in one transaction, which also ends the plan and its workspace."""
+    """Publish what is built: copy differing cells into tables that stay, then move all pointers at once.
+
+    One transaction moves them, and ends the plan and its workspace; no reader sees a copy before it. A
+    model with a new table (`Build.NEW_VERSION`) is published by its pointer alone.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +157,7 @@ Stage = (
 
 def apply_stages(plan: Plan) -> tuple[Stage, ...]:
     """Give what `apply` does before anything of the plan's workspace is published."""
+    # A model whose pointer does not move only has gaps filled; all others go through the workspace.
     gaps = {planned.model: planned.cells for planned in plan.models if not planned.moves}
     fill = (FillGaps(gaps),) if gaps else ()
     if plan.fills_only:
@@ -183,6 +199,6 @@ def queue_stages(plan: Plan) -> tuple[Stage, ...]:
 
 
 def served_stage(planned: ModelPlan, cells: IntervalSet) -> FillGaps | BuildCells:
-    """Give the stage that builds cells of one model, as far as a run of the queue carries them."""
+    """Give the stage that builds cells of one model, limited to the cells of one run of the queue."""
     own = {planned.model: cells & planned.cells}
     return BuildCells(own) if planned.moves else FillGaps(own)

@@ -1,8 +1,11 @@
 """The one rule for what needs work.
 
-A cell needs work when it is required and not ready (a gap), or when something that it reads has
-really changed since the inputs of its batch were resolved (stale), unless a cutoff keeps it. Gap
-filling, resuming, propagation and early cutoff are all this rule; there is no other one.
+A cell needs work when it is required and not ready (a gap), or when something that it reads has really
+changed since the inputs of its batch were pinned (stale), unless a cutoff keeps it. In a plan's workspace
+so does a cell that was declared wrong and is not rebuilt yet (owed), and one that was built from older
+inputs than the published cell that it would replace (older). Restated cells of a table that stays are gaps
+there: `Pointer.certain` hides the published ones. Filling gaps, resuming, propagation and sparing all follow
+from this rule; `rule.left` says what of it is left of a plan.
 """
 
 from __future__ import annotations
@@ -37,12 +40,10 @@ class Work:
         gaps: those that do not.
         stale: ready cells that an upstream's change has overtaken, by upstream.
         blocked: per upstream model, the cells that wait because cells they read are not ready.
-        refresh: cells that are rebuilt without a (further) plan: in a plan's workspace every stale
-            or owed one; else those stale ones inside the late window of a model without readers
-            whose changes concern them alone, so that one commit publishes each change at once. Where
-            others read the model, or what has changed, or where a change concerns several cells,
-            these have to move at once, which takes a plan: the automatic one of late data, or one that
-            a person makes.
+        refresh: ready cells that are rebuilt without a further plan, where what they read is ready. In a
+            plan's workspace: every stale, owed or older one. Elsewhere: stale ones inside the late window of
+            a model without readers, if nothing else reads what changed and the change concerns one cell
+            alone, so that one commit publishes all of it. Every other stale cell waits for a plan.
         owed: ready cells that were declared wrong and are not rebuilt yet.
         older: a workspace's cells that were made from older inputs than the published ones which they
             would replace.
@@ -132,11 +133,11 @@ def needs_work(
         refresh=refresh - IntervalSet.union_all(blocked.values()),
         owed=owed,
         older=older,
-        kept=_spared(graph, view, model, kept & ready, reads or {}),
+        kept=_held_back_by_cutoff(graph, view, model, kept & ready, reads or {}),
     )
 
 
-def _spared(
+def _held_back_by_cutoff(
     graph: Graph,
     view: StateView,
     model: Model,
