@@ -33,7 +33,7 @@ def test_an_abandoned_plan_names_the_folder_of_its_evidence(
     assert f"Evidence: {folder}" in said.lines
     verified = backfill("evidence", "verify", str(folder.parent))
     assert verified.code == 0, verified.out
-    assert verified.lines[-1].startswith("0 findings in 14 files of 1 plan; last manifest ")
+    assert verified.lines[-1].startswith("0 findings in 16 files of 1 plan; last manifest ")
 
 
 def test_a_changed_file_ends_with_1_and_is_named(shop: Prepared, backfill: Backfill, plan_id: str):
