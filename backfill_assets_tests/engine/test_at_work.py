@@ -160,6 +160,7 @@ def test_apply_and_promote_name_each_step_and_keep_what_it_took(world: World):
         "comparing: web.visits, 1 of 1",
         "publishing: waiting for its turn at the tables",
         "checks: what came meanwhile",
+        "recording: the evidence",
         "publishing: web.visits, 1 of 1",
         "recording: the pointers",
     ]
