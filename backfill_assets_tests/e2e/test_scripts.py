@@ -46,6 +46,7 @@ def test_a_range_is_filled_by_one_command_and_ci_stops_at_what_is_planted_afterw
     assert "published_amount_not_negative" in job.stdout + job.stderr
 
 
+@pytest.mark.story
 def test_a_failing_audit_ends_with_1_and_keeps_the_good_batches(project: Project):
     sell(project.data_root, raw_returns, "2024-02-02", -1000)
 

@@ -53,11 +53,11 @@ def _judged(bench: Bench, edits: Iterable[Pair]) -> tuple[Counter[str], list[str
 
 
 def test_no_verdict_on_a_sample_of_edits_calls_something_untouched_that_differs(bench: Bench):
-    words, wrong = _judged(bench, sample(80))
+    words, wrong = _judged(bench, sample(40))
 
     assert not wrong, "\n".join(wrong)
-    assert sum(words.values()) >= 80
-    assert words[UNCHANGED] + words[METADATA] + words[ADDITIVE] + words[SOME] >= 20
+    assert sum(words.values()) >= 40
+    assert words[UNCHANGED] + words[METADATA] + words[ADDITIVE] + words[SOME] >= 10
 
 
 @pytest.mark.slow

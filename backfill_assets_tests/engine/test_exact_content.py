@@ -78,7 +78,11 @@ def held(world: World, name: str) -> list[float]:
 
 
 @pytest.mark.parametrize(
-    ("value", "then"), [(1234567890.10, 1234567894.90), (1700000000.0, 1700000003.0)]
+    ("value", "then"),
+    [
+        (1234567890.10, 1234567894.90),
+        pytest.param(1700000000.0, 1700000003.0, marks=pytest.mark.slow),
+    ],
 )
 def test_a_correction_of_a_double_is_published_and_reaches_its_readers(
     world: World, value: float, then: float
@@ -106,7 +110,11 @@ def test_a_plan_that_was_built_with_rounded_checksums_publishes_what_it_corrects
     assert held(world, TOTALS)[1] == 1234567894.90
 
 
-@pytest.mark.parametrize("asked", [Strategy.COLUMN_ENRICHMENT, Strategy.FULL_REBUILD], ids=str)
+@pytest.mark.parametrize(
+    "asked",
+    [pytest.param(Strategy.COLUMN_ENRICHMENT, marks=pytest.mark.slow), Strategy.FULL_REBUILD],
+    ids=str,
+)
 def test_after_rounded_checksums_a_wider_table_is_held_against_the_rows_themselves(
     world: World, monkeypatch: pytest.MonkeyPatch, asked: Strategy
 ):

@@ -36,7 +36,8 @@ TOKEN = "planted-token"  # noqa: S105 - it must never be seen
 
 @pytest.mark.spark
 @pytest.mark.skipif("BACKFILL_TEST_SPARK" in os.environ, reason="this is an engine's own run")
-@pytest.mark.parametrize("engine", ["connect", pytest.param("cluster", marks=pytest.mark.story)])
+@pytest.mark.story
+@pytest.mark.parametrize("engine", ["connect", "cluster"])
 def test_the_write_path_works_on_it(engine: str, tmp_path: Path):
     rooms = (f"backfill_assets_tests/{room}" for room in ROOMS)
     own = ("-q", "-m", "connect", "-p", "no:cacheprovider", f"--basetemp={tmp_path / 'own'}")
