@@ -16,8 +16,9 @@ from backfill_assets.cli.options import AsJson, Verbose  # noqa: TC001 - typer r
 from backfill_assets.cli.output import Heading, counted, err, print_json, print_table, say
 from backfill_assets.cli.progress import AT_WORK
 from backfill_assets.engine.batch.kept_rows import kept_rows_in
-from backfill_assets.engine.plans.comparing import Shown, shown_once
+from backfill_assets.engine.plans.comparing import shown_once
 from backfill_assets.engine.project.at_work import Phase
+from backfill_assets.engine.review.compared import Shown
 from backfill_assets.models.model import CELL_COLUMN
 from backfill_assets.render import diff_text
 from backfill_assets.warehouse.compare.compare import (
@@ -157,7 +158,7 @@ def _shown(at: Operating, both: Compared, asked: Question, rows: int, most: str)
         sample = differences(at.spark(), both, asked, rows, most) if some else ()
     else:
         comparison, sample = compared_rows.comparison(), compared_rows.differences(rows, most)
-    return Shown(replace(comparison, sql=""), sample)
+    return Shown(comparison.to_keep(both.model), sample)
 
 
 def _print_sql(model: str, sql: str, *, as_json: bool) -> None:

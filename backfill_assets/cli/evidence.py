@@ -154,6 +154,76 @@ def note(
     typer.echo(text, nl=False)
 
 
+@app.command()
+def report(
+    plan: Annotated[str, typer.Argument(help="Its id, or the folder of its evidence.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", metavar="FILE", help="Where to write the page; PLAN.html unless given."
+        ),
+    ] = None,
+    markdown: Annotated[
+        bool,
+        typer.Option("--markdown", help="Print it in short, as the comment of a pull request."),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write the report of a plan as one HTML file, without network or scripts.
+
+    The verdict comes first: what changed, whether it is right, who agreed, how to go back. Then what was expected beside what was
+    found, cells over time, sums before and after, audits, consumers, approvals, and what it took. A plan that is not
+    published yet has a report, too.
+
+    Example: backfill evidence report p1a2b3c4d5 --out report.html
+
+    Example: backfill evidence report p1a2b3c4d5 --markdown
+    """
+    from backfill_assets.render.report.content import Report  # noqa: PLC0415 - see above
+    from backfill_assets.render.report.page import report_comment, report_html  # noqa: PLC0415
+
+    parts, lacks = _parts_of(plan)
+    told = Report(parts)
+    if markdown:
+        typer.echo(report_comment(parts), nl=False)
+        return
+    name = told.plan.get("plan_id", plan)
+    file = out or Path(f"{name}.html")
+    try:
+        file.write_text(report_html(parts, lacks), encoding="utf-8")
+    except OSError as error:
+        raise RequestError(
+            found=f"{file} can't be written: {error.strerror or error}",
+            do="name a file in a folder that you may write to",
+        ) from error
+    if as_json:
+        print_json(
+            {"plan_id": name, "ended": told.ended, "verdict": told.verdict, "file": str(file)}
+        )
+        return
+    say(f"{name}: {told.verdict}")
+    say(f"Report: {file}")
+
+
+def _parts_of(plan: str) -> tuple[dict[str, bytes], dict[str, str]]:
+    """Read the parts of a folder, or make those of a plan as it stands."""
+    folder = Path(plan)
+    if folder.is_dir():
+        try:
+            parts = {file.name: file.read_bytes() for file in folder.iterdir() if file.is_file()}
+        except OSError as error:
+            raise _unreadable(folder, error.strerror or str(error)) from error
+        if "timeline.json" not in parts:
+            raise _unreadable(folder, "timeline.json is missing")
+        return parts, {}
+    from backfill_assets.cli.operating import operating  # noqa: PLC0415 - see above
+    from backfill_assets.engine.review.evidence import facts_of  # noqa: PLC0415
+    from backfill_assets.engine.review.parts import made_parts  # noqa: PLC0415
+
+    with operating() as at:
+        return made_parts(facts_of(at, at.store.plans.get(plan).plan_id))
+
+
 def told_evidence(at: Operating, plan_id: str) -> str:
     """Say where a plan has left its evidence, or that it is not written yet."""
     from backfill_assets.engine.review.evidence import location_of  # noqa: PLC0415 - see above

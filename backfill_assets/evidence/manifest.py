@@ -23,6 +23,7 @@ EXPECTED = (
     "model_diffs.json",
     "audits.json",
     "contract.json",
+    "diff.json",
     "approvals.json",
     "inputs.json",
     "outputs.json",
@@ -32,6 +33,7 @@ EXPECTED = (
     "release_note.md",
     "way_back.md",
     "openlineage.ndjson",
+    "report.html",
 )
 """The parts without which evidence of this format is incomplete."""
 

@@ -1,6 +1,7 @@
 """Tell Dagster's event log what is published, and what sources hold, where that changed without Dagster."""
 
 from collections.abc import Callable
+from typing import Any
 
 import dagster as dg
 
@@ -8,7 +9,7 @@ from backfill_assets.engine.project.run_context import RunContext
 from backfill_assets.models.audit import Severity
 from backfill_assets.models.audits_of import audits_of
 from backfill_assets.models.model import Model
-from backfill_assets.orchestration.metadata import asset_key
+from backfill_assets.orchestration.metadata import asset_key, report_metadata
 from backfill_assets.orchestration.partitions import key_of
 from backfill_assets.orchestration.reporting import DATA_VERSION_TAG, check_result, data_version
 from backfill_assets.snapshots.observation import ObservedSource
@@ -57,6 +58,9 @@ def _report_model(
         for cell in sorted(contents)
         if known.get(key_of(model.cadence, cell) or "") != data_version(contents[cell])
     ]
+    reports = {
+        batch_id: _plan_of(run, batch_id) for batch_id in {batches[cell] for cell in lacking}
+    }
     for done, cell in enumerate(lacking, start=1):
         instance.report_runless_asset_event(
             dg.AssetMaterialization(
@@ -66,6 +70,7 @@ def _report_model(
                     "dagster/partition_row_count": contents[cell].rows,
                     "batch": batches[cell],
                     "delta_version": state.pointer.delta_version,
+                    **reports[batches[cell]],
                 },
                 tags={DATA_VERSION_TAG: data_version(contents[cell])},
             )
@@ -75,6 +80,14 @@ def _report_model(
     if lacking:
         _report_audits(instance, run, model, {batches[cell] for cell in lacking})
     return len(lacking)
+
+
+def _plan_of(run: RunContext, batch_id: str) -> dict[str, Any]:
+    """Name the plan that a batch served, and the report of that plan; nothing of a batch that filled gaps."""
+    row = run.store.batches.find(batch_id)
+    if row is None or row.plan_id is None:
+        return {}
+    return {"plan": row.plan_id, **report_metadata(run, row.plan_id)}
 
 
 def _report_source(instance: dg.DagsterInstance, seen: ObservedSource) -> None:

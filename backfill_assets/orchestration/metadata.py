@@ -2,6 +2,8 @@
 
 import dagster as dg
 
+from backfill_assets.engine.project.project import InProject
+from backfill_assets.engine.review.evidence import report_of
 from backfill_assets.models.automation import Automation
 from backfill_assets.models.graph import Graph
 from backfill_assets.models.model import Model
@@ -74,3 +76,13 @@ def table_metadata(graph: Graph, model: Model) -> dict[str, object]:
             }
         )
     return shown
+
+
+def report_metadata(run: InProject, plan_id: str) -> dict[str, dg.MetadataValue]:
+    """Name where the report of a plan lies; nothing as long as the plan has left no evidence."""
+    where = report_of(run, plan_id)
+    if where is None:
+        return {}
+    return {
+        "report": dg.MetadataValue.url(where) if "://" in where else dg.MetadataValue.path(where)
+    }

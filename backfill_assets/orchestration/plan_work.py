@@ -22,6 +22,7 @@ from backfill_assets.engine.project.project import InProject
 from backfill_assets.engine.project.run_context import RunContext
 from backfill_assets.models.graph import Graph
 from backfill_assets.orchestration.catching_up import report_ready
+from backfill_assets.orchestration.metadata import report_metadata
 from backfill_assets.orchestration.released_runs import ENDED_TAG, FOR_GOOD, PLAN_TAG
 from backfill_assets.planning.plan.plan import Plan
 from backfill_assets.planning.plan.plan_json import read_plan
@@ -105,6 +106,7 @@ class PlanWork(InProject):
             "status": status,
             "plan": dg.MetadataValue.md(plan_markdown(plan, naming)),
             "next": ", or ".join(next_commands(plan.plan_id, status)) or "nothing",
+            **report_metadata(self.operation(plan), plan.plan_id),
             **metadata,
         }
 

@@ -119,6 +119,10 @@ class Plans(Aggregate[D]):
         """Read what a comparison of a plan has found; None where it was not made yet."""
         return self._database.read(lambda connection: comparison(connection, plan_id, key))
 
+    def comparisons(self, plan_id: str, until: datetime) -> list[str]:
+        """Read what all comparisons of a plan have found until an instant (UTC), the earliest first."""
+        return self._database.read(lambda connection: comparisons(connection, plan_id, until))
+
     def save_plan(self: Plans[Database], plan: StoredPlan) -> None:
         """Keep a plan; the same one saved again stays as it is, its status too.
 
@@ -372,3 +376,10 @@ def comparison(connection: sa.Connection, plan_id: str, key: str) -> str | None:
     wanted = sa.select(COMPARISONS.c.found)
     mine = (COMPARISONS.c.plan_id == plan_id, COMPARISONS.c.key == key)
     return connection.execute(wanted.where(*mine)).scalar_one_or_none()
+
+
+def comparisons(connection: sa.Connection, plan_id: str, until: datetime) -> list[str]:
+    """Read what all comparisons of a plan have found until an instant (UTC), the earliest first."""
+    wanted = sa.select(COMPARISONS.c.found).order_by(COMPARISONS.c.at, COMPARISONS.c.key)
+    mine = (COMPARISONS.c.plan_id == plan_id, COMPARISONS.c.at <= until)
+    return [*connection.execute(wanted.where(*mine)).scalars()]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from backfill_assets.evidence.manifest import EXPECTED
 from backfill_assets_tests.toy import FIRST
 
 if TYPE_CHECKING:
@@ -33,7 +34,9 @@ def test_an_abandoned_plan_names_the_folder_of_its_evidence(
     assert f"Evidence: {folder}" in said.lines
     verified = backfill("evidence", "verify", str(folder.parent))
     assert verified.code == 0, verified.out
-    assert verified.lines[-1].startswith("0 findings in 16 files of 1 plan; last manifest ")
+    assert verified.lines[-1].startswith(
+        f"0 findings in {len(EXPECTED) + 2} files of 1 plan; last manifest "
+    )
 
 
 def test_a_changed_file_ends_with_1_and_is_named(shop: Prepared, backfill: Backfill, plan_id: str):
@@ -114,3 +117,42 @@ def test_a_plan_that_can_not_be_read_is_given_up_and_its_evidence_says_what_it_l
     assert said.code == 1
     assert "INCOMPLETE  ./plan.md: PlanFormatError" in said.out
     assert "changed" not in said.out
+
+
+def test_a_report_is_written_before_a_plan_has_ended_and_from_the_folder_alone_afterwards(
+    shop: Prepared, backfill: Backfill, plan_id: str, tmp_path: Path
+):
+    page, later = tmp_path / "open.html", tmp_path / "later.html"
+
+    said = backfill("evidence", "report", plan_id, "--out", str(page))
+    backfill("abandon", plan_id)
+    told = backfill(
+        "evidence", "report", str(shop.data / "evidence" / plan_id), "--out", str(later), "--json"
+    )
+
+    assert said.lines[-2:] == [f"{plan_id}: Not built yet.", f"Report: {page}"]
+    assert f"Plan {plan_id} for prod" in page.read_text(encoding="utf-8")
+    assert told.json["verdict"] == "Abandoned; nothing was published."
+    assert later.read_text(encoding="utf-8") == (
+        shop.data / "evidence" / plan_id / "report.html"
+    ).read_text(encoding="utf-8")
+
+
+def test_the_report_of_a_pull_request_is_markdown(backfill: Backfill, plan_id: str):
+    said = backfill("evidence", "report", plan_id, "--markdown")
+
+    assert said.lines[0] == f"## Plan {plan_id} for prod"
+
+
+def test_a_report_that_cannot_be_written_says_so(backfill: Backfill, plan_id: str, tmp_path: Path):
+    said = backfill("evidence", "report", plan_id, "--out", str(tmp_path / "none" / "report.html"))
+
+    assert said.code == 1
+    assert "can't be written: No such file or directory" in said.err
+
+
+def test_a_folder_without_evidence_has_no_report(backfill: Backfill, tmp_path: Path):
+    said = backfill("evidence", "report", str(tmp_path))
+
+    assert said.code == 1
+    assert "timeline.json is missing" in said.err

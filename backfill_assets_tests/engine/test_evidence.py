@@ -94,7 +94,7 @@ def test_a_promoted_plan_leaves_every_part_and_all_is_as_it_was_written(world: W
 
 
 def test_what_was_expected_of_evidence_is_among_its_parts():
-    assert {*EXPECTED} <= {name for name, _ in parts.PARTS}
+    assert {*EXPECTED} <= {*(name for name, _ in parts.PARTS), parts.REPORT}
 
 
 @pytest.mark.spark
@@ -112,6 +112,30 @@ def test_the_folder_says_what_changed_who_reads_it_and_how_to_go_back(world: Wor
     assert f"    backfill rollback {plan.plan_id}\n" in part(world, plan, "way_back.md")
     assert "Until 2024-02-10 00:00 UTC" in part(world, plan, "way_back.md")
     assert verify(folder_of(world, plan)).findings == ()
+
+
+def test_what_was_expected_stands_beside_what_was_found(world: World, plans: Plans):
+    plan = corrected(world, plans)
+
+    rules = part(world, plan, "contract.json")["rules"]
+
+    said = {(rule["model"], rule["rule"]): rule["found"] for rule in rules}
+    expected = "only cells 2024-01-07..2024-01-10 (4) differ"
+    assert said[VISITS, expected] == "found 1 cell that differs"
+    assert all(rule["passed"] for rule in rules)
+
+
+def test_the_differences_are_kept_cell_by_cell_and_column_by_column(world: World, plans: Plans):
+    plan = corrected(world, plans)
+
+    visits_, *_ = part(world, plan, "diff.json")["models"]
+
+    assert visits_["model"] == VISITS
+    at = visits_["cells"].index("2024-01-08")
+    assert visits_["rows_changed"][at] == 1
+    assert [*visits_["columns"]] == ["cost"]
+    cost = visits_["columns"]["cost"]
+    assert (cost["changed"][at], cost["old_sum"][at], cost["new_sum"][at]) == (1, "8.00", "99.00")
 
 
 def test_ten_lines_answer_what_is_asked_of_a_plan_later(world: World, plans: Plans):

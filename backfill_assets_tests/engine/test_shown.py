@@ -6,8 +6,9 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.batch.batch_inputs import published_table
-from backfill_assets.engine.plans.comparing import Shown, shown_once
+from backfill_assets.engine.plans.comparing import shown_once
 from backfill_assets.engine.plans.operation import Operation
+from backfill_assets.engine.review.compared import Shown
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.warehouse.compare.compare import Compared, Question
 from backfill_assets.warehouse.compare.compare_rows import compare_rows

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
+import yaml
 from deltalake import DeltaTable
 
 from backfill_assets import resolve
@@ -21,6 +26,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.spark, pytest.mark.story]
 
 ITEMS = "shop.fact_order_items"
+WORKFLOW = Path(__file__).parents[2] / "docs" / "examples" / "pull-request-workflow.yml"
 
 
 def quantities(project: TemporaryProject) -> Counter[object]:
@@ -86,3 +92,30 @@ def test_a_repair_that_loses_more_than_one_row_in_a_hundred_is_refused(
 
     assert "row_count_within" in refused.said
     assert sum(quantities(project).values()) == 18 * 48
+
+
+def test_the_pull_request_workflow_plans_builds_and_writes_one_comment(
+    script: ModuleType, project: TemporaryProject
+):
+    script.doubled(project)
+    project.edit("shop/catalog.py", "SUM(quantity) AS pieces", "SUM(quantity) + 1 AS pieces")
+    workflow = yaml.safe_load(WORKFLOW.read_text(encoding="utf-8"))
+    outputs = project.folder / "outputs"
+    given = {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "REASON": "pull request 7",
+        "GITHUB_OUTPUT": str(outputs),
+    }
+
+    for step in workflow["jobs"]["plan"]["steps"]:
+        if step.get("shell") == "bash":
+            command = ["bash", "-e", "-o", "pipefail", "-c", step["run"]]
+            done = subprocess.run(command, env=given, capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stderr
+
+    assert outputs.read_text(encoding="utf-8") == "changes=2\n"
+    comment = Path("comment.md").read_text(encoding="utf-8")
+    assert "| shop.pieces\\_daily | 14 of 14 | 14 | 0 | 0 |" in comment
+    assert "**Built, not published." in comment
+    assert "pull request 7" in Path("report.html").read_text(encoding="utf-8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
@@ -117,6 +118,10 @@ def test_a_plan_is_built_by_runs_told_as_observations_and_materialized_when_it_i
     assert newest is not None
     assert newest.asset_materialization is not None
     assert newest.asset_materialization.partition == DAYS[1]
+    report = Path(str(newest.asset_materialization.metadata["report"].value))
+    assert report.is_file()
+    assert f"Plan {plan.plan_id} for prod" in report.read_text(encoding="utf-8")
+    assert figures(promoted)["report"] == str(report)
 
 
 def promoted(shop: Shop, amount: int) -> Plan:

@@ -150,6 +150,8 @@ def test_a_proof_of_the_planner_is_not_about_cells_that_differ_for_another_reaso
     for who, passes in ((PLANNER, True), ("ann", False)):
         rule = Expectation("web.visits", "rule", OnlyColumns(()), who)
         assert judge(rule, late).passed is passes
+    said = judge(Expectation("web.visits", "rule", OnlyColumns(()), PLANNER), late).text
+    assert said == "found no value that differs, besides 1 cell with corrected input"
 
 
 def test_cells_that_were_appended_are_no_other_cells():

@@ -7,22 +7,15 @@ reads other files by then.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
+from backfill_assets.engine.review.compared import KEPT, Shown
 from backfill_assets.models.codec import dumps, loads
-from backfill_assets.warehouse.compare.compare import (
-    Comparison,
-    Difference,
-    Group,
-    Measure,
-    OutsideRows,
-    compare,
-    rows_outside,
-)
+from backfill_assets.warehouse.compare.compare import OutsideRows, compare, rows_outside
 from backfill_assets.warehouse.files.layers import files_read
-from backfill_assets.warehouse.rows.totals import Totals, totals
+from backfill_assets.warehouse.rows.totals import totals
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,8 +24,9 @@ if TYPE_CHECKING:
     from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.models.model import Model
     from backfill_assets.state.store import Store
-    from backfill_assets.warehouse.compare.compare import Compared, Question
+    from backfill_assets.warehouse.compare.compare import Compared, Comparison, Question
     from backfill_assets.warehouse.files.tables import Table
+    from backfill_assets.warehouse.rows.totals import Totals
 
 
 def compared_once(op: Operation, both: Compared, question: Question) -> Comparison:
@@ -42,10 +36,9 @@ def compared_once(op: Operation, both: Compared, question: Question) -> Comparis
         PinGoneError: a pinned version can't be read any more.
         CorruptTableError: a table's log is damaged.
     """
-    # The query names where the tables lie today, and a state may be copied with its tables.
     asked = replace(question, cells=None)
     key = _key(both.model, (both.old, both.new), asked, question.cells)
-    return _once(op, key, lambda: replace(compare(op.spark(), both, question), sql=""))
+    return _once(op, key, lambda: compare(op.spark(), both, question).to_keep(both.model))
 
 
 def totals_once(
@@ -70,19 +63,6 @@ def outside_once(op: Operation, both: Compared, where: str, cells: IntervalSet) 
     """
     key = _key(both.model, (both.old, both.new), ("outside", where), cells)
     return _once(op, key, lambda: rows_outside(op.spark(), both, where, cells))
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """A comparison as people ask for it, with some of the rows that differ.
-
-    Attributes:
-        comparison: without its SQL, which names where the tables lie today.
-        sample: rows that differ.
-    """
-
-    comparison: Comparison
-    sample: tuple[Difference, ...]
 
 
 def shown_once(
@@ -118,14 +98,11 @@ def _once(op: Operation, key: str, ask: Callable[[], Any]) -> Any:  # noqa: ANN4
 def _kept_once(store: Store, plan_id: str, key: str, ask: Callable[[], Any]) -> Any:  # noqa: ANN401
     kept = store.plans.comparison(plan_id, key)
     if kept is not None:
-        return loads(kept, _KEPT)
+        return loads(kept, KEPT)
     answer = ask()
     if not (isinstance(answer, OutsideRows) and answer.differing):
         store.plans.keep_comparison(plan_id, key, dumps(answer))
     return answer
-
-
-_KEPT = (Comparison, Difference, Group, Measure, OutsideRows, Shown, Totals)
 
 
 def _key(model: Model, tables: Sequence[Table], asked: object, cells: IntervalSet | None) -> str:

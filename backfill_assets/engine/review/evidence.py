@@ -20,7 +20,7 @@ from backfill_assets.engine.project.at_work import Phase
 from backfill_assets.engine.project.waiting import until_free
 from backfill_assets.engine.review.facts import gather
 from backfill_assets.engine.review.noted import note, noted_text, read_noted
-from backfill_assets.engine.review.parts import made_parts
+from backfill_assets.engine.review.parts import REPORT, made_parts
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.evidence.manifest import (
     FORMAT,
@@ -77,6 +77,13 @@ class EvidenceNotWrittenError(BackfillAssetsError):
 def location_of(run: InProject, plan_id: str) -> str:
     """Give the folder, or the URI, of a plan's evidence."""
     return f"{run.data_root}/evidence/{plan_id}"
+
+
+def report_of(run: InProject, plan_id: str) -> str | None:
+    """Give where the report of a plan lies; None as long as the plan has left no evidence."""
+    records = run.store.evidence.of_plan(plan_id)
+    written = bool(records) and records[-1].written
+    return f"{location_of(run, plan_id)}/{REPORT}" if written else None
 
 
 def intend(run: InProject, intent: Intent) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from backfill_assets.engine.review.compared import compared_models
 from backfill_assets.engine.review.known_differences import known_differences
 from backfill_assets.evidence.manifest import UNFINISHED
 from backfill_assets.models.cells_by_model import CellsByModel
@@ -16,9 +17,10 @@ from backfill_assets.render.plan_words import Naming
 from backfill_assets.snapshots.publication import PublicationKind
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
+    from backfill_assets.engine.review.compared import ComparedModel
     from backfill_assets.engine.review.noted import Noted
     from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.planning.plan.plan import Plan
@@ -51,6 +53,7 @@ class Facts:
         moves: the pointers that it moved.
         intents: its publications, begun or done.
         noted: what the state keeps nowhere else.
+        compared: what comparisons of old and new have found, by model.
     """
 
     stored: StoredPlan
@@ -66,6 +69,7 @@ class Facts:
     moves: Sequence[PointerMove]
     intents: Sequence[Intent]
     noted: Noted
+    compared: Mapping[str, ComparedModel]
 
     @property
     def plan_id(self) -> str:
@@ -155,4 +159,5 @@ def gather(store: Store, plan: StoredPlan, end: EvidenceRecord, noted: Noted) ->
         moves=store.history.moves_of(name),
         intents=store.publications.promotions_of(name),
         noted=noted,
+        compared=compared_models(store, name, end.at),
     )

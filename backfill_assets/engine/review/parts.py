@@ -6,11 +6,13 @@ import logging
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.review import records
+from backfill_assets.engine.review.compared import diff
 from backfill_assets.engine.review.lineage import lineage_events
 from backfill_assets.engine.review.note import release_note
 from backfill_assets.engine.review.way_back import way_back_text
 from backfill_assets.planning.review.release_note import note_text
 from backfill_assets.render.plan_markdown import plan_markdown
+from backfill_assets.render.report.page import report_html
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,6 +27,7 @@ PARTS: tuple[tuple[str, Callable[[Facts], str]], ...] = (
     ("model_diffs.json", records.model_diffs),
     ("audits.json", records.audits),
     ("contract.json", records.contract),
+    ("diff.json", diff),
     ("approvals.json", records.approvals),
     ("inputs.json", records.inputs),
     ("outputs.json", records.outputs),
@@ -35,7 +38,11 @@ PARTS: tuple[tuple[str, Callable[[Facts], str]], ...] = (
     ("way_back.md", way_back_text),
     ("openlineage.ndjson", lambda facts: records.ndjson(lineage_events(facts))),
 )
-"""What evidence consists of, in the order in which it is written. Each text follows from the facts alone."""
+"""What evidence consists of, but for the report, in the order in which it is written. Each text follows from the facts alone."""
+
+
+REPORT = "report.html"
+"""The part that is made of the others."""
 
 
 def made_parts(facts: Facts) -> tuple[dict[str, bytes], dict[str, str]]:
@@ -47,7 +54,7 @@ def made_parts(facts: Facts) -> tuple[dict[str, bytes], dict[str, str]]:
     """
     made: dict[str, bytes] = {}
     lacks: dict[str, str] = {}
-    for name, make in PARTS:
+    for name, make in (*PARTS, (REPORT, lambda _: report_html(made, lacks))):
         try:
             made[name] = make(facts).encode()
         except Exception as error:  # noqa: BLE001 - the other parts are worth having

@@ -7,7 +7,6 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.evidence.manifest import json_text
-from backfill_assets.planning.review.contract import rule_words
 from backfill_assets.planning.review.touched import ROWS
 from backfill_assets.render.actual import actual_of
 from backfill_assets.snapshots.stored_plan import AUDITED
@@ -69,11 +68,9 @@ def contract(facts: Facts) -> str:
     rules = [
         {
             "model": expected.model,
-            "rule": rule_words(expected.rule),
+            "rule": expected.check,
             "decided_by": expected.decided_by,
-            "found": check.text
-            if (check := found.get((expected.model, rule_words(expected.rule))))
-            else None,
+            "found": check.text if (check := found.get((expected.model, expected.check))) else None,
             "passed": check.passed if check else None,
         }
         for expected in facts.plan.contract

@@ -102,7 +102,13 @@ def judge(expected: Expectation, found: Found) -> CheckResult:
     if expected.decided_by == PLANNER:
         judged = [cell for cell in judged if cell.cell not in found.explained]
     bad, text = _judged(expected.rule, judged, found)
-    return CheckResult(expected.check, not bad, text)
+    return CheckResult(expected.check, not bad, text + _left_out(found.cells, judged))
+
+
+def _left_out(cells: Sequence[CellFound], judged: Sequence[CellFound]) -> str:
+    """Say how many cells that differ were not judged."""
+    count = sum(cell.differs for cell in cells) - sum(cell.differs for cell in judged)
+    return f", besides {counted(count, 'cell')} with corrected input" if count else ""
 
 
 def _judged(rule: Rule, cells: Sequence[CellFound], found: Found) -> tuple[bool, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -117,7 +117,8 @@ class Comparison:
         groups: one line per group, in their order.
         added: columns that only the new table has.
         removed: columns that only the old one has.
-        sql: the query that gave it.
+        sql: the query that gave it; empty of one that is kept, since tables may be moved with their state.
+        model: of one that is kept, which model was compared.
     """
 
     by: tuple[str, ...]
@@ -125,6 +126,11 @@ class Comparison:
     added: tuple[str, ...]
     removed: tuple[str, ...]
     sql: str
+    model: str = field(default="", metadata=ADDED_LATER)
+
+    def to_keep(self, model: Model) -> Comparison:
+        """Give what is kept of it."""
+        return replace(self, sql="", model=model.name)
 
     def cells(self, model: Model) -> dict[Interval, Group]:
         """Give the groups of a comparison `BY_CELL` by their cell."""

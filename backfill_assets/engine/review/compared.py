@@ -1,0 +1,180 @@
+"""What the comparisons of a plan have found: old against new, cell by cell, as the state keeps them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from backfill_assets.evidence.manifest import json_text
+from backfill_assets.intervals.grid import Unit
+from backfill_assets.models.codec import loads
+from backfill_assets.warehouse.compare.compare import (
+    BY_CELL,
+    Comparison,
+    Difference,
+    Group,
+    Measure,
+    OutsideRows,
+)
+from backfill_assets.warehouse.files.cells import cell_of_text
+from backfill_assets.warehouse.rows.totals import Totals
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from datetime import datetime
+    from decimal import Decimal
+
+    from backfill_assets.engine.review.facts import Facts
+    from backfill_assets.planning.plan.plan import ModelPlan
+    from backfill_assets.state.store import Store
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A comparison as people ask for it, with some of the rows that differ.
+
+    Attributes:
+        comparison: without its SQL, which names where the tables lie today.
+        sample: rows that differ.
+    """
+
+    comparison: Comparison
+    sample: tuple[Difference, ...]
+
+
+KEPT = (Comparison, Difference, Group, Measure, OutsideRows, Shown, Totals)
+"""What kept comparisons are made of."""
+
+
+@dataclass
+class ComparedModel:
+    """What is known of one model.
+
+    Attributes:
+        cells: the last comparison of each cell, by its start as text.
+        added: columns that only the new table has.
+        removed: columns that only the old one has.
+        sample: rows that differ, as a person has asked for them last.
+    """
+
+    cells: dict[str, Group] = field(default_factory=dict[str, Group])
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    sample: tuple[Difference, ...] = ()
+
+
+def compared_models(store: Store, plan_id: str, until: datetime) -> dict[str, ComparedModel]:
+    """Gather, by model, what the comparisons of a plan have found until an instant (UTC).
+
+    Those that the release before has kept name no model and are left out.
+    """
+    found: dict[str, ComparedModel] = {}
+    for text in store.plans.comparisons(plan_id, until):
+        kept = loads(text, KEPT)
+        comparison = kept.comparison if isinstance(kept, Shown) else kept
+        if not isinstance(comparison, Comparison) or not comparison.model:
+            continue
+        if comparison.by != BY_CELL:
+            continue
+        of = found.setdefault(comparison.model, ComparedModel())
+        of.cells.update({str(group.by[0]): group for group in comparison.groups})
+        of.added, of.removed = comparison.added, comparison.removed
+        if isinstance(kept, Shown):
+            of.sample = kept.sample
+    return dict(sorted(found.items()))
+
+
+def diff(facts: Facts) -> str:
+    """Write the comparison of old and new: column by column, one number for each cell that was compared."""
+    return json_text(
+        {
+            "models": [
+                {
+                    "model": planned.model,
+                    "planned": _stretches(facts, planned),
+                    **_compared(facts, planned.model),
+                }
+                for planned in facts.plan.models
+                if planned.cells
+            ]
+        }
+    )
+
+
+def _stretches(facts: Facts, planned: ModelPlan) -> list[list[str]]:
+    """Give the planned cells as instants; none of a model whose one cell is all of time."""
+    cadence = facts.noted.cadences.get(planned.model)
+    if cadence is None or cadence.unit is Unit.WHOLE:
+        return []
+    return [[cells.start.isoformat(), cells.end.isoformat()] for cells in planned.cells]
+
+
+def _compared(facts: Facts, model: str) -> Json:
+    found, cadence = facts.compared.get(model), facts.noted.cadences.get(model)
+    if found is None or cadence is None:
+        return {"cells": [], "columns": {}, "sample": []}
+    at = sorted(
+        ((cell_of_text(cadence, text), group) for text, group in found.cells.items()),
+        key=lambda item: item[0].start,
+    )
+    groups = [group for _, group in at]
+    timed = [] if cadence.unit is Unit.WHOLE else [cell for cell, _ in at]
+    return {
+        "cells": [cadence.key(cell) for cell, _ in at],
+        "starts": [cell.start.isoformat() for cell in timed],
+        "ends": [cell.end.isoformat() for cell in timed],
+        "old_rows": [group.old_rows for group in groups],
+        "new_rows": [group.new_rows for group in groups],
+        "keys_added": [group.keys_added for group in groups],
+        "keys_removed": [group.keys_removed for group in groups],
+        "rows_changed": [group.rows_changed for group in groups],
+        "columns_added": list(found.added),
+        "columns_removed": list(found.removed),
+        "columns": {name: _column(groups, name) for name in _differing(found)},
+        "sample": [_row(row) for row in found.sample],
+    }
+
+
+def _differing(found: ComparedModel) -> Iterable[str]:
+    """Name the columns in which anything differs."""
+    names = {name for group in found.cells.values() for name in group.columns}
+    moved = {
+        name
+        for name in names
+        if any(_differs(group.columns[name]) for group in found.cells.values())
+    }
+    return sorted(moved | (names & {*found.added, *found.removed}))
+
+
+def _differs(column: Measure) -> bool:
+    old = (column.old_filled, column.old_sum)
+    return bool(column.changed) or old != (column.new_filled, column.new_sum)
+
+
+_NUMBERS: Mapping[str, Callable[[Measure], object]] = {
+    "changed": lambda measure: measure.changed,
+    "old_filled": lambda measure: measure.old_filled,
+    "new_filled": lambda measure: measure.new_filled,
+    "old_sum": lambda measure: _exact(measure.old_sum),
+    "new_sum": lambda measure: _exact(measure.new_sum),
+}
+
+
+def _column(groups: Iterable[Group], name: str) -> Json:
+    measures = [group.columns[name] for group in groups]
+    return {word: [number(measure) for measure in measures] for word, number in _NUMBERS.items()}
+
+
+def _exact(number: Decimal | None) -> str | None:
+    return None if number is None else f"{number:f}"
+
+
+def _row(row: Difference) -> Json:
+    values = [
+        {name: None if value is None else str(value) for name, value in side.items()}
+        for side in (row.key, row.old, row.new)
+    ]
+    key, old, new = values
+    return {"cell": row.cell, "change": row.change, "key": key, "old": old, "new": new}

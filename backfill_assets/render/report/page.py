@@ -1,0 +1,152 @@
+"""Write the report of a plan: one HTML file without network or scripts, or the comment of a pull request."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from backfill_assets.render.report import pictures
+from backfill_assets.render.report.content import Report, counted, minute, ranges
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from jinja2 import Environment
+
+
+def report_html(parts: Mapping[str, bytes], lacks: Mapping[str, str]) -> str:
+    """Write the page.
+
+    Args:
+        parts: the parts of the plan's evidence, by the name of their file.
+        lacks: the parts that could not be made, and why.
+    """
+    report = Report(parts)
+    more = {"heat": pictures.heatmap(report.models), "plot": pictures.plot, "lacks": lacks}
+    return _written("page.html.jinja", report, more)
+
+
+def report_comment(parts: Mapping[str, bytes]) -> str:
+    """Write the same in short, as Markdown."""
+    return _written("comment.md.jinja", Report(parts), {})
+
+
+def _written(template: str, report: Report, more: Mapping[str, Any]) -> str:
+    return (
+        _templates()
+        .get_template(template)
+        .render(
+            report=report,
+            plan_id=report.plan.get("plan_id", ""),
+            changed=[*report.changed],
+            agreed=[*report.agreed],
+            findings_line=_findings_line(report),
+            audits_line=_audits_line(report),
+            cost=_cost(report),
+            reproduce=_reproduce(report),
+            no_way_back=_no_way_back(report),
+            ranges=ranges,
+            counted=counted,
+            minute=minute,
+            number=pictures.number,
+            values=_values,
+            cell=_table_cell,
+            **more,
+        )
+    )
+
+
+@cache
+def _templates() -> Environment:
+    # Imported here: the verbs that write no report do not pay for it.
+    from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape  # noqa: PLC0415
+
+    return Environment(
+        loader=PackageLoader(__name__.rpartition(".")[0], "."),
+        autoescape=select_autoescape(["html.jinja"]),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+    )
+
+
+_PLURALS = {
+    "holds": "met",
+    "does not hold": "not met",
+    "accepted": "not met, and accepted",
+    "warning": "not met, which only warns",
+    "not compared yet": "not compared yet",
+}
+
+
+def _findings_line(report: Report) -> str:
+    if not report.findings:
+        return "Nothing is expected of it that could be compared."
+    counts = [
+        (sum(finding.word == word for finding in report.findings), plural)
+        for word, plural in _PLURALS.items()
+    ]
+    told = ", ".join(f"{count:,} {plural}" for count, plural in counts if count)
+    return f"{counted(len(report.findings), 'expectation')}: {told}."
+
+
+def _audits_line(report: Report) -> str:
+    found = report.audits
+    if not found.total():
+        return "No audit has run."
+    failed = [
+        f"{counted(found[word], f'{word} result')} failed"
+        for word in ("blocking", "warning")
+        if found[word]
+    ]
+    passed = f"{found['passed']:,} of {counted(found.total(), 'audit result')} passed"
+    return f"{'; '.join((passed, *failed))}."
+
+
+def _cost(report: Report) -> str:
+    found = report.read("estimate.json")
+    actual, estimate = found.get("actual"), found.get("estimate")
+    if not actual:
+        return "Nothing was measured."
+    took = (
+        f"{actual['seconds'] or 0:,.0f} s, {counted(actual['batches'], 'batch').replace('batchs', 'batches')}, "
+        f"{counted(actual['rows'], 'row')}, {actual['bytes_written']:,} bytes written, "
+        f"{counted(actual['failed'], 'failed attempt')}."
+    )
+    if not estimate:
+        return f"It took {took} Nothing was estimated."
+    half, most = estimate["seconds"]
+    return f"It took {took} Estimated: {half:,.0f} s (P50), {most:,.0f} s (P90)."
+
+
+def _reproduce(report: Report) -> list[str]:
+    plan_id = report.plan.get("plan_id", "")
+    differing = (
+        (model.model, name)
+        for model in report.models
+        if model.compared
+        for name, share in zip(model.cells, model.shares, strict=True)
+        if share
+    )
+    replayed = [f"backfill replay {model} {name}" for model, name in [*differing][:1]]
+    if report.publication is None:
+        return [f"backfill show {plan_id} -v", f"backfill diff {plan_id}"]
+    return [*replayed, f"backfill evidence verify evidence/{plan_id}"]
+
+
+def _no_way_back(report: Report) -> str:
+    if report.publication is None:
+        return "Nothing is published, so there is nothing to go back from."
+    return "It was taken back already, or can't be taken back any more."
+
+
+def _values(row: Mapping[str, str | None]) -> str:
+    return ", ".join(f"{name}={'NULL' if value is None else value}" for name, value in row.items())
+
+
+def _table_cell(text: str) -> str:
+    """Write a text so that Markdown takes it as text."""
+    for sign in ("\\", "|", "`", "*", "_", "[", "<", "@"):
+        text = text.replace(
+            sign, f"\\{sign}" if sign not in "<@" else {"<": "&lt;", "@": "&#64;"}[sign]
+        )
+    return " ".join(text.split())
