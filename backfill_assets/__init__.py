@@ -17,10 +17,12 @@ if TYPE_CHECKING:
         accepted_values,
         complete,
         distinct_within,
+        fresh,
         known_rows,
         metric_within,
         not_null,
         percentile_within,
+        python_audit,
         reconciles,
         references,
         row_count_within,
@@ -31,7 +33,15 @@ if TYPE_CHECKING:
         unique,
     )
     from backfill_assets.models.column import Column
-    from backfill_assets.models.consumer import Consumer, ConsumerKind, Reading
+    from backfill_assets.models.consumer import (
+        CheckQuery,
+        Consumer,
+        ConsumerKind,
+        Evaluation,
+        OnChange,
+        Reading,
+    )
+    from backfill_assets.models.dbt_exposures import dbt_exposures
     from backfill_assets.models.kind import (
         Full,
         IncrementalByTimeRange,
@@ -51,10 +61,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BackfillProject",
+    "CheckQuery",
     "Column",
     "Consumer",
     "ConsumerKind",
     "Daily",
+    "Evaluation",
     "Full",
     "Hourly",
     "IncrementalByTimeRange",
@@ -62,6 +74,7 @@ __all__ = [
     "Interval",
     "Model",
     "Monthly",
+    "OnChange",
     "Reading",
     "Reopens",
     "SoftDelete",
@@ -77,7 +90,9 @@ __all__ = [
     "accepted_values",
     "build_definitions",
     "complete",
+    "dbt_exposures",
     "distinct_within",
+    "fresh",
     "function_query",
     "known_rows",
     "metric_within",
@@ -85,6 +100,7 @@ __all__ = [
     "own_cells",
     "percentile_within",
     "published",
+    "python_audit",
     "read",
     "reconciles",
     "references",
@@ -100,6 +116,8 @@ __all__ = [
 
 _HOME = {
     "BackfillProject": "orchestration.component",
+    "CheckQuery": "models.consumer",
+    "Evaluation": "models.consumer",
     "Column": "models.column",
     "Consumer": "models.consumer",
     "ConsumerKind": "models.consumer",
@@ -111,6 +129,7 @@ _HOME = {
     "Interval": "intervals.interval",
     "Model": "models.model",
     "Monthly": "intervals.cadence",
+    "OnChange": "models.consumer",
     "Reading": "models.consumer",
     "Reopens": "models.upstream",
     "SoftDelete": "models.kind",
@@ -126,7 +145,9 @@ _HOME = {
     "accepted_values": "models.audit",
     "build_definitions": "orchestration.building",
     "complete": "models.audit",
+    "dbt_exposures": "models.dbt_exposures",
     "distinct_within": "models.audit",
+    "fresh": "models.audit",
     "function_query": "models.python.function_query",
     "known_rows": "models.audit",
     "metric_within": "models.audit",
@@ -134,6 +155,7 @@ _HOME = {
     "own_cells": "models.upstream",
     "percentile_within": "models.audit",
     "published": "reading",
+    "python_audit": "models.audit",
     "read": "reading",
     "reconciles": "models.audit",
     "references": "models.audit",

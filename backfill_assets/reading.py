@@ -220,7 +220,11 @@ class Published:
 
 
 def published(
-    env: str = PROD, *, plan: str | None = None, settings: Settings | None = None
+    env: str = PROD,
+    *,
+    plan: str | None = None,
+    consumer: str | None = None,
+    settings: Settings | None = None,
 ) -> Published:
     """Look once at all that an environment, or a plan, reads; any number of models is read from it.
 
@@ -228,6 +232,8 @@ def published(
         env: the environment.
         plan: a plan that is not promoted yet: what its environment would read after it. Cells that
             it has still to build are empty.
+        consumer: who reads: while `backfill hold` keeps this consumer at an earlier publication, its models at
+            those pins and nothing else; else what `env` publishes. A name that no hold has is not held.
         settings: where things lie; None reads the environment.
 
     Raises:
@@ -238,6 +244,8 @@ def published(
     settings = settings or read_settings()
     with _opened(settings) as store:
         name = env if plan is None else workspace_name(store.plans.get(plan).plan_id)
+        if plan is None and consumer is not None:
+            name = store.holds.read_by(consumer, env)
         try:
             number, models = store.views.published(name)
         except UnknownEnvironmentError as error:

@@ -90,6 +90,10 @@ class Settings(BaseSettings):
             them; none named: everyone.
         policy: the file that says who must approve what; empty: `backfill_policy.toml` in the folder that
             the process starts in, if there is one.
+        channels: the file that says where notices to consumers go, in Apprise's format; empty: nowhere.
+        identity_header: the header by which an authenticating proxy before the webserver names the person, such as
+            ``X-Forwarded-Email``; empty: the webserver knows no one.
+        identity_key: the file of the key under which the webserver attests that person to runs; empty: not at all.
         signing_key: the SSH key by which a person is known to a policy; empty: git's `user.signingkey`.
         plan_days: how long a plan may be applied after it was made, and how long one that was applied
             may wait after its last step, and hold late data back.
@@ -125,6 +129,9 @@ class Settings(BaseSettings):
     user: str = ""
     operators: Annotated[tuple[str, ...], NoDecode] = ()
     policy: str = ""
+    channels: str = ""
+    identity_header: str = ""
+    identity_key: str = ""
     signing_key: str = ""
     plan_days: int = Field(default=7, ge=1)
     promise_days: int = Field(default=30, ge=0)

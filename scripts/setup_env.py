@@ -20,7 +20,7 @@ from pathlib import Path
 PINNED_UV = "uv==0.13.8"
 LOCK = "requirements.lock"
 GROUPS = ("test", "lint", "build")
-EXTRAS = ("postgres", "iceberg", "demo")
+EXTRAS = ("postgres", "iceberg", "notices", "demo")
 ENDS = ("lowest-direct", "highest")
 NO_NETWORK = """\
 If the lines above speak of connecting, a name lookup, a certificate or a time-out, then this

@@ -102,7 +102,7 @@ def apply(  # noqa: PLR0913, PLR0917 - one option for each thing that can be ask
     else:
         _report(ended)
     applied = ended.applied
-    if applied.canaries and not applied.failed:
+    if applied.canaries and not (applied.failed or applied.refused):
         raise typer.Exit(WAITS)
     if applied.left or applied.failed or applied.refused or blocks(applied.audited):
         raise typer.Exit(FAILED)

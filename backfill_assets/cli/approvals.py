@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,6 +11,7 @@ from backfill_assets.cli.operating import operating
 from backfill_assets.cli.options import AsJson  # noqa: TC001 - typer reads it
 from backfill_assets.cli.output import counted, print_json, say
 from backfill_assets.cli.stored_plans import kept_plan
+from backfill_assets.engine.review.answers import Answers, answers
 from backfill_assets.engine.review.approvals import standing
 from backfill_assets.render.plan_words import instant_text
 from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
@@ -23,9 +25,10 @@ def approvals(
     plan: Annotated[str, typer.Argument(help="Its id; the beginning will do.")],
     as_json: AsJson = False,
 ) -> None:
-    """List the approvals of a plan: by whom, when, and whether each counts for the plan as it is now.
+    """List the approvals of a plan and the answers of consumers, and what is still required or awaited.
 
-    Once a plan is promoted, what was signed is listed as it was signed.
+    Of each approval it says by whom, when, and whether it counts for the plan as it is now. Once a plan is promoted, what was signed is
+    listed as it was signed.
 
     Exit code: 0, whatever is required.
 
@@ -36,8 +39,9 @@ def approvals(
         signed = at.store.approvals.of_plan(stored.plan_id)
         is_open = stored.status in (PlanStatus.PROPOSED, *OPEN)
         found = standing(at.project, stored.plan_id) if is_open else None
+        asked = answers(at.project, stored.plan_id) if stored.status in OPEN else Answers()
     if as_json:
-        print_json(_json(stored.plan_id, signed, found))
+        print_json(_json(stored.plan_id, signed, found) | _answers_json(asked))
         return
     for row in signed:
         judged = (
@@ -46,6 +50,10 @@ def approvals(
             else None
         )
         say(_line(row, judged), indent=2)
+    for given in asked.given:
+        say(given.words, indent=2)
+    for clause in asked.awaits:
+        say(f"awaited: {clause}", indent=2)
     if found is None:
         say(f"{stored.plan_id}: {stored.status.value}, {counted(len(signed), 'signature')}.")
         return
@@ -53,9 +61,20 @@ def approvals(
         say(f"appended since it was planned, voids nothing: {name} {cells}", indent=2)
     for reason in found.lacking:
         say(f"still required: {reason}", indent=2)
-    command = "approve" if found.lacking else "promote"
-    say(f"Next: backfill {command} {stored.plan_id}")
+    say(f"Next: backfill {_next(found, asked)}".replace("PLAN", stored.plan_id))
     say(f"{stored.plan_id}: {counted(len(found.approvals), 'approval')}, {_required(found)}.")
+
+
+def _next(found: Standing, asked: Answers) -> str:
+    if found.lacking:
+        return "approve PLAN"
+    return "acknowledge PLAN CONSUMER" if asked.awaits else "promote PLAN"
+
+
+def _answers_json(asked: Answers) -> dict[str, object]:
+    given = [asdict(each) for each in asked.given]
+    touched = sorted({each.consumer for each in asked.touched})
+    return {"answers": given, "awaits": list(asked.awaits), "touched": touched}
 
 
 def _required(found: Standing) -> str:

@@ -53,7 +53,7 @@ def audit(
 ) -> None:
     """Run every audit over published data, without rebuilding it.
 
-    With `--mutate` the audits themselves are tested: duplicates, a fanned-out join, dropped rows, a shifted zone, doubled values, a
+    With `--mutate` the audits themselves are tested: duplicates, a fanned-out join, dropped rows, a cell that stops half-way, a shifted zone, doubled values, a
     flipped sign and a burst of NULLs are planted in a copy of the newest published cells, one after the other, and judged as a batch of
     these rows would be. Nothing is written.
 

@@ -12,6 +12,7 @@ from backfill_assets.cli.asking import Yes, confirm
 from backfill_assets.cli.operating import operating
 from backfill_assets.cli.options import AsJson  # noqa: TC001 - typer reads it
 from backfill_assets.cli.output import counted, err, print_json, say, size_text
+from backfill_assets.engine.review.evidence import leave_expired
 from backfill_assets.engine.upkeep.collecting import collect, settle_read, what_to_collect
 from backfill_assets.snapshots.environment import PROD
 from backfill_assets.warehouse.files.table_size import bytes_in
@@ -35,6 +36,8 @@ def gc(
     BACKFILL_PROMISE_DAYS. What was left less than a day ago stays for those who still read it: old files, and tables of
     abandoned plans, removed models and expired environments.
 
+    Plans whose time is over leave their evidence before.
+
     Exit code: 0, also when there is nothing to delete.
 
     Example: backfill gc --dry-run
@@ -46,6 +49,7 @@ def gc(
         run = at.run(PROD)
         say("looking for what is not needed any more", to=err)
         if not dry_run:
+            leave_expired(at)
             settle_read(run)
         collected = what_to_collect(run, promise)
         sizes = {table.version: bytes_in(table.path) for table in collected.tables}

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from backfill_assets.cli.held import holds_json, holds_of, say_holds
 from backfill_assets.cli.options import AsJson, Env  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import counted, out, print_json, say
 from backfill_assets.cli.plan_view import naming_of
@@ -44,14 +45,17 @@ def map(  # noqa: A001 - the verb's name
     with looked_at(env) as run:
         names, naming = selected(run.graph, ",".join(models or ())), naming_of(run.graph)
         mapped, at = map_of(run, names), run.clock()
+        held = holds_of(run.store, env, names)
     if html is not None:
         _write(html, map_html(mapped, naming, env, at))
     if as_json:
-        print_json({"environment": env, "at": at.isoformat(), "models": map_json(mapped, naming)})
+        shown = {"models": map_json(mapped, naming), "holds": holds_json(held, at)}
+        print_json({"environment": env, "at": at.isoformat(), **shown})
         return
     if html is None:
         for line in map_lines(mapped, naming, out.width):
             say(line, indent=4)
+    say_holds(held, at)
     snapshots = sum(len(model.made) for model in mapped)
     told = f"{counted(len(mapped), 'model')}, {counted(snapshots, 'snapshot')}"
     say(f"{env}: {told}{f', in {html}' if html else ''}.")

@@ -8,6 +8,12 @@ import typer
 
 Select = Annotated[str, typer.Option(metavar="MODEL,...", help="These models; all unless given.")]
 Env = Annotated[str, typer.Option(metavar="NAME", help="The environment.")]
+ForConsumer = Annotated[
+    str | None,
+    typer.Option(
+        "--consumer", metavar="NAME", help="What this consumer reads: what `hold` keeps for it."
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Write JSON, alone, on stdout.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Everything, however long.")]
 AsOf = Annotated[

@@ -101,7 +101,10 @@ class Origin:
 def origin_of(graph: Graph) -> Origin:
     """Tell what a graph was read from that this process has just imported."""
     queries = [
-        model.query for model in graph.models.values() if isinstance(model.query, ModuleQuery)
+        query
+        for model in graph.models.values()
+        for query in model.functions
+        if isinstance(query, ModuleQuery)
     ]
     # What a function imports only when it runs is in no `sys.modules` yet.
     later = {module.name for query in queries for module in query.modules}

@@ -11,6 +11,7 @@ import typer
 from backfill_assets.cli import plan_options as ask  # noqa: TC001 - typer reads them
 from backfill_assets.cli.exits import CHANGES, DONE, WAITS
 from backfill_assets.cli.expecting import expected
+from backfill_assets.cli.held import untouched
 from backfill_assets.cli.looking import say_note
 from backfill_assets.cli.operating import Operating, operating
 from backfill_assets.cli.options import AsJson, AsOf, Markdown, Verbose  # noqa: TC001 - typer reads them
@@ -18,6 +19,7 @@ from backfill_assets.cli.output import err, say
 from backfill_assets.cli.plan_view import show_plan
 from backfill_assets.cli.stored_plans import write_plan
 from backfill_assets.engine.plans.making import left_before, make_plan, new_environment
+from backfill_assets.engine.review.results import planned_invalid
 from backfill_assets.planning.plan import written_options as written
 from backfill_assets.planning.plan.plan_json import plan_json
 from backfill_assets.planning.plan.request import PlanRequest
@@ -49,6 +51,8 @@ def plan(  # noqa: PLR0913, PLR0917 - one option for each thing that can be aske
     cutoff: ask.Cutoff = None,
     lift_cutoff: ask.LiftCutoffs = None,
     reason: ask.Reason = "",
+    dual_run: ask.DualRun = 0,
+    pause_schedules: ask.PauseSchedules = False,
     canary: ask.Canary = False,
     category: ask.Categories = None,
     strategy: ask.Strategies = None,
@@ -81,16 +85,14 @@ def plan(  # noqa: PLR0913, PLR0917 - one option for each thing that can be aske
         restate=written.restatements(restate),
         restate_all_snapshots=restate_all_snapshots,
         start=start, end=end,
-        end_bounded=end_bounded,
-        ignore_cron=ignore_cron,
-        select=written.chosen(select),
-        skip_upstream=skip_upstream,
-        forward_only=forward_only,
-        effective_from=effective_from,
+        end_bounded=end_bounded, ignore_cron=ignore_cron,
+        select=written.chosen(select), skip_upstream=skip_upstream,
+        forward_only=forward_only, effective_from=effective_from,
         empty=empty,
         where=where, cutoff=cutoff,
         lift_cutoffs=written.chosen(lift_cutoff),
-        canary=canary,
+        dual_run_days=dual_run,
+        pause_schedules=pause_schedules, canary=canary,
         categories=written.categories(category),
         strategies=written.strategies(strategy),
         kept_rows=written.kept_rows(kept_rows),
@@ -141,12 +143,24 @@ def _tell(
         show_plan(proposed, at.naming, after=_after(at, proposed), left=left.words, whole=whole)
 
 
+def _results(at: Operating, proposed: Plan) -> tuple[str, ...]:
+    """Name the registered results that rest on cells which the plan may change."""
+    return tuple(
+        f"May invalidate: {each.result.name}, which rests on {each.result.model} "
+        f"{at.naming.ranges(each.result.model, each.cells, limit=len(each.cells))}"
+        f"{'; it has to be computed again before the promotion' if each.result.rerun else ''}."
+        for each in planned_invalid(at.store, proposed)
+    )
+
+
 def _after(at: Operating, proposed: Plan) -> tuple[str, ...]:
     commands = next_commands(proposed.plan_id, PlanStatus.PROPOSED.value)
     new = new_environment(at.project, proposed.environment)
     made_by = f"{proposed.environment} does not exist yet: applying makes it, and it follows prod."
     return (
         *((made_by,) if new else ()),
+        *untouched(at.store, proposed, at.project.clock()),
+        *_results(at, proposed),
         "Nothing has been written.",
         f"Next: {', or '.join(commands)}",
     )

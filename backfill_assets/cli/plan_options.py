@@ -74,6 +74,21 @@ LiftCutoffs = Annotated[
     ),
 ]
 Reason = Annotated[str, typer.Option(metavar="TEXT", help="Why, for the history.")]
+DualRun = Annotated[
+    int,
+    typer.Option(
+        "--dual-run",
+        metavar="DAYS",
+        help="For how many days a dual run fills both, each day compared, before it can be promoted.",
+    ),
+]
+PauseSchedules = Annotated[
+    bool,
+    typer.Option(
+        "--pause-schedules",
+        help="Let the sensor and the schedules leave its models alone until it is promoted or abandoned.",
+    ),
+]
 Canary = Annotated[
     bool,
     typer.Option("--canary", help="Build a few telling cells first, and wait for the next apply."),

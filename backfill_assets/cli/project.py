@@ -16,6 +16,7 @@ from backfill_assets.cli.progress import AT_WORK
 from backfill_assets.cli.signing import signer_of
 from backfill_assets.engine.project.at_work import Phase
 from backfill_assets.engine.project.batch_policy import batch_policy_of
+from backfill_assets.engine.project.channels import channels_of
 from backfill_assets.engine.project.gate import gate_of
 from backfill_assets.engine.project.opening import look, open_run
 from backfill_assets.engine.project.plan_terms import terms_of
@@ -140,7 +141,7 @@ def open_store(settings: Settings) -> Store:
 
 @contextmanager
 def opened_project(
-    *, run_id: str | None = None, clock: Callable[[], datetime] = now
+    *, run_id: str | None = None, clock: Callable[[], datetime] | None = None
 ) -> Iterator[tuple[Settings, Project]]:
     """Open the project that the settings name, and close state and Spark after it."""
     settings = read_settings()
@@ -152,7 +153,7 @@ def opened_project(
         loaded=loaded,
         spark=spark,
         data_root=settings.data_root,
-        clock=clock,
+        clock=clock or now,  # as it is when the command begins: a test may have set another
         run_id=run_id or f"cli-{uuid.uuid4().hex[:12]}",
         who=str(who_asks(settings)),
         batches_at_once=settings.max_batches,
@@ -162,6 +163,7 @@ def opened_project(
         views=settings.views,
         gate=lambda: gate_of(settings),
         sign=signer_of(settings),
+        deliver=channels_of(settings.channels),
     )
     try:
         yield settings, project
@@ -172,7 +174,7 @@ def opened_project(
 
 @contextmanager
 def opened_run(
-    environment: str, *, run_id: str | None = None, clock: Callable[[], datetime] = now
+    environment: str, *, run_id: str | None = None, clock: Callable[[], datetime] | None = None
 ) -> Iterator[RunContext]:
     """Open a run of one environment, and close state and Spark after it."""
     with opened_project(run_id=run_id, clock=clock) as (settings, project):
@@ -180,7 +182,9 @@ def opened_run(
 
 
 @contextmanager
-def looked_at(environment: str, *, clock: Callable[[], datetime] = now) -> Iterator[RunContext]:
+def looked_at(
+    environment: str, *, clock: Callable[[], datetime] | None = None
+) -> Iterator[RunContext]:
     """Look at an environment: nothing is written, not even a first pointer."""
     with opened_project(clock=clock) as (_, project):
         yield look(project, environment)

@@ -8,6 +8,7 @@ import typer
 
 from backfill_assets.cli.asking import Yes, confirm
 from backfill_assets.cli.evidence import told_evidence
+from backfill_assets.cli.held import untouched
 from backfill_assets.cli.operating import operating
 from backfill_assets.cli.options import AsJson, Why  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import counted, err, print_json, say
@@ -16,16 +17,38 @@ from backfill_assets.cli.stored_plans import kept_plan
 from backfill_assets.cli.telling import tell_quietly
 from backfill_assets.cli.told_cells import cells_json, cells_told, say_cells
 from backfill_assets.engine.plans.plan_verbs import promote_plan
+from backfill_assets.engine.review.aftercare import ask_watch
+from backfill_assets.engine.review.appointments import appoint_at
+from backfill_assets.planning.review.aftercare import read_watch, watch_of
+from backfill_assets.planning.review.appointment import appointment_json
 from backfill_assets.render.actual import actual_text
 from backfill_assets.render.plan_life import next_commands
 from backfill_assets.render.plan_words import instant_text
+from backfill_assets.render.watch_words import appointment_text
 from backfill_assets.snapshots.stored_plan import PlanStatus
 
 if TYPE_CHECKING:
+    from datetime import timedelta
+
     from backfill_assets.cli.operating import Operating
     from backfill_assets.engine.plans.outcome import Outcome
     from backfill_assets.planning.plan.plan import Plan
+    from backfill_assets.planning.review.aftercare import Watch
 
+_Watch = Annotated[
+    str,
+    typer.Option(
+        metavar="TIME", help="Watch what it publishes for so long, such as 24h; see `aftercare`."
+    ),
+]
+_At = Annotated[
+    str,
+    typer.Option(
+        "--at",
+        metavar="TIME",
+        help="Promote it then, such as 'Sun 03:00 Europe/Berlin' or an instant; never: not then.",
+    ),
+]
 _PROMOTED = PlanStatus.PROMOTED.value
 
 
@@ -33,6 +56,8 @@ def promote(
     plan: Annotated[str, typer.Argument(help="Its id; the beginning will do.")],
     yes: Yes = False,
     reason: Why = "",
+    time: _At = "",
+    watch: _Watch = "",
     as_json: AsJson = False,
 ) -> None:
     """Move every pointer of a plan at once, so that its environment reads what the plan has built.
@@ -40,29 +65,43 @@ def promote(
     Readers see the old or the new in all models, never a mix. Refused, with the list, if a planned cell is not ready with its
     audits, or if something that the plan reads or rewrites has moved. Cells that were published meanwhile are carried over.
 
-    Exit code: 0 when it is published, now or before, 1 when it was refused: then nothing was.
+    With `--at` the sensor promotes it at that time, and everything is checked again then; what refuses it then is in `backfill show`.
+
+    Exit code: 0 when it is published, now or before, or has its appointment; 1 when it was refused: then nothing was.
 
     Example: backfill promote p1a2b3c4d5 --reason "agreed with finance"
 
-    Example: backfill promote p1a2b3c4d5 --yes --json
+    Example: backfill promote p1a2b3c4d5 --yes --watch 24h --json
+
+    Example: backfill promote p1a2b3c4d5 --at "Sun 03:00 Europe/Berlin"
     """
+    watched = read_watch(watch) if watch else None
     with operating() as at:
         named = kept_plan(at.store, plan).plan
         if at.store.plans.get(named.plan_id).status is PlanStatus.PROMOTED:
+            _ask_watch(at, named, watched)
             _already(at, named, as_json=as_json)
             return
         at.may_change(named.environment)
-        changed = len(named.models) + len(named.removed)
-        _confirm(named, changed, yes=yes)
-        say(f"promoting {named.plan_id}, run {at.run_id}", to=err)
-        with shown(at.graph, {}) as listener:
-            why = reason or named.request.reason
-            promoted = promote_plan(at.working(listener), named, why)
-        appended = _named(at, promoted)
-        told = cells_told(at, named, promoted.number)
-        actual = at.taken(named)
-        evidence = told_evidence(at, named.plan_id)
-        tell_quietly(at, named.environment)
+        _confirm(at, named, yes=yes)
+        _ask_watch(at, named, watched)  # before: a process that dies afterwards leaves no watch out
+        if time:
+            _appoint(at, named, time, reason, as_json=as_json)
+            return
+        _promote(at, named, reason, as_json=as_json)
+
+
+def _promote(at: Operating, named: Plan, reason: str, *, as_json: bool) -> None:
+    """Promote a plan now, and tell what its environment reads."""
+    say(f"promoting {named.plan_id}, run {at.run_id}", to=err)
+    with shown(at.graph, {}) as listener:
+        promoted = promote_plan(at.working(listener), named, reason or named.request.reason)
+    appended = _named(at, promoted)
+    told = cells_told(at, named, promoted.number)
+    actual = at.taken(named)
+    evidence = told_evidence(at, named.plan_id)
+    tell_quietly(at, named.environment)
+    watching = watch_of(at.store.plans.events(named.plan_id))
     if as_json:
         print_json(
             {
@@ -71,20 +110,56 @@ def promote(
                 "number": promoted.number,
                 "appended": appended,
                 "removed": list(promoted.removed),
+                "watched_until": watching.until if watching else None,
                 **cells_json(at.naming, told),
             }
         )
         return
     say_cells(at.naming, told)
-    for name, cells in appended.items():
-        say(f"appended after approval: {name} {cells}", indent=2)
-    for name in promoted.removed:
-        say(f"removed: {name}", indent=2)
-    say(actual_text(named, actual), indent=2)
+    for line in (*_besides(appended, promoted), actual_text(named, actual)):
+        say(line, indent=2)
     say(evidence)
-    commands = next_commands(named.plan_id, PlanStatus.PROMOTED.value)
-    say(f"Next: {', or '.join(commands)} to go back")
+    _say_next(named, watching)
+    changed = _changed(named)
     say(f"{named.environment}: reads {counted(changed, 'model')} as {named.plan_id} built them.")
+
+
+def _changed(plan: Plan) -> int:
+    """How many models read something else once a plan is promoted."""
+    return len(plan.models) + len(plan.removed)
+
+
+def _appoint(at: Operating, plan: Plan, time: str, reason: str, *, as_json: bool) -> None:
+    """Ask for the promotion at a time, or take the appointment back."""
+    made = appoint_at(at.project, plan.plan_id, time, reason)
+    if as_json:
+        print_json({"plan_id": plan.plan_id, "appointment": appointment_json(made)})
+        return
+    if made:
+        say(
+            f"Next: backfill promote {plan.plan_id} --at never, to take it back; where no sensor runs,"
+        )
+        say(f"backfill promote {plan.plan_id} at that time", indent=6)
+    say(f"{plan.plan_id} {appointment_text(made)}.")
+
+
+def _ask_watch(at: Operating, plan: Plan, time: timedelta | None) -> None:
+    if time is not None:
+        ask_watch(at.project, plan.plan_id, time)
+
+
+def _besides(appended: dict[str, str], promoted: Outcome) -> tuple[str, ...]:
+    """Say what was published beside the cells of the plan."""
+    named = (f"appended after approval: {name} {cells}" for name, cells in appended.items())
+    return (*named, *(f"removed: {name}" for name in promoted.removed))
+
+
+def _say_next(plan: Plan, watching: Watch | None) -> None:
+    if watching:
+        until = instant_text(watching.until)
+        say(f"Watched until {until}: backfill aftercare {plan.plan_id}, or the sensor, looks")
+    commands = next_commands(plan.plan_id, PlanStatus.PROMOTED.value)
+    say(f"Next: {', or '.join(commands)} to go back")
 
 
 def _already(at: Operating, plan: Plan, *, as_json: bool) -> None:
@@ -108,9 +183,12 @@ def _already(at: Operating, plan: Plan, *, as_json: bool) -> None:
     say(f"{plan_id}: nothing to do: it was promoted{told}.")
 
 
-def _confirm(plan: Plan, changed: int, *, yes: bool) -> None:
+def _confirm(at: Operating, plan: Plan, *, yes: bool) -> None:
+    """Say whom it does not touch, and ask."""
+    for line in untouched(at.store, plan, at.project.clock()):
+        say(line, to=err)
     effect = (
-        f"promote plan {plan.plan_id}: {plan.environment} reads {counted(changed, 'model')} "
+        f"promote plan {plan.plan_id}: {plan.environment} reads {counted(_changed(plan), 'model')} "
         "otherwise from now on"
     )
     if plan.protected:

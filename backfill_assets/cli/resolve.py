@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from backfill_assets.cli.options import AsJson, Env  # noqa: TC001 - typer reads them
+from backfill_assets.cli.options import AsJson, Env, ForConsumer  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import print_json, say
 from backfill_assets.reading import published
 
@@ -14,6 +14,7 @@ from backfill_assets.reading import published
 def resolve(
     models: Annotated[list[str], typer.Argument(help="Such as marketing.campaign_performance.")],
     env: Env = "prod",
+    consumer: ForConsumer = None,
     as_json: AsJson = False,
 ) -> None:
     """Say where models can be read: paths and versions as an environment reads them at one moment.
@@ -22,11 +23,11 @@ def resolve(
 
     Example: backfill resolve marketing.campaign_performance marketing.roi_analysis --json
     """
-    environment = published(env)
+    environment = published(env, consumer=consumer)
     layers = {name: environment.resolve(name).layers for name in models}
     if as_json:
         rows = {name: [part._asdict() for part in parts] for name, parts in layers.items()}
-        print_json({"environment": env, "number": environment.number, "models": rows})
+        print_json({"environment": environment.env, "number": environment.number, "models": rows})
         return
     for name, parts in layers.items():
         for part in parts:

@@ -15,19 +15,27 @@ from backfill_assets.cli.plan_view import naming_of, print_end, print_plan
 from backfill_assets.cli.project import now, opened_project
 from backfill_assets.cli.stored_plans import Kept, kept_plan
 from backfill_assets.cli.watching import watch
+from backfill_assets.engine.review.acting import PolicyMissingError
+from backfill_assets.engine.review.answers import answers
 from backfill_assets.planning.review.acceptance import with_acceptances
+from backfill_assets.planning.review.aftercare import LOOKED, watch_json, watch_of
+from backfill_assets.planning.review.appointment import appointment_json, appointment_of
+from backfill_assets.planning.review.dual_run import dual_run_json, dual_run_of
 from backfill_assets.render.check_words import check_text, checks_markdown
 from backfill_assets.render.plan_life import next_commands, progress, status_text
 from backfill_assets.render.plan_markdown import plan_markdown
 from backfill_assets.render.plan_words import instant_text
+from backfill_assets.render.watch_words import appointment_text, dual_run_text, watch_text
+from backfill_assets.snapshots.stored_plan import PlanStatus
 
 if TYPE_CHECKING:
     from backfill_assets.cli.watching import Standing
+    from backfill_assets.engine.project.project import Project
+    from backfill_assets.planning.plan.plan import Plan
     from backfill_assets.render.plan_life import Progress
     from backfill_assets.snapshots.plan_check import Acceptance, PlanCheck
     from backfill_assets.snapshots.queued_plan import Control
     from backfill_assets.snapshots.stored_plan import PlanEvent
-    from backfill_assets.state.store import Store
 
 
 def show(
@@ -63,7 +71,7 @@ def show(
             return
         events = store.plans.events(kept.plan.plan_id)
         control = store.queue.control_of(kept.plan.plan_id)
-        checked = _checked(store, kept.plan.plan_id)
+        checked = _checked(project, kept)
         rows = [
             row for planned in kept.plan.models for row in store.batches.latest(model=planned.model)
         ]
@@ -76,6 +84,7 @@ def show(
                 **_json(kept, status, done, events),
                 **_controlled(kept, status, control),
                 **asdict(checked),
+                **_timed(kept.plan, events),
             }
         )
     elif markdown:
@@ -84,29 +93,65 @@ def show(
     else:
         print_plan(kept.plan, naming, to=out, whole=verbose)
         say(f"Status    {status}{f', {control.words}' if control.holds else ''}")
-        for event in events:
-            say(_event(event), indent=12)
+        _print_history(kept.plan, events)
         _print_checks(checked, whole=verbose)
         if any(model.batches or model.running or model.failed for model in done):
             _table(done)
         print_end(kept.plan, naming, _next(kept, status, control), to=out)
 
 
+def _awaits(project: Project, kept: Kept) -> tuple[str, ...]:
+    """Say what the promotion of a built plan awaits of consumers."""
+    if kept.stored.status is not PlanStatus.BUILT:
+        return ()
+    try:
+        return answers(project, kept.stored.plan_id).awaits
+    except PolicyMissingError as error:
+        return (str(error),)
+
+
 @dataclass(frozen=True, slots=True)
 class _Checked:
-    """What the plan's checks have found, and what of it is accepted."""
+    """What the plan's checks have found, what of it is accepted, and what is awaited of consumers."""
 
     checks: tuple[PlanCheck, ...]
     accepted: tuple[Acceptance, ...]
+    awaits: tuple[str, ...]
 
 
-def _checked(store: Store, plan_id: str) -> _Checked:
+def _checked(project: Project, kept: Kept) -> _Checked:
+    store, plan_id = project.store, kept.plan.plan_id
     accepted = store.checks.acceptances(plan_id)
-    return _Checked(with_acceptances(store.checks.of_plan(plan_id), accepted), accepted)
+    checks = with_acceptances(store.checks.of_plan(plan_id), accepted)
+    return _Checked(checks, accepted, _awaits(project, kept))
+
+
+def _timed(plan: Plan, events: list[PlanEvent]) -> dict[str, Any]:
+    """Give what is done with a plan over time, as plain values."""
+    return {
+        "watch": watch_json(watch_of(events)),
+        "dual_run": dual_run_json(dual_run_of(plan.request.dual_run_days, events)),
+        "appointment": appointment_json(appointment_of(events)),
+    }
+
+
+def _print_history(plan: Plan, events: list[PlanEvent]) -> None:
+    """Print what happened to a plan; the looks of a watch are counted, not listed."""
+    if dual := dual_run_of(plan.request.dual_run_days, events):
+        say(f"Dual run  {dual_run_text(dual)}", indent=10)
+    if appointment := appointment_of(events):
+        say(f"Promotes  {appointment_text(appointment)}")
+    if watch := watch_of(events):
+        say(f"Watch     {watch_text(watch)}", indent=10)
+    for event in events:
+        if event.event != LOOKED or event.detail["found"]:
+            say(_event(event), indent=12)
 
 
 def _print_checks(checked: _Checked, *, whole: bool) -> None:
     """Print the results; those that passed are counted, unless everything is wanted."""
+    for clause in checked.awaits:
+        say(f"Awaits    {clause}")
     passed = [check for check in checked.checks if check.passed]
     if passed and not whole:
         say(f"Checks    {counted(len(passed), 'check')} passed: -v shows them")
@@ -144,7 +189,8 @@ def _controlled(kept: Kept, status: str, control: Control) -> dict[str, Any]:
 
 def _event(event: PlanEvent) -> str:
     who = f" by {event.who}" if event.who else ""
-    why = f": {event.why}" if event.why else ""
+    why = event.why or "; ".join(event.detail.get("found", ()))
+    why = f": {why}" if why else ""
     count = sum(event.detail.get("spared", {}).values())
     spared = (
         f"; {counted(count, 'cell')} spared, what they read came out as it was" if count else ""

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from backfill_assets.cli.exits import FAILED, WAITS
+from backfill_assets.cli.held import holds_json, holds_of, say_holds
 from backfill_assets.cli.looking import left_json, say_looked
 from backfill_assets.cli.options import AsJson, AsOf, Env, Select  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import Heading, bar, counted, print_json, print_table, say
 from backfill_assets.cli.project import clock_at, looked_at
 from backfill_assets.cli.selecting import selected
-from backfill_assets.cli.waiting_plans import say_waiting, waiting_plans
+from backfill_assets.cli.waiting_plans import say_waiting, waiting_plans, watched_plans
 from backfill_assets.engine.fill.failures import unresolved_failures
 from backfill_assets.engine.fill.late_cells import late_work_of
 from backfill_assets.engine.fill.observing import observe_sources, sources_of
@@ -24,6 +25,8 @@ from backfill_assets.planning.rule.needs_work import needs_work
 from backfill_assets.snapshots.cutoff import Cutoff
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from backfill_assets.engine.fill.outstanding import Outstanding
     from backfill_assets.engine.project.run_context import RunContext
     from backfill_assets.intervals.interval_set import IntervalSet
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
     from backfill_assets.planning.rule.late_work import LateWork
     from backfill_assets.planning.rule.needs_work import Work
     from backfill_assets.planning.rule.unresolved import Unresolved
+    from backfill_assets.snapshots.hold import Hold
 
 _LATELY = timedelta(days=7)
 
@@ -87,11 +91,14 @@ def status(
             }
             for name, work in works.items()
         ]
-        left, plans = outstanding(run, names, looks), waiting_plans(run)
+        left = outstanding(run, names, looks)
+        holds = holds_of(run.store, env, names)
+        open_ones = _Open(waiting_plans(run), holds, watched_plans(run), at)
     if as_json:
-        print_json({"environment": env, "models": rows, "left": left_json(left), "plans": plans})
+        told = {"environment": env, "models": rows, "left": left_json(left)}
+        print_json(told | open_ones.as_json())
     else:
-        _print(env, rows, left, plans)
+        _print(env, rows, left, open_ones)
     if check and (left.missing or left.stale):
         raise typer.Exit(FAILED)
     if left.unlooked:
@@ -172,9 +179,27 @@ _HEADINGS = (
 )
 
 
-def _print(
-    env: str, rows: list[dict[str, Any]], left: Outstanding, plans: list[dict[str, Any]]
-) -> None:
+@dataclass(frozen=True, slots=True)
+class _Open:
+    """What a person has begun and not ended: plans that wait, holds and watches, at an instant."""
+
+    plans: list[dict[str, Any]]
+    holds: tuple[Hold, ...]
+    watched: dict[str, Any]
+    at: datetime
+
+    def as_json(self) -> dict[str, Any]:
+        holds = holds_json(self.holds, self.at)
+        return {"plans": self.plans, "holds": holds, "watched": self.watched}
+
+    def say(self) -> None:
+        say_waiting(self.plans)
+        say_holds(self.holds, self.at)
+        for plan_id, watch in self.watched.items():
+            say(f"watch    {plan_id} {watch['text']}", indent=2)
+
+
+def _print(env: str, rows: list[dict[str, Any]], left: Outstanding, open_ones: _Open) -> None:
     counts = ("ready", "required", "missing", "stale")
     print_table(
         _HEADINGS,
@@ -186,7 +211,7 @@ def _print(
     for row in rows:
         for line in _remarks(env, row):
             say(line, indent=2)
-    say_waiting(plans)
+    open_ones.say()
     if left.warning:
         say(left.warning, indent=2)
     if left.buildable or any(row["refresh"] for row in rows):

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from backfill_assets.cli.options import AsJson, Env  # noqa: TC001 - typer reads them
+from backfill_assets.cli.options import AsJson, Env, ForConsumer  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import counted, print_json, say
 from backfill_assets.cli.project import open_store
 from backfill_assets.engine.project.views import published_views
@@ -21,6 +21,7 @@ _STDOUT = "-"
 def views(
     dialect: Annotated[Dialect, typer.Option("--for", help="The engine that executes it.")],
     env: Env = "prod",
+    consumer: ForConsumer = None,
     out: Annotated[
         str, typer.Option(metavar="FILE", help="Replace this file; - writes it to stdout.")
     ] = _STDOUT,
@@ -36,9 +37,12 @@ def views(
     BACKFILL_VIEWS names files that every publication writes again.
 
     Example: backfill views --for duckdb --out views.sql
+
+    Example: backfill views --for spark --consumer "yearly accounts" --out accounts.sql
     """
     with open_store(read_settings()) as store:
-        published = published_views(store, env)
+        reads = env if consumer is None else store.holds.read_by(consumer, env)
+        published = published_views(store, reads, env)
     if not published.views:
         raise RequestError(
             found=f"environment '{env}' has published nothing yet",

@@ -1,4 +1,4 @@
-"""Show plans that are applied and wait: since when, and until when they hold late data back."""
+"""Show plans that wait, and until when they hold late data back; and those that are watched."""
 
 from __future__ import annotations
 
@@ -6,8 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from backfill_assets.cli.output import say
 from backfill_assets.engine.project.plan_age import open_plans, waits_until
+from backfill_assets.engine.review.aftercare import watches
+from backfill_assets.engine.review.dual_runs import dual_run
+from backfill_assets.planning.review.aftercare import watch_json
+from backfill_assets.planning.review.appointment import appointment_json, appointment_of
+from backfill_assets.planning.review.dual_run import dual_run_json
 from backfill_assets.render.plan_life import next_commands
 from backfill_assets.render.plan_words import instant_text
+from backfill_assets.render.watch_words import watch_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,6 +30,15 @@ def waiting_plans(run: RunContext) -> list[dict[str, Any]]:
     return [_row(run, plan) for plan in asked if not plan.request.late]
 
 
+def watched_plans(run: RunContext) -> dict[str, Any]:
+    """Describe the watches over promotions in a run's environment, by plan, for programs."""
+    watched = watches(run.store, run.environment.name)
+    return {
+        plan_id: {**(watch_json(watch) or {}), "text": watch_text(watch)}
+        for plan_id, watch in watched.items()
+    }
+
+
 def say_waiting(rows: Iterable[dict[str, Any]]) -> None:
     """Write for each plan until when it holds late data back, and what ends the wait."""
     for row in rows:
@@ -33,6 +48,12 @@ def say_waiting(rows: Iterable[dict[str, Any]]) -> None:
             said = f"waited until {row['until']}: late data goes on without it, and it can't be promoted"
         else:
             said = f"waits since {row['since']} and holds late data back until {row['until']}"
+        if row["pauses_schedules"]:
+            said += "; the schedules of its models are paused"
+        if row["dual_run"]:
+            said += f"; a dual run until {row['dual_run']['until']}"
+        if row["appointment"]:
+            said += f"; to be promoted on {row['appointment']['at']}"
         say(f"plan     {which} {said}; {how}", indent=2)
 
 
@@ -47,6 +68,9 @@ def _row(run: RunContext, plan: Plan) -> dict[str, Any]:
         "until": instant_text(until),
         "outwaited": outwaited,
         "models": [planned.model for planned in plan.models],
+        "pauses_schedules": plan.request.pause_schedules,
+        "dual_run": dual_run_json(dual_run(run.store, plan)),
+        "appointment": appointment_json(appointment_of(run.store.plans.events(plan.plan_id))),
         "next": _next(plan.plan_id, status, outwaited=outwaited),
     }
 

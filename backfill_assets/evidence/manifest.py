@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from datetime import datetime
 from typing import Any
 
 FORMAT = "backfill_assets.evidence"
@@ -30,6 +31,7 @@ EXPECTED = (
     "timeline.json",
     "estimate.json",
     "consumers.json",
+    "aftercare.json",
     "release_note.md",
     "way_back.md",
     "openlineage.ndjson",
@@ -44,8 +46,14 @@ def sha256(content: bytes) -> str:
 
 
 def json_text(value: Any) -> str:  # noqa: ANN401 - any JSON
-    """Write JSON that is the same for equal values."""
-    return json.dumps(value, sort_keys=True, indent=1, ensure_ascii=False) + "\n"
+    """Write JSON that is the same for equal values; instants are text as ISO 8601 has it."""
+    return json.dumps(value, sort_keys=True, indent=1, ensure_ascii=False, default=_plain) + "\n"
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    raise TypeError(f"a {type(value).__name__} is no JSON")
 
 
 def seal_of(manifest: bytes) -> bytes:

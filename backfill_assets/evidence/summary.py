@@ -30,13 +30,15 @@ def summary(folder: Path) -> tuple[str, ...]:
         manifest = _read(folder, MANIFEST)
         outputs, timeline = _read(folder, "outputs.json"), _read(folder, "timeline.json")
         consumers, audits = _read(folder, "consumers.json"), _read(folder, "audits.json")
+        contract, signed = _read(folder, "contract.json"), _read(folder, "approvals.json")
         back = (folder / "way_back.md").read_text(encoding="utf-8")
         return (
             _title(manifest, timeline["plan"]),
             *_changed(outputs),
             _depends(consumers),
             _audits(audits),
-            _accepted(timeline, outputs),
+            *_expected(contract),
+            _accepted(timeline, outputs, signed),
             _back(back),
             _sound(folder),
         )
@@ -102,17 +104,33 @@ def _audits(audits: dict[str, Any]) -> str:
     return f"Audits    {'; '.join(said)}"
 
 
-def _accepted(timeline: dict[str, Any], outputs: dict[str, Any]) -> str:
+def _expected(contract: dict[str, Any]) -> Iterator[str]:
+    """Say whether what was expected was found, and whose word stands for what was not."""
+    rules = contract["rules"]
+    known = [
+        f"{each['check']} of {each['model']} by {each['who']} ({each['reason']})"
+        for each in contract["accepted"]
+    ]
+    said = [f"{sum(rule['passed'] is True for rule in rules)} of {len(rules)} rules hold"]
+    if known:
+        said.append(f"accepted: {_listed(known)}")
+    if rules or known:
+        yield f"Expected  {'; '.join(said)}"
+
+
+def _accepted(timeline: dict[str, Any], outputs: dict[str, Any], signed: dict[str, Any]) -> str:
+    by = [each["principal"] for each in signed["signed"] if each["act"] == "approve"]
+    approved = f"; approved, signed, by {_listed(dict.fromkeys(by))}" if by else ""
     asked = timeline["plan"]["created_by"] or "an unnamed person"
     promoted = [found for found in outputs["publications"] if found["kind"] == "promote"]
     if not promoted:
-        return f"Accepted  by none; asked for by {asked}"
+        return f"Accepted  by none; asked for by {asked}{approved}"
     last = promoted[-1]
     why = f" ({last['why']})" if last["why"] else ""
     taken = [found for found in outputs["publications"] if found["kind"] != "promote"]
     back = f"; taken back by {taken[-1]['who']} on {_minute(taken[-1]['at'])}" if taken else ""
     who = last["who"] or "an unnamed person"
-    return f"Accepted  by {who} on {_minute(last['at'])}{why}; asked for by {asked}{back}"
+    return f"Accepted  by {who} on {_minute(last['at'])}{why}; asked for by {asked}{approved}{back}"
 
 
 def _back(text: str) -> str:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
 from math import isfinite
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from backfill_assets.errors import DeclarationError
+from backfill_assets.intervals.durations import read_duration
 from backfill_assets.models.column import one_of, quoted, sql_literal
 from backfill_assets.models.number import Number, Of
+from backfill_assets.models.python.function_query import FunctionQuery, ModuleQuery, function_query
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 
 def _empty_audit(*, audit: str, missing: str) -> DeclarationError:
@@ -146,6 +148,24 @@ class NearNeighbours:
 
 
 @dataclass(frozen=True, slots=True)
+class Fresh:
+    """The newest value of a timestamp column lies at most `seconds` before the end of its cell.
+
+    A cell in which no row has a value there fails.
+    """
+
+    name: str
+    column: str
+    seconds: int
+    severity: Severity = Severity.BLOCKING
+
+    @property
+    def number(self) -> Number:
+        """What is measured: the newest value, in microseconds since 1970."""
+        return Number(Of.NEWEST, self.column)
+
+
+@dataclass(frozen=True, slots=True)
 class Complete:
     """Each cell has a row of each entity; at most `allowed` of them may lack.
 
@@ -195,10 +215,35 @@ class SqlAudit:
     severity: Severity = Severity.BLOCKING
 
 
-Counting = RowRule | Unique | References | Complete | KnownRows | SqlAudit
+@dataclass(frozen=True, slots=True, eq=False)
+class PythonAudit:
+    """A PySpark function over the batch's rows gives those that fail.
+
+    Two are equal where their code is, as that of models is: an edit of another part of the module changes
+    neither.
+    """
+
+    name: str
+    query: ModuleQuery | FunctionQuery
+    severity: Severity = Severity.BLOCKING
+
+    def __eq__(self, other: object) -> bool:
+        """Compare the code that decides."""
+        return isinstance(other, PythonAudit) and self.settled() == other.settled()
+
+    def __hash__(self) -> int:
+        """Hash the code that decides."""
+        return hash(self.settled())
+
+    def settled(self) -> tuple[str, Severity, str]:
+        """Give what decides which rows fail, and what a failure does."""
+        return self.name, self.severity, self.query.identity()
+
+
+Counting = RowRule | Unique | References | Complete | KnownRows | SqlAudit | PythonAudit
 """Audits of which the failing rows (or entities) of each cell are counted."""
 
-Numbering = NumberWithin | NearPublished | NearNeighbours
+Numbering = NumberWithin | NearPublished | NearNeighbours | Fresh
 """Audits that measure a number of each cell."""
 
 Audit = Counting | Numbering | RowCountWithin | Reconciles
@@ -335,6 +380,25 @@ def trend_within(
     return NearNeighbours(name, _total(column), neighbours, band, _severity(warn=warn))
 
 
+def fresh(column: str, within: timedelta | str, *, warn: bool = False) -> Fresh:
+    """Audit that rows reach to the end of each cell, so that one which stops at noon is noticed.
+
+    Args:
+        column: a timestamp.
+        within: how far its newest value may lie before the end of the cell: a timedelta, or a text such
+            as ``"90m"``, ``"6h"`` or ``"2d"``.
+        warn: let a failure only warn.
+    """
+    name = f"fresh_{column}"
+    length = read_duration(within) if isinstance(within, str) else within
+    if length is None or length < timedelta(0) or length.microseconds:
+        raise DeclarationError(
+            found=f"audit '{name}' within {within!r}",
+            expected='whole seconds as a timedelta, or minutes, hours or days as a text: "90m", "6h", "2d"',
+        )
+    return Fresh(name, column, round(length.total_seconds()), _severity(warn=warn))
+
+
 def complete(
     *columns: str,
     entities: Iterable[object] = (),
@@ -416,6 +480,22 @@ def sql_audit(name: str, sql: str, *, warn: bool = False) -> SqlAudit:
             expected="{rows} as the table: SELECT * FROM {rows} WHERE ...",
         )
     return SqlAudit(name, sql, _severity(warn=warn))
+
+
+def python_audit(name: str, function: Callable[..., Any], *, warn: bool = False) -> PythonAudit:
+    """Audit with a PySpark function of your own, which gives the rows that fail.
+
+    Args:
+        name: of the audit.
+        function: from the batch's rows to those that fail, at the top level of a module; where these
+            have the column ``_cell``, as filtered rows do, they are counted by cell. It is stored with the
+            snapshot, and may read nothing but its rows.
+        warn: let a failure only warn.
+
+    Raises:
+        DeclarationError: its source isn't the top level of a file.
+    """
+    return PythonAudit(name, function_query(function), _severity(warn=warn))
 
 
 def _require(name: str, expected: str, *holds: bool) -> None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import assert_never
 
+from backfill_assets.intervals.durations import duration_text
 from backfill_assets.models.audit import (
     Audit,
     Complete,
+    Fresh,
     KnownRows,
     NearNeighbours,
     NearPublished,
     NumberWithin,
+    PythonAudit,
     Reconciles,
     References,
     RowCountWithin,
@@ -46,6 +50,8 @@ def _demand(audit: Audit) -> str:  # noqa: C901, PLR0911, PLR0912 - one case for
             return f"Over the same cells {totals} of {audit.upstream}{within}."
         case NumberWithin():
             return f"In each cell, {audit.number.words} lies in {band_words(audit)}."
+        case Fresh():
+            return f"In each cell, the {audit.number.words} lies {fresh_words(audit)}."
         case NearPublished():
             where = "all cells of a batch together" if audit.together else "each cell"
             return (
@@ -70,6 +76,8 @@ def _demand(audit: Audit) -> str:  # noqa: C901, PLR0911, PLR0912 - one case for
             return f"{len(audit.rows)} known rows are there, with their values."
         case SqlAudit():
             return f"This query gives no row: {' '.join(audit.sql.split())}."
+        case PythonAudit():
+            return f"The function {audit.query.name} gives no row."
         case _:
             assert_never(audit)
 
@@ -78,6 +86,11 @@ def band_words(audit: NumberWithin) -> str:
     """Write the range of a number."""
     low = "-inf" if audit.low is None else f"{audit.low:,g}"
     return f"[{low}, {'inf' if audit.high is None else f'{audit.high:,g}'}]"
+
+
+def fresh_words(audit: Fresh) -> str:
+    """Write how far the newest value may lie before the end of its cell."""
+    return f"at most {duration_text(timedelta(seconds=audit.seconds))} before the end of the cell"
 
 
 def slack_words(audit: NearPublished) -> str:

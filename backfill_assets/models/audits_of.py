@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
-from backfill_assets.models.audit import Audit, References, RowRule, Unique, not_null
+from backfill_assets.models.audit import Audit, References, RowRule, Severity, Unique, not_null
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,8 +34,12 @@ def _derived(model: Model) -> Iterator[Audit]:
 
 
 def _rules(column: Column) -> Iterator[Audit]:
+    seen = Counter[str]()
     for check, predicate in column.checks:
-        yield RowRule(f"{check}_{column.name}", predicate)
+        seen[check] += 1
+        again = f"_{seen[check]}" if seen[check] > 1 else ""  # of one name each, none hides another
+        severity = Severity.WARNING if check in column.warns else Severity.BLOCKING
+        yield RowRule(f"{check}_{column.name}{again}", predicate, severity=severity)
     if column.unique:
         yield Unique(f"unique_{column.name}", (column.name,))
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from backfill_assets.errors import DeclarationError
+from backfill_assets.models.codec import ADDED_LATER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 
 FLOATS = ("double", "float")
@@ -25,8 +26,9 @@ LEAST_TOLERANCE = 1e-300
 def _unknown_check(*, column: str, check: str) -> DeclarationError:
     return DeclarationError(
         found=f"column '{column}' declares the check '{check}', which can't be compiled into the "
-        "one-pass audit",
-        do=f"use one of {', '.join(sorted(_PREDICATES))}, or a row_rule() audit",
+        "one-pass audit, and checks are never left out",
+        do=f"use one of pandera's {', '.join(sorted(_PREDICATES))}; or write the check as an audit: "
+        "row_rule(), sql_audit() or python_audit()",
     )
 
 
@@ -40,6 +42,7 @@ class Column:
         nullable: whether a NULL is allowed.
         unique: whether every value occurs once in the table.
         checks: Spark SQL predicates that every non-null value obeys, as (name, predicate).
+        warns: the names of those of which a failure only warns.
         description: what the column means.
         tolerance: of a ``double`` or ``float`` of a model: by how much (in the column's unit) a value
             may differ from what readers have read before they are built again. It is an absolute
@@ -57,6 +60,7 @@ class Column:
     checks: tuple[tuple[str, str], ...] = ()
     description: str = ""
     tolerance: float | None = None
+    warns: tuple[str, ...] = field(default=(), metadata=ADDED_LATER)
 
     def __post_init__(self) -> None:
         if self.tolerance is not None:
@@ -108,10 +112,26 @@ def columns_of(schema: type[SchemaModel] | Sequence[Column]) -> tuple[Column, ..
     for check in whole:
         raise _unknown_check(column="(all of them)", check=check)
     columns: Mapping[str, Any] = declared.columns
+    _refuse_edits("the schema", declared)
     return tuple(_column(name, column) for name, column in columns.items())
 
 
+def _refuse_edits(what: str, declared: Any) -> None:  # noqa: ANN401
+    """Refuse what would change rows, or match columns by a pattern: a schema is only read here.
+
+    Raises:
+        DeclarationError: one is declared.
+    """
+    for asked in ("parsers", "drop_invalid_rows", "regex"):
+        if getattr(declared, asked, None):
+            raise DeclarationError(
+                found=f"{what} declares pandera's '{asked}', which is not run here",
+                do="write it into the query, and name each column",
+            )
+
+
 def _column(name: str, declared: Any) -> Column:  # noqa: ANN401
+    _refuse_edits(f"column '{name}'", declared)
     return Column(
         name=name,
         dtype=_spark_type(declared.dtype),
@@ -120,7 +140,14 @@ def _column(name: str, declared: Any) -> Column:  # noqa: ANN401
         checks=tuple(_predicate(name, check) for check in declared.checks or ()),
         description=declared.description or "",
         tolerance=_metadata(declared).get("tolerance"),
+        warns=_only_warning(declared.checks or ()),
     )
+
+
+def _only_warning(checks: Iterable[Any]) -> tuple[str, ...]:
+    """Name the checks of which a failure only warns; one that is declared twice warns where both do."""
+    blocking = {str(check.name) for check in checks if not check.raise_warning}
+    return tuple(sorted({str(check.name) for check in checks} - blocking))
 
 
 def _metadata(declared: Any) -> Mapping[str, Any]:  # noqa: ANN401
@@ -137,9 +164,15 @@ def _spark_type(dtype: Any) -> str:  # noqa: ANN401
 def _predicate(column: str, check: Any) -> tuple[str, str]:  # noqa: ANN401
     name = str(check.name)
     compile_predicate = _PREDICATES.get(name)
-    if compile_predicate is None:
+    if compile_predicate is None or not _is_built_in(check):
         raise _unknown_check(column=column, check=name)
-    return name, compile_predicate(quoted(column), dict(check.statistics or {}))
+    predicate = compile_predicate(quoted(column), dict(check.statistics or {}))
+    return name, predicate if check.ignore_na else f"coalesce({predicate}, FALSE)"
+
+
+def _is_built_in(check: Any) -> bool:  # noqa: ANN401
+    """Whether a check runs pandera's own code, not an author's; the hash of a check is that of its code."""
+    return hash(check) == hash(check.greater_than(0))
 
 
 _NUMERIC = re.compile(

@@ -6,6 +6,7 @@ import hashlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from backfill_assets.models.audit import PythonAudit
 from backfill_assets.models.codec import dumps
 from backfill_assets.models.python.function_query import FunctionQuery, changed_code
 from backfill_assets.models.source_reading import source_readings
@@ -67,7 +68,7 @@ def fingerprints(
                     for reading in (known or {}).get(name, source_readings(graph, model))
                 ),
             ),
-            metadata=_hash(dumps(replace(model, query=_nothing(model)))),
+            metadata=_hash(dumps(_described(model))),
         )
     return done
 
@@ -136,6 +137,17 @@ def _decides(model: Model, text: str) -> str:
         dumps(model.time_column),
         dumps(model.audit_columns),
     )
+
+
+def _described(model: Model) -> Model:
+    """Give what the metadata hash covers: no query, and of functions that audit the code that decides."""
+    audits = tuple(
+        replace(audit, query=FunctionQuery(audit.query.name, audit.query.identity()))
+        if isinstance(audit, PythonAudit)
+        else audit
+        for audit in model.audits
+    )
+    return replace(model, query=_nothing(model), audits=audits)
 
 
 def _nothing(model: Model) -> FunctionQuery:

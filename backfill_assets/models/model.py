@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from backfill_assets.errors import DeclarationError
-from backfill_assets.models.audit import Audit, Unique
+from backfill_assets.models.audit import Audit, PythonAudit, Unique
 from backfill_assets.models.automation import Automation
 from backfill_assets.models.codec import ADDED_LATER
 from backfill_assets.models.column import Column, SchemaModel, columns_of
@@ -135,6 +135,12 @@ class Model:
     def logic(self) -> Query:
         """The query in a form that can be stored and run again."""
         return cast("Query", self.query)
+
+    @property
+    def functions(self) -> tuple[ModuleQuery | FunctionQuery, ...]:
+        """Every Python function that it is made of: its query's, and those of its audits."""
+        own = () if isinstance(self.logic, SqlQuery) else (self.logic,)
+        return (*own, *(audit.query for audit in self.audits if isinstance(audit, PythonAudit)))
 
     @property
     def delete_policy(self) -> Deletes:

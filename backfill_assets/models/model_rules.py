@@ -16,10 +16,12 @@ from backfill_assets.models.audit import (
     ROWS,
     Audit,
     Complete,
+    Fresh,
     KnownRows,
     NearNeighbours,
     NearPublished,
     NumberWithin,
+    PythonAudit,
     Reconciles,
     References,
     RowCountWithin,
@@ -150,6 +152,17 @@ def _out_of_range(model: Model) -> Iterator[tuple[str, str]]:
     for audit in model.audits:
         if not 0 <= _slack(audit) <= 1:
             yield f"audit '{audit.name}' with {_slack(audit)}", "a fraction from 0 to 1"
+    yield from _without_an_end(model)
+
+
+def _without_an_end(model: Model) -> Iterator[tuple[str, str]]:
+    """Find audits of freshness that have no end of a cell, or no instant, to measure."""
+    types = {column.name: column.dtype.strip().lower() for column in model.schema}
+    for audit in model.audits:
+        if isinstance(audit, Fresh) and model.cadence.unit is Unit.WHOLE:
+            yield f"audit '{audit.name}' of a table without cells", "it on a model whose cells end"
+        elif isinstance(audit, Fresh) and types[audit.column] != "timestamp":
+            yield f"audit '{audit.name}' on the type {types[audit.column]}", "it on a timestamp"
 
 
 def _tolerant_keys(model: Model) -> Iterator[tuple[str, str]]:
@@ -194,7 +207,7 @@ def _audited(  # noqa: PLR0911 - one case for each audit
             return audit.columns
         case Reconciles() if audit.column == ROWS:
             return ()
-        case References() | Reconciles():
+        case References() | Reconciles() | Fresh():
             return (audit.column,)
         case RowRule():
             return _columns_of_predicate(model, audit)
@@ -202,7 +215,7 @@ def _audited(  # noqa: PLR0911 - one case for each audit
             return audit.columns
         case NumberWithin() | NearPublished() | NearNeighbours():
             return (audit.number.column,) if audit.number.column else ()
-        case RowCountWithin() | SqlAudit():
+        case RowCountWithin() | SqlAudit() | PythonAudit():
             return ()
 
 

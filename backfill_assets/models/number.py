@@ -1,4 +1,4 @@
-"""Numbers that audits measure in each cell: rows, a total, distinct values, a percentile."""
+"""Numbers that audits measure in each cell: rows, a total, distinct values, a percentile, the newest instant."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ class Of(StrEnum):
     TOTAL = "total"
     DISTINCT = "distinct values"
     PERCENTILE = "percentile"
+    NEWEST = "newest value"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +42,13 @@ class Number:
                 return f"distinct values of {self.column}"
             case Of.PERCENTILE:
                 return f"p{self.share * 100:g} of {self.column}"
+            case Of.NEWEST:
+                return f"newest value of {self.column}"
 
     @property
     def without_rows(self) -> str | None:
         """Its value in a cell without rows, as decimal text; None where it has none."""
-        return None if self.of is Of.PERCENTILE else "0"
+        return None if self.of in {Of.PERCENTILE, Of.NEWEST} else "0"
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,13 +21,16 @@ class Defect(StrEnum):
     FANNED_OUT = "a join fans out"
     DROPPED = "all rows dropped"
     HALVED = "half of the rows dropped"
+    STOPPED = "the second half of a cell dropped"
     SHIFTED = "shifted by two hours"
     DOUBLED = "values doubled"
     NEGATED = "sign flipped"
     EMPTIED = "a burst of NULLs"
 
 
-OF_ROWS = (Defect.DUPLICATED, Defect.FANNED_OUT, Defect.DROPPED, Defect.HALVED, Defect.SHIFTED)
+OF_ROWS = (
+    Defect.DUPLICATED, Defect.FANNED_OUT, Defect.DROPPED, Defect.HALVED, Defect.STOPPED, Defect.SHIFTED,
+)  # fmt: skip
 """Defects of whole rows; the others are of one column."""
 
 
@@ -51,8 +54,9 @@ class Planted:
 
 def defects_of(model: Model) -> Iterator[Planted]:
     """List the defects that can be planted in a model: of its rows, and of each column but the key's."""
+    timed = {Defect.SHIFTED: model.time_column is not None, Defect.STOPPED: _knows_instants(model)}
     for defect in OF_ROWS:
-        if defect is not Defect.SHIFTED or model.time_column is not None:
+        if timed.get(defect, True):
             yield Planted(defect)
     for column in model.schema:
         if column.name in model.key:
@@ -61,6 +65,12 @@ def defects_of(model: Model) -> Iterator[Planted]:
             yield Planted(Defect.DOUBLED, column.name)
             yield Planted(Defect.NEGATED, column.name)
         yield Planted(Defect.EMPTIED, column.name)
+
+
+def _knows_instants(model: Model) -> bool:
+    """Whether a row's time column says where in its cell it lies."""
+    types = {column.name: column.dtype.strip().lower() for column in model.schema}
+    return types.get(model.time_column or "") == "timestamp"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +93,7 @@ _ADVICE = {
     Defect.FANNED_OUT: "a unique key that is the grain",
     Defect.DROPPED: 'metric_within("*", 0.05), or trend_within("*") for new cells',
     Defect.HALVED: 'metric_within("*", 0.05), or trend_within("*") for new cells',
+    Defect.STOPPED: 'fresh(column, "6h"), or metric_within("*", 0.05)',
     Defect.SHIFTED: 'reconciles(...) with an upstream, or metric_within("*", 0.05)',
     Defect.DOUBLED: 'metric_within("{0}", 0.05), reconciles("{0}", ...) or trend_within("{0}")',
     Defect.NEGATED: 'accepted_range("{0}", 0, None)',

@@ -10,7 +10,14 @@ from backfill_assets.models.model import Model
 from backfill_assets.models.source import Source
 from backfill_assets.orchestration.assets import model_asset
 from backfill_assets.orchestration.checks import AUDITS_JOB, published_checks
-from backfill_assets.orchestration.jobs import finish_job, late_job, plan_jobs
+from backfill_assets.orchestration.jobs import (
+    aftercare_job,
+    finish_job,
+    late_job,
+    notices_job,
+    plan_jobs,
+)
+from backfill_assets.orchestration.released_runs import PROMOTE_JOB
 from backfill_assets.orchestration.resources import SparkResource, StateResource
 from backfill_assets.orchestration.schedules import schedules
 from backfill_assets.orchestration.sensors import gap_fill_sensor, once
@@ -44,7 +51,13 @@ def _definitions(graph: Graph, landings: Mapping[str, Landing]) -> dg.Definition
     snapshots = snapshots_of(graph)
     checks = [published_checks(graph, graph.models[name]) for name in graph.order]
     loaded_once = once(graph)
-    launched_by_sensor = [finish_job(loaded_once), late_job(loaded_once), observe_job(loaded_once)]
+    launched_by_sensor = [
+        finish_job(loaded_once),
+        late_job(loaded_once),
+        observe_job(loaded_once),
+        aftercare_job(loaded_once),
+        notices_job(loaded_once),
+    ]
     return dg.Definitions(
         assets=[
             *(model_asset(graph, snapshots[name]) for name in graph.order),
@@ -63,7 +76,9 @@ def _definitions(graph: Graph, landings: Mapping[str, Landing]) -> dg.Definition
             *plan_jobs(loaded_once),
             *launched_by_sensor,
         ],
-        sensors=[gap_fill_sensor(loaded_once, [job.name for job in launched_by_sensor])],
+        sensors=[
+            gap_fill_sensor(loaded_once, [PROMOTE_JOB, *(job.name for job in launched_by_sensor)])
+        ],
         schedules=schedules(graph, loaded_once),
         resources={"spark": SparkResource(spark_config={}), "state": StateResource()},
         executor=dg.in_process_executor,

@@ -48,6 +48,12 @@ class PlanConfig(Asked):
     )
     cutoff: str = Field(default="", description="Older cells keep the old definition.")
     lift_cutoff: list[str] = Field(default=[], description="Models whose cutoff ends.")
+    dual_run: int = Field(
+        default=0, description="For how many days a dual run fills both before it can be promoted."
+    )
+    pause_schedules: bool = Field(
+        default=False, description="Sensor and schedules leave its models alone until it has ended."
+    )
     canary: bool = Field(
         default=False, description="Build a few telling cells first, and wait for the next apply."
     )
@@ -80,6 +86,18 @@ class ApplyConfig(OfPlan):
     )
     off_peak: str = Field(
         default="", description="Only in these hours, as 22:00-06:00 Europe/Berlin; needs queue."
+    )
+
+
+class PromoteConfig(OfPlan):
+    """How a plan is promoted."""
+
+    at: str = Field(
+        default="",
+        description="Promote it then, as 'Sun 03:00 Europe/Berlin'; empty: now; never: not then.",
+    )
+    watch: str = Field(
+        default="", description="Watch what it publishes for so long, as 24h; empty: not at all."
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import dagster as dg
 
 from backfill_assets.engine.automatic.late_plan import refresh_late
+from backfill_assets.engine.automatic.scan import paused_models
 from backfill_assets.engine.plans.making import left_before, make_plan, prepare
 from backfill_assets.engine.plans.outcome import Outcome
 from backfill_assets.engine.plans.plan_verbs import (
@@ -18,31 +19,53 @@ from backfill_assets.engine.plans.plan_verbs import (
     undo_plan,
 )
 from backfill_assets.engine.plans.promoted_after import promoted_after
-from backfill_assets.errors import RequestError
+from backfill_assets.engine.review.aftercare import ask_watch, look_after
+from backfill_assets.engine.review.appointments import (
+    appoint_at,
+    appointments_due,
+    end_appointment,
+)
+from backfill_assets.engine.review.approvals import approve, standing, to_approve
+from backfill_assets.engine.review.bound_parts import bound_parts
+from backfill_assets.engine.review.notices import send_notices
+from backfill_assets.errors import BackfillAssetsError, RequestError
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.automation import Automation
+from backfill_assets.orchestration.identity import principal_of, signer_of
 from backfill_assets.orchestration.job_configs import (
     ApplyConfig,
+    Asked,
     InEnvironment,
     OfPlan,
     PlanConfig,
+    PromoteConfig,
     RollbackConfig,
     StopConfig,
 )
 from backfill_assets.orchestration.launches import who_launched
 from backfill_assets.orchestration.plan_work import Known, PlanWork, logged
-from backfill_assets.orchestration.released_runs import FINISH_JOB, LATE_JOB, REASON_TAG, op_name
+from backfill_assets.orchestration.released_runs import (
+    AFTERCARE_JOB,
+    FINISH_JOB,
+    LATE_JOB,
+    NOTICES_JOB,
+    REASON_TAG,
+    op_name,
+)
 from backfill_assets.orchestration.resources import SparkResource, StateResource
 from backfill_assets.orchestration.steps import as_run_failure
 from backfill_assets.orchestration.switches import GAP_FILL, LATE_SCHEDULE
 from backfill_assets.planning.plan import written_options as written
 from backfill_assets.planning.plan.plan import Plan
 from backfill_assets.planning.plan.request import PlanRequest
+from backfill_assets.planning.review.aftercare import read_watch
+from backfill_assets.planning.review.appointment import Appointment
 from backfill_assets.planning.review.contract_text import written_expectations
 from backfill_assets.render.audit_words import audit_lines, blocks
+from backfill_assets.render.watch_words import appointment_text, watch_text
 from backfill_assets.settings import read_settings
 from backfill_assets.snapshots.queued_plan import Control
-from backfill_assets.snapshots.stored_plan import PlanStatus
+from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
 
 _EVENTS = {
     Control.RUNNING: "resumed",
@@ -67,7 +90,18 @@ def plan_jobs(known: Known) -> list[dg.JobDefinition]:
             _plan,
         ),
         job("apply", "Build what a plan says in its workspace.", ApplyConfig, _apply),
-        job("promote", "Publish what a plan has built, all models at once.", OfPlan, _promote),
+        job(
+            "promote",
+            "Publish what a plan has built, all models at once.",
+            PromoteConfig,
+            _promote,
+        ),
+        job(
+            "approve",
+            "Approve a plan that is built, in the name by which the webserver knows who launches this.",
+            OfPlan,
+            _approve,
+        ),
         job("abandon", "Give up a plan that is not promoted.", OfPlan, _abandon),
         job("rollback", "Read again what was read before a plan.", RollbackConfig, _rollback),
         job(
@@ -89,6 +123,24 @@ def finish_job(known: Known) -> dg.JobDefinition:
         f"{GAP_FILL} asks for it."
     )
     return _job(known, FINISH_JOB, says, OfPlan, _finish)
+
+
+def aftercare_job(known: Known) -> dg.JobDefinition:
+    """Make the job that looks at what a watched plan has published; it fails loudly."""
+    says = (
+        "Look at what a watched plan has published; the run fails when something is wrong, and names the "
+        f"command that goes back. {GAP_FILL} asks for it."
+    )
+    return _job(known, AFTERCARE_JOB, says, OfPlan, _aftercare)
+
+
+def notices_job(known: Known) -> dg.JobDefinition:
+    """Make the job that sends notices to consumers."""
+    says = (
+        "Send the notices to consumers that are due; one that fails is tried again later. "
+        f"{GAP_FILL} asks for it."
+    )
+    return _job(known, NOTICES_JOB, says, Asked, _notices)
 
 
 def late_job(known: Known) -> dg.JobDefinition:
@@ -117,7 +169,8 @@ def _job(
                 listener=logged(context),
                 code=lambda: loaded.fingerprints,
             )
-            body(PlanWork(project=project, context=context, who=who), config)
+            signing = replace(project, sign=signer_of(project, principal_of(context.run)))
+            body(PlanWork(project=signing, context=context, who=who), config)
 
     done.__annotations__["config"] = config  # Dagster reads the form of the launchpad from it
     op = dg.op(name=op_name(name), description=says)(done)
@@ -151,6 +204,8 @@ def _plan(work: PlanWork, asked: PlanConfig) -> None:
         where=asked.where or None,
         cutoff=asked.cutoff or None,
         lift_cutoffs=written.chosen(asked.lift_cutoff),
+        dual_run_days=asked.dual_run,
+        pause_schedules=asked.pause_schedules,
         canary=asked.canary,
         categories=written.categories(asked.category),
         strategies=written.strategies(asked.strategy),
@@ -218,11 +273,12 @@ def _late(work: PlanWork, asked: InEnvironment) -> None:
 
 
 def _not_automatic(work: PlanWork) -> list[str]:
-    """Name the models that are not automatic; a person's own launch includes them."""
+    """Name the models that are not automatic, or are paused; a person's own launch includes them."""
     if REASON_TAG not in work.context.run.tags:
         return []
     models = work.graph.models.values()
-    return [model.name for model in models if model.automated is not Automation.ON]
+    paused = paused_models(work.project, work.store.plans.latest(statuses=OPEN))
+    return [*paused, *(model.name for model in models if model.automated is not Automation.ON)]
 
 
 def _ended(work: PlanWork, plan: Plan, done: Outcome) -> None:
@@ -252,12 +308,55 @@ def _spared(work: PlanWork, plan: Plan) -> dict[str, int]:
     return next((spared for spared in reversed(recorded) if spared), {})
 
 
-def _promote(work: PlanWork, asked: OfPlan) -> None:
+def _notices(work: PlanWork, _: Asked) -> None:
+    send_notices(work)
+
+
+def _aftercare(work: PlanWork, asked: OfPlan) -> None:
     plan = work.plan(asked.plan)
-    work.may_change(plan.environment)
-    promoted = promote_plan(work.project, plan, asked.reason)
+    looked = look_after(work.project, plan.plan_id)
+    if looked.found:
+        raise work.failure(plan, looked.alarm, watch=watch_text(looked.watch))
+    work.show(plan, watch=watch_text(looked.watch))
+
+
+def _promote(work: PlanWork, asked: PromoteConfig) -> None:
+    plan, now = work.plan(asked.plan), work.project.clock()
+    due = appointments_due(work.store, now).get(plan.plan_id)
+    if due is None or asked.at:
+        work.may_change(plan.environment)  # who made an appointment was allowed to, then
+    if asked.watch:
+        ask_watch(work.project, plan.plan_id, read_watch(asked.watch))
+    if asked.at:
+        made = appoint_at(work.project, plan.plan_id, asked.at, asked.reason)
+        work.show(plan, appointment=appointment_text(made))
+        return
+    promoted = _promoted(work, plan, asked.reason, due)
     reported = work.report_published(plan.environment)
     work.show(plan, publication=promoted.number, changed_cells=reported)
+
+
+def _approve(work: PlanWork, asked: OfPlan) -> None:
+    of = to_approve(work.project, work.plan(asked.plan).plan_id)
+    made = approve(of, bound_parts(of), asked.reason)
+    now = standing(work.project, of.plan.plan_id)
+    work.show(
+        of.plan,
+        approved_by=made.principal,
+        until=made.expires.isoformat(),
+        still_required=list(now.lacking) if now else [],
+    )
+
+
+def _promoted(work: PlanWork, plan: Plan, why: str, due: Appointment | None) -> Outcome:
+    """Promote a plan; where an appointment can't be kept, its history says why, and it is over."""
+    if due is None:
+        return promote_plan(work.project, plan, why)
+    try:
+        return promote_plan(replace(work.project, who=due.who), plan, why or due.why)
+    except BackfillAssetsError as error:
+        end_appointment(work.project, plan.plan_id, str(error))
+        raise
 
 
 def _abandon(work: PlanWork, asked: OfPlan) -> None:

@@ -6,10 +6,11 @@ import dagster as dg
 
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.models.graph import Graph
+from backfill_assets.orchestration.identity import principal_of
 from backfill_assets.orchestration.metadata import asset_key
 from backfill_assets.orchestration.partitions import cells_of, partitions_of
 from backfill_assets.orchestration.released_runs import REASON_TAG
-from backfill_assets.snapshots.person import AUTOMATION, Person, unknown
+from backfill_assets.snapshots.person import AUTOMATION, Person, known, unknown
 
 _BACKFILL_TAGS = ("dagster/root_backfill_id", "dagster/backfill")
 
@@ -30,7 +31,7 @@ def launch_of(instance: dg.DagsterInstance, run: dg.DagsterRun) -> str:
 def who_launched(run: dg.DagsterRun, typed: str = "") -> Person:
     """Say who launched a run.
 
-    Dagster's webserver identifies no user: a tag can be typed as a form can, so both are claims.
+    Only what the webserver attests is known; a tag can be typed as a form can, so both are claims.
 
     Args:
         run: the run.
@@ -38,6 +39,9 @@ def who_launched(run: dg.DagsterRun, typed: str = "") -> Person:
     """
     if REASON_TAG in run.tags:
         return Person(AUTOMATION)
+    principal = principal_of(run)
+    if principal is not None:
+        return known(principal, typed)
     return unknown("the launchpad", typed or run.tags.get("user", ""))
 
 

@@ -31,6 +31,7 @@ PRIORITY_TAG = "dagster/priority"
 _RANGE = ("dagster/asset_partition_range_start", "dagster/asset_partition_range_end")
 
 RELEASE_JOB, FINISH_JOB, LATE_JOB = "__ASSET_JOB", "finish", "refresh_late"
+AFTERCARE_JOB, NOTICES_JOB, PROMOTE_JOB, APPLY_JOB = "aftercare", "notices", "promote", "apply"
 """The first one is Dagster's own job over all assets: one of ours can't mix partitions."""
 _JOBS = {ReleaseKind.FINISH: FINISH_JOB, ReleaseKind.LATE: LATE_JOB}
 

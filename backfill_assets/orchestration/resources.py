@@ -12,6 +12,7 @@ from pydantic import PrivateAttr
 
 from backfill_assets.engine.automatic.scan import no_spark
 from backfill_assets.engine.project.batch_policy import USUAL_POLICY, batch_policy_of
+from backfill_assets.engine.project.channels import channels_of
 from backfill_assets.engine.project.gate import gate_of
 from backfill_assets.engine.project.plan_terms import terms_of
 from backfill_assets.engine.project.project import Project
@@ -108,6 +109,7 @@ class StateResource(dg.ConfigurableResource):
             terms=terms_of(settings),
             views=settings.views,
             gate=lambda: gate_of(settings),
+            deliver=channels_of(settings.channels),
         )
 
     @contextmanager

@@ -7,9 +7,10 @@ import dagster as dg
 
 from backfill_assets.engine.automatic.scan_memory import ScanMemory
 from backfill_assets.models.graph import Graph
+from backfill_assets.orchestration.follow_ups import follow_ups
 from backfill_assets.orchestration.private_names import JobsSensor
 from backfill_assets.orchestration.released_runs import RELEASE_JOB
-from backfill_assets.orchestration.resources import StateResource
+from backfill_assets.orchestration.resources import StateResource, now
 from backfill_assets.orchestration.sources import look_by_logs
 from backfill_assets.orchestration.switches import GAP_FILL
 from backfill_assets.orchestration.tick import tick
@@ -57,7 +58,7 @@ def gap_fill_sensor(known: Callable[[], Loaded], besides: list[str]) -> dg.Senso
         notes = (*looked.notes, *ticked.notes)
         for line in notes:
             context.log.info(line)
-        requests = [*looked.requests, *ticked.requests]
+        requests = [*looked.requests, *ticked.requests, *follow_ups(state.store, now())]
         return dg.SensorResult(
             run_requests=requests,
             asset_events=looked.events,

@@ -215,6 +215,8 @@ def asked_text(request: PlanRequest) -> str:
         f"only rows where {request.where}" if request.where else "",
         f"nothing before {request.cutoff}" if request.cutoff else "",
         *(f"the cutoff of {model} ends" for model in request.lift_cutoffs),
+        f"dual run of {counted(request.dual_run_days, 'day')}" if request.dual_run_days else "",
+        "schedules of its models paused" * request.pause_schedules,
         "canaries first" * request.canary,
         f"published cells launched by hand in {request.launch}" if request.launch else "",
         f"kept rows: {request.kept_rows.value}" if request.kept_rows else "",

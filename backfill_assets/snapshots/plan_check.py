@@ -9,7 +9,10 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 STRATEGY = "strategy"
-"""Decides on the checks that a strategy adds; all others are of the plan's contract."""
+"""Decides on the checks that a strategy adds."""
+
+CONSUMER = "consumer"
+"""Decides on the checks that consumers have declared; all others are of the plan's contract."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +26,7 @@ class PlanCheck:
         text: what was found, in words, with the numbers.
         blocking: False for a warning.
         decided_by: of the plan's contract, ``planner`` or its author; ``strategy`` for a check that a
-            strategy adds.
+            strategy adds, ``consumer`` for one that a consumer has declared.
         basis: a hash of what was compared, where the text does not tell all of it.
         accepted: by whom and why, while an acceptance of just this finding holds.
     """

@@ -67,8 +67,8 @@ STORED = (
     Model, SqlQuery, ModuleQuery, StoredModule, StoredFile, FunctionQuery, Upstream, OwnCells, Reopens, Automation, Cadence, Unit, Column,
     TimeColumns,
     audit.RowRule, audit.Unique, audit.RowCountWithin, audit.References, audit.Reconciles,
-    audit.NumberWithin, audit.NearPublished, audit.NearNeighbours, audit.Complete, audit.KnownRows, audit.KnownRow,
-    audit.SqlAudit, audit.Severity, number.Number, number.Of,
+    audit.NumberWithin, audit.NearPublished, audit.NearNeighbours, audit.Fresh, audit.Complete, audit.KnownRows, audit.KnownRow,
+    audit.SqlAudit, audit.PythonAudit, audit.Severity, number.Number, number.Of,
     kind.IncrementalByTimeRange, kind.IncrementalByUniqueKey, kind.Full,
     kind.KeepsDeleted, kind.AbsentMeansDeleted, kind.SoftDelete, kind.Tombstone,
 )  # fmt: skip

@@ -18,7 +18,15 @@ from backfill_assets.state.counter import next_number
 from backfill_assets.state.cutoffs import save_cutoffs
 from backfill_assets.state.plans import find_plan, wrong_status
 from backfill_assets.state.promotions import PromotionPendingError, open_intents
-from backfill_assets.state.tables import BATCHES, CLAIMS, CUTOFFS, ENVIRONMENTS, OWED, PROMOTIONS
+from backfill_assets.state.tables import (
+    BATCHES,
+    CLAIMS,
+    CUTOFFS,
+    ENVIRONMENTS,
+    HOLDS,
+    OWED,
+    PROMOTIONS,
+)
 from backfill_assets.state.versions import NewVersion, owned_elsewhere
 
 if TYPE_CHECKING:
@@ -377,7 +385,12 @@ def _check_alive(connection: sa.Connection, plan_id: str) -> None:
 
 def _return_tables(connection: sa.Connection, name: str, own: list[str]) -> None:
     """Return tables that the workspace had taken over to the environments that read them."""
-    readers = {each.version: each.environment for each in pointers.all_pointers(connection)}
+    held = {*connection.execute(sa.select(HOLDS.c.environment)).scalars()}  # they write nothing
+    readers = {
+        each.version: each.environment
+        for each in pointers.all_pointers(connection)
+        if each.environment not in held
+    }
     for version in own:
         if version in readers and versions.find_owner(connection, version) == name:
             versions.set_owner(connection, version, readers[version])

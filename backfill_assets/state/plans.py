@@ -98,6 +98,20 @@ class Plans(Aggregate[D]):
         """Read what happened to a plan, from the first."""
         return self._database.read(lambda connection: plan_events(connection, plan_id))
 
+    def begun_and_not_ended(self, begun: str, ended: str, status: PlanStatus) -> list[str]:
+        """Read the ids of the plans of a status to which one event came after the last of another.
+
+        Args:
+            begun: the event that has to be there.
+            ended: the event that must not have come after it.
+            status: where the plans stand.
+        """
+        since, until = _last(begun), sa.func.coalesce(_last(ended), 0)
+        wanted = sa.select(PLANS.c.plan_id).where(PLANS.c.status == status.value, since > until)
+        return self._database.read(
+            lambda connection: list(connection.execute(wanted.order_by(PLANS.c.plan_id)).scalars())
+        )
+
     def touched(self, plan_id: str) -> datetime:
         """Read when something was done for a plan last (UTC): a step of its life, or a batch."""
         return self._database.read(lambda connection: touched(connection, plan_id))
@@ -291,6 +305,14 @@ def plan_events(connection: sa.Connection, plan_id: str) -> list[PlanEvent]:
     rows = connection.execute(wanted.order_by(PLAN_EVENTS.c.number))
     names = PlanEvent.__dataclass_fields__
     return [PlanEvent(**{name: getattr(row, name) for name in names}) for row in rows]
+
+
+def _last(event: str) -> sa.ScalarSelect[int]:
+    """Give the number of a plan's last event of a name."""
+    own = PLAN_EVENTS.c.plan_id == PLANS.c.plan_id, PLAN_EVENTS.c.event == event
+    return (
+        sa.select(sa.func.max(PLAN_EVENTS.c.number)).where(*own).correlate(PLANS).scalar_subquery()
+    )
 
 
 def touched(connection: sa.Connection, plan_id: str) -> datetime:

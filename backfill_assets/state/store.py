@@ -21,13 +21,16 @@ from backfill_assets.state.environments import Environments
 from backfill_assets.state.evidence import EvidenceRecords
 from backfill_assets.state.failures import Failures
 from backfill_assets.state.history import History
+from backfill_assets.state.holds import Holds
 from backfill_assets.state.iceberg import Iceberg
 from backfill_assets.state.limits import Limits
 from backfill_assets.state.locks import Locks
 from backfill_assets.state.migrate import migrate
+from backfill_assets.state.notices import Notices
 from backfill_assets.state.plans import Plans
 from backfill_assets.state.publications import Publications
 from backfill_assets.state.queue import Queue
+from backfill_assets.state.results import Results
 from backfill_assets.state.snapshots import Snapshots
 from backfill_assets.state.sources import Sources
 from backfill_assets.state.versions import Versions
@@ -73,6 +76,9 @@ class Aggregates(Aggregate[D]):
         self.iceberg = Iceberg(*opened)
         self.evidence = EvidenceRecords(*opened)
         self.checks = Checks(*opened)
+        self.holds = Holds(*opened)
+        self.notices = Notices(*opened)
+        self.results = Results(*opened)
 
 
 class StateReader(Aggregates[ReadDatabase]):

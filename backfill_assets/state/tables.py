@@ -393,3 +393,28 @@ EVIDENCE = sa.Table(
     sa.Column("manifest", sa.Text), sa.Column("noted", sa.Text),
     sa.Column("written", sa.Boolean, nullable=False), sa.Index("evidence_plan", "plan_id"),
 )  # fmt: skip
+
+# Consumers that are held: `environment` has the frozen pointers, `held_of` is whose publication they are;
+# `until` is when a person meant to release it (NULL: not said).
+HOLDS = sa.Table(
+    "holds", METADATA, _text("environment", key=True), _text("consumer"), _text("held_of"),
+    _instant("held_at"), sa.Column("until", Instant), _text("who"), _text("reason"),
+)  # fmt: skip
+
+# The outbox of notices: `number` is that of the plan's event; a row without a consumer says that the event
+# concerns none; `next_at` is when it is tried next (NULL: delivered, or given up).
+NOTICES = sa.Table(
+    "notices", METADATA, _text("plan_id", key=True), _number("number", key=True), _text("event"),
+    _text("consumer", key=True), _text("channel", key=True), _instant("asked_at"),
+    _number("attempts"), sa.Column("next_at", Instant), sa.Column("delivered_at", Instant),
+    _text("error"), sa.Index("notices_due", "next_at"),
+)  # fmt: skip
+
+# Registered results: which cells each has used, of a publication (`plan_id` empty) or of a built plan; `rerun`:
+# it has to be computed again before a plan that invalidates it is promoted.
+RESULTS = sa.Table(
+    "results", METADATA, _text("environment", key=True), _text("name", key=True),
+    _text("model", key=True), _text("plan_id", key=True), _value("cells"), _text("version"),
+    _number("delta_version"), sa.Column("rerun", sa.Boolean, nullable=False), _text("who"),
+    _instant("at"), _text("reason"),
+)  # fmt: skip

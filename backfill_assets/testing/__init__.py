@@ -15,6 +15,7 @@ from backfill_assets.testing.project import (
     entered,
     leases_over,
     temporary_project,
+    time_passed,
 )
 from backfill_assets.testing.spark import shared_spark
 
@@ -34,4 +35,5 @@ __all__ = [
     "plan_text",
     "shared_spark",
     "temporary_project",
+    "time_passed",
 ]

@@ -202,10 +202,17 @@ def entered(project: AnyProject) -> Iterator[AnyProject]:
 @contextmanager
 def leases_over() -> Iterator[None]:
     """Let commands find the claims and locks of dead processes lapsed: their clock is a lease ahead, and a second."""
-    real, ahead = cli_project.now, timedelta(seconds=read_settings().lease_seconds + 1)
+    with time_passed(timedelta(seconds=read_settings().lease_seconds + 1)):
+        yield
+
+
+@contextmanager
+def time_passed(time: timedelta) -> Iterator[None]:
+    """Let the clock of commands be so far ahead."""
+    real = cli_project.now
 
     def later() -> datetime:
-        return real() + ahead
+        return real() + time
 
     with patch.object(cli_project, "now", later):
         yield

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-from deltalake import write_deltalake
+from deltalake import DeltaTable, Field, Schema
+from deltalake.schema import PrimitiveType
 
 from backfill_assets.cli.project import opened_run
 from backfill_assets.engine.batch.requests import batch_request
@@ -46,8 +46,8 @@ class Prepared:
     def land_nothing(self, *sources: Source) -> None:
         """Make the tables of sources, without a row."""
         for source in sources:
-            schema = pa.schema([pa.field("ds", pa.date32())])
-            write_deltalake(str(self.data / source.path), schema.empty_table())
+            fields = [Field(column.name, PrimitiveType(column.dtype)) for column in source.schema]
+            DeltaTable.create(str(self.data / source.path), Schema(fields))
 
     def look(self, *sources: Source) -> None:
         """Look at sources, as a run does before it builds."""

@@ -43,6 +43,8 @@ CHOICES: dict[str, tuple[Any, ...]] = {
     "end_bounded": (True,),
     "ignore_cron": (True,),
     "skip_upstream": (True,),
+    "dual_run": (3, -1),
+    "pause_schedules": (True,),
     "canary": (True,),
     "effective_from": ("2024-01-31",),
     "where": ("amount > 0",),

@@ -6,7 +6,8 @@ import json
 import re
 import urllib.error
 import urllib.request
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from backfill_assets_tests.e2e.polling import until
@@ -52,9 +53,10 @@ mutation($id: String!) { stopSensor(id: $id) {
   __typename ... on StopSensorMutationResult { instigationState { status } }
   ... on PythonError { message } } }"""
 _LAUNCH_JOB = """
-mutation($job: String!, $location: String!, $config: RunConfigData!) { launchRun(executionParams: {
+mutation($job: String!, $location: String!, $config: RunConfigData!, $tags: [ExecutionTag!]) {
+  launchRun(executionParams: {
   selector: {jobName: $job, repositoryName: "__repository__", repositoryLocationName: $location},
-  runConfigData: $config}) {
+  runConfigData: $config, executionMetadata: {tags: $tags}}) {
   __typename ... on LaunchRunSuccess { run { runId } } ... on PythonError { message }
   ... on RunConfigValidationInvalid { errors { message } } } }"""
 _METADATA = """
@@ -84,14 +86,20 @@ class Materialized:
 
 @dataclass(frozen=True)
 class Client:
-    """The API of one webserver."""
+    """The API of one webserver.
+
+    Attributes:
+        url: where it answers.
+        headers: what an authenticating proxy adds to each request.
+    """
 
     url: str
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def ask(self, query: str, **variables: Any) -> dict[str, Any]:  # noqa: ANN401
         """Give the data of an answer."""
         body = json.dumps({"query": query, "variables": variables}).encode()
-        headers = {"Content-Type": "application/json"}
+        headers = {"Content-Type": "application/json", **self.headers}
         request = urllib.request.Request(self.url, body, headers)  # noqa: S310 - our own server
         with urllib.request.urlopen(request, timeout=60) as response:  # noqa: S310
             answer = json.load(response)
@@ -140,10 +148,18 @@ class Client:
         found = self.ask(_STATE, name=name, location=LOCATION)["sensorOrError"]
         return found["sensorState"]["ticks"]
 
-    def launch_job(self, job: str, op: str, **config: Any) -> str:  # noqa: ANN401
-        """Launch a job from the launchpad and give its run."""
+    def launch_job(
+        self,
+        job: str,
+        op: str,
+        tags: Mapping[str, str] | None = None,
+        **config: Any,  # noqa: ANN401
+    ) -> str:
+        """Launch a job from the launchpad, with tags that a person types there, and give its run."""
         given = {"ops": {op: {"config": config}}}
-        answer = self.ask(_LAUNCH_JOB, job=job, location=LOCATION, config=given)["launchRun"]
+        typed = [{"key": key, "value": value} for key, value in (tags or {}).items()]
+        asked = {"job": job, "location": LOCATION, "config": given, "tags": typed}
+        answer = self.ask(_LAUNCH_JOB, **asked)["launchRun"]
         assert answer["__typename"] == "LaunchRunSuccess", answer
         return answer["run"]["runId"]
 

@@ -10,6 +10,7 @@ import json
 import os
 import signal
 from collections import Counter
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -36,17 +37,37 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.e2e, pytest.mark.spark, pytest.mark.story]
 
 HOURS = [f"{FIRST}-{hour:02d}:00" for hour in range(24)]
+ANN, BOB = "ann@shop.example", "bob@shop.example"
+POLICY = f"""
+header = true
+
+[[environments]]
+name = "prod"
+promote = ["{ANN}"]
+
+[[rules]]
+approvers = ["{BOB}"]
+"""
 _LONG = 1200  # only a failure waits so long
 
 
 @pytest.fixture(scope="module")
 def queue_project(landed: Path, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    folder = tmp_path_factory.mktemp("queue")
+    key, policy = folder / "identity.key", folder / "policy.toml"
+    key.touch(mode=0o600)
+    key.write_bytes(os.urandom(64))
+    policy.write_text(POLICY, encoding="utf-8")
+    (folder / "allowed_signers").touch()
     return new_project(
-        tmp_path_factory.mktemp("queue"),
+        folder,
         landed,
         catalog="backfill_assets_tests.toy_queue",
         definitions="backfill_assets_tests.toy_queue_definitions",
         BACKFILL_SPARK_MASTER="local[2]",
+        BACKFILL_IDENTITY_HEADER="X-Forwarded-Email",
+        BACKFILL_IDENTITY_KEY=str(key),
+        BACKFILL_POLICY=str(policy),
     )
 
 
@@ -105,14 +126,14 @@ def test_late_rows_and_days_that_somebody_deleted_heal_without_a_command(
     assert served.tagged(reason="late")
 
 
-def test_a_queued_plan_of_two_models_is_built_by_runs_and_promoted_from_the_launchpad(
+def test_a_queued_plan_of_two_models_is_built_by_runs_and_published_by_those_whom_the_proxy_knows(
     served: Client, queue_project: Project, store: Store
 ):
     fill(queue_project, "toy.returns", "toy.returns_daily")
     served.start_sensor("gap_fill_sensor")
     before = rows(queue_project, "toy.returns_daily")
     sell(queue_project.data_root, raw_returns, DAYS[4], 70)
-    asked = served.launch_job(
+    asked = known(served, ANN).launch_job(
         "plan",
         "make_plan",
         restate=[{"name": "toy.returns", "first": DAYS[3], "last": DAYS[5]}],
@@ -139,15 +160,41 @@ def test_a_queued_plan_of_two_models_is_built_by_runs_and_promoted_from_the_laun
     assert watched.returncode == 0, watched.stderr
     assert "built" in watched.stdout
 
-    promoted = served.launch_job("promote", "promote_plan", plan=plan, reason="agreed", who="ann")
+    refuse_what_is_typed(served, plan)
+    publish_by_header(served, plan)
 
-    assert served.run_ended(promoted) == "SUCCESS", served.failures(promoted)
+    said = [(event.event, event.who) for event in store.plans.events(plan)]
+    assert [each for each in said if each[0] in ("approved", "promoted")] == [
+        ("approved", BOB),
+        ("promoted", ANN),
+    ]
     after = rows(queue_project, "toy.returns_daily")
     changed = [new["ds"].isoformat() for old, new in zip(before, after, strict=True) if old != new]
     assert changed == [DAYS[4]]
     newest = served.materialized("toy.returns_daily")[0]
     assert newest.partition == DAYS[4]
     assert built_twice(store, plan) == {}
+
+
+def known(served: Client, person: str) -> Client:
+    """The webserver as a person reaches it through the proxy."""
+    return replace(served, headers={"X-Forwarded-Email": person})
+
+
+def refuse_what_is_typed(served: Client, plan: str) -> None:
+    """Try to approve under a name and tags that were typed."""
+    forged = {"backfill/principal": BOB, "backfill/attestation": "0" * 64}
+    run = served.launch_job("approve", "approve_plan", forged, plan=plan, who=BOB)
+    assert served.run_ended(run) == "FAILURE"
+    assert "takes a signature here, and nothing was written" in str(served.failures(run))
+
+
+def publish_by_header(served: Client, plan: str) -> None:
+    """Approve and promote as the people whom the proxy names; the policy lets each do one of the two."""
+    for person, job in ((BOB, "approve"), (BOB, "promote"), (ANN, "promote")):
+        run = known(served, person).launch_job(job, f"{job}_plan", plan=plan, reason="agreed")
+        ends = "FAILURE" if (person, job) == (BOB, "promote") else "SUCCESS"
+        assert served.run_ended(run) == ends, served.failures(run)
 
 
 def fill(project: Project, *models: str) -> None:
@@ -193,7 +240,8 @@ def built_twice(store: Store, plan: str | None = None) -> dict[Any, int]:
 
 
 def is_built(store: Store, plan: str) -> bool:
-    return store.plans.get(plan).status is PlanStatus.BUILT
+    """Whether all of it is built, and its checks, which are approved with it, have run."""
+    return store.plans.get(plan).status is PlanStatus.BUILT and bool(store.checks.of_plan(plan))
 
 
 def rows(project: Project, model: str) -> list[dict[str, Any]]:

@@ -121,13 +121,15 @@ class QueueWorld:
             opened.request.batch_id, error="no", audits=(), failure=kind, finished_at=self.now
         )
 
-    def planned(self, name: str, *restated: int, reason: str = "wrong") -> Plan:
+    def planned(self, name: str, *restated: int, reason: str = "wrong", **asked: Any) -> Plan:  # noqa: ANN401
         """Plan to build published days of a model again, and what reads it."""
         cells = [day(number) for number in restated]
         wrong = tuple(
             Restatement(name, one.start.isoformat(), one.end.isoformat()) for one in cells
         )
-        request = PlanRequest(environment=PROD, asked_by="ann", reason=reason, restate=wrong)
+        request = PlanRequest(
+            environment=PROD, asked_by="ann", reason=reason, restate=wrong, **asked
+        )
         return plan_made(
             self.store, self.graph, request, clock=lambda: self.now, data_root=str(self.root)
         )
@@ -136,8 +138,14 @@ class QueueWorld:
         """Somebody who works on a plan."""
         return Operation(project=self.project(run_id="operator"), plan=plan)
 
-    def queued(self, name: str, *restated: int, off_peak: str | None = None) -> Plan:
+    def queued(
+        self,
+        name: str,
+        *restated: int,
+        off_peak: str | None = None,
+        **asked: Any,  # noqa: ANN401
+    ) -> Plan:
         """Plan, and give it to the queue."""
-        plan = self.planned(name, *restated)
+        plan = self.planned(name, *restated, **asked)
         queue_plan(self.operation(plan), off_peak)
         return plan

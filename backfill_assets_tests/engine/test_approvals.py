@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,6 +15,7 @@ from backfill_assets.engine.review.acting import NotEntitledError, UnsignedActEr
 from backfill_assets.engine.review.approvals import UnapprovedError, approve, standing, to_approve
 from backfill_assets.engine.review.bound_parts import PARTS, bound_parts
 from backfill_assets.errors import RequestError
+from backfill_assets.evidence.verify import verify
 from backfill_assets.models.consumer import Consumer, Reading
 from backfill_assets.planning.plan.request import Restatement
 from backfill_assets.planning.review.policy import PolicyError
@@ -94,6 +96,9 @@ def test_published_history_changes_once_another_person_than_its_author_has_appro
     assert total(world) == (on(8), 99)
     events = world.store.plans.events(built.plan_id)
     assert [each.who for each in events if each.event == "approved"] == ["ana@shop", BOB]
+    assert (
+        verify(Path(world.root) / "evidence").findings == ()
+    )  # nothing lacks: approvals have instants
 
 
 def test_an_approval_by_a_principal_whom_the_policy_does_not_name_is_not_kept(

@@ -52,12 +52,18 @@ class Place:
         url = f"sqlite:///{folder / 'state.db'}"
         self.store = Store.open(url, clock=self.clock, lease_seconds=lease, data_root=str(folder))
         add_model(self.store, "orders")
-        self.path = str(folder / TABLE)
+        self.root, self.path = str(folder), str(folder / TABLE)
         self.store.versions.version_path = lambda _: self.path  # type: ignore[method-assign]
 
     def run(self, run_id: str = "r") -> Any:  # noqa: ANN401 - what a turn asks of a run
         project = SimpleNamespace(views=())
-        return SimpleNamespace(store=self.store, run_id=run_id, clock=self.clock, project=project)
+        return SimpleNamespace(
+            store=self.store,
+            run_id=run_id,
+            clock=self.clock,
+            project=project,
+            data_root=self.root,
+        )
 
     def pass_lease(self) -> None:
         self.clock.now += timedelta(seconds=2 * LEASE)

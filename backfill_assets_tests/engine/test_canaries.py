@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -23,8 +23,11 @@ from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets_tests.builders import COLUMNS, EVENTS, a_graph, a_model
 from backfill_assets_tests.engine.plans import Plans
 from backfill_assets_tests.engine.world import row, text
+from backfill_assets_tests.signing import quick_gate
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from backfill_assets.models.model import Model
     from backfill_assets.planning.plan.plan import Plan
     from backfill_assets_tests.engine.world import World
@@ -92,6 +95,48 @@ def test_nothing_else_is_built_after_a_canary_that_fails_its_audit(world: World,
 
     assert len(tried.failed) == 2
     assert not built_in(world.store, plan)
+
+
+def goes_on(world: World) -> Plans:
+    """Plans under a policy that lets them go on after their canaries."""
+    gate = quick_gate('[[environments]]\nname = "prod"\ncanaries = "go on"\n')
+    return Plans(world, given={"gate": lambda: gate})
+
+
+def test_a_policy_lets_a_plan_go_on_whose_canaries_are_as_it_expects(world: World):
+    begun(world)
+    changed, plans = a_graph(visits(times=2)), goes_on(world)
+    plan = plans.make(changed, canary=True)
+
+    applied = plans.apply(changed, plan)
+
+    assert (applied.status, applied.canaries) == (PlanStatus.BUILT, {})
+    assert built(world, plan) == "2024-01-01..2024-01-10 (10)"
+    (compared,) = told(world, plan)
+    assert compared["goes_on"]
+    assert any(
+        "nothing that the change does not explain differs in 2 cells" in each
+        for each in compared["checked"]
+    )
+
+
+@pytest.mark.parametrize("lets_go_on", [True, False])
+def test_canaries_that_break_the_contract_stop_the_plan_and_say_so(world: World, lets_go_on: bool):  # noqa: FBT001
+    begun(world)
+    changed, plans = a_graph(visits(times=2)), goes_on(world) if lets_go_on else Plans(world)
+    plan = plans.make(changed, canary=True, expect=((VISITS, "cost within 5%"),))
+
+    tried = plans.apply(changed, plan)
+
+    assert built(world, plan) == TWO
+    assert "would change more than is expected of it" in tried.refused
+    assert not told(world, plan)[0]["goes_on"]
+    assert not world.store.checks.of_plan(plan.plan_id), "they are about the whole plan"
+
+
+def told(world: World, plan: Plan) -> list[Mapping[str, Any]]:
+    events = world.store.plans.events(plan.plan_id)
+    return [event.detail for event in events if event.event == "canaries compared"]
 
 
 def test_an_unprotected_environment_is_not_published_with_its_canaries(world: World, plans: Plans):

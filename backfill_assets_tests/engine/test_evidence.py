@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -522,3 +523,19 @@ def test_no_operation_waits_for_evidence_that_nothing_owes(
 
     monkeypatch.setattr(evidence, "_settle", never)
     plans.apply(MORE, plans.make(MORE))
+
+
+def test_a_plan_whose_time_is_over_leaves_its_evidence_once(world: World, plans: Plans):
+    world.begin(OLD, *ROWS)
+    plan = plans.make(OLD, restate=(Restatement(VISITS),))
+    run = InProject(project=plans.project(OLD))
+
+    evidence.leave_expired(run)
+    assert not folder_of(world, plan).exists()
+    world.clock.now = plan.expires_at + timedelta(seconds=1)
+    evidence.leave_expired(run)
+    evidence.leave_expired(run)
+
+    (record,) = world.store.evidence.of_plan(plan.plan_id)
+    assert record.ended == "expired"
+    assert verify(folder_of(world)).findings == ()

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import statistics
+from datetime import timedelta
 from fractions import Fraction
 from typing import Any
 
@@ -14,6 +15,7 @@ from backfill_assets.models.audit import (
     Audit,
     Severity,
     complete,
+    fresh,
     known_rows,
     metric_within,
     not_null,
@@ -285,6 +287,67 @@ def test_huge_sums_are_compared_and_written():
     assert f"= {2 * published:,} against {published:,} published (+100.00%)" in result.found
 
 
+def newest(at: Interval, seconds_before_its_end: float | None) -> CellProfile:
+    """A cell with its newest value so long before its end; None where no row has a value."""
+    end = int(at.end.timestamp()) * 10**6
+    own = (
+        None if seconds_before_its_end is None else str(end - round(seconds_before_its_end * 10**6))
+    )
+    return CellProfile(at, Content(1, 1, {}), {}, {}, {"fresh_at": NumberFound(own)})
+
+
+@given(
+    st.lists(st.none() | st.integers(-(10**6), 10**6), min_size=1, max_size=6),
+    st.integers(0, 10**6),
+)
+def test_a_cell_is_fresh_where_its_newest_value_lies_near_its_end(
+    gaps: list[int | None], within: int
+):
+    profiles = [newest(day(number), gap) for number, gap in enumerate(gaps, 1)]
+
+    result = judged(fresh("at", timedelta(seconds=within)), *profiles)
+
+    late = [number for number, gap in enumerate(gaps, 1) if gap is None or gap > within]
+    assert result.cells == tuple(f"2024-01-{number:02d}" for number in late)
+    assert result.passed == (not late)
+
+
+@pytest.mark.parametrize(("seconds", "passed"), [(-5, True), (3600, True), (3600.000001, False)])
+def test_the_limit_of_freshness_is_exact(seconds: float, passed: bool):  # noqa: FBT001
+    assert judged(fresh("at", "1h"), newest(day(1), seconds)).passed == passed
+
+
+def test_a_day_that_stops_at_noon_is_named_with_its_gap():
+    result = judged(fresh("at", "6h"), newest(day(1), 60), newest(day(2), 12 * 3600))
+
+    assert result.blocks
+    assert result.found == "newest value of at 12h before the end of 2024-01-02"
+    assert result.allowed == "at most 6h before the end of the cell"
+    assert result.cells == ("2024-01-02",)
+
+
+def test_a_cell_without_a_newest_value_is_not_fresh():
+    some = judged(fresh("at", "6h"), newest(day(1), 60), newest(day(2), None))
+    none = judged(fresh("at", "6h"), newest(day(2), None))
+
+    assert some.found == (
+        "newest value of at 1m before the end of 2024-01-01, and none in 1 of 2 cells, such as 2024-01-02"
+    )
+    assert none.found == "no newest value of at in 1 of 1 cells"
+    assert some.cells == none.cells == ("2024-01-02",)
+
+
+def test_the_end_of_a_local_day_counts_whatever_the_clocks_do():
+    berlin = Daily(start="2024-03-30", tz="Europe/Berlin")
+    (short,) = berlin.cells(Interval(day(91).start, day(91).start + timedelta(hours=1)))
+
+    (result,) = judge([fresh("at", "6h")], [newest(short, 6 * 3600)], {}, berlin)
+
+    assert berlin.key(short) == "2024-03-31"
+    assert short.duration == timedelta(hours=23)
+    assert result.passed
+
+
 @pytest.mark.parametrize(
     "declare",
     [
@@ -301,6 +364,10 @@ def test_huge_sums_are_compared_and_written():
         lambda: known_rows([]),
         lambda: known_rows([({"id": 1}, {"cost": 1})], time_column="ds"),
         lambda: sql_audit("none", "SELECT 1"),
+        lambda: fresh("at", "noon"),
+        lambda: fresh("at", "0h"),
+        lambda: fresh("at", timedelta(seconds=-1)),
+        lambda: fresh("at", timedelta(milliseconds=1)),
     ],
 )
 def test_an_audit_that_could_not_be_judged_is_refused_where_it_is_declared(declare: Any):  # noqa: ANN401

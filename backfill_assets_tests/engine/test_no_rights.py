@@ -11,6 +11,7 @@ from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from itertools import product
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,8 @@ from backfill_assets.engine.plans.plan_verbs import (
     rollback_plan,
     undo_plan,
 )
+from backfill_assets.engine.project.header_identity import BothSigners, HeaderIdentity
+from backfill_assets.engine.review.appointments import appoint, end_appointment
 from backfill_assets.engine.review.approvals import approve, to_approve
 from backfill_assets.engine.review.bound_parts import bound_parts
 from backfill_assets.errors import BackfillAssetsError
@@ -62,10 +65,24 @@ POLICY = (
     f"[[environments]]\nname = 'prod'\npromote = ['{CY}']\n"
     f"[[rules]]\napprovers = ['{ANA}', '{BOB}', '{CY}']\nholds_days = 2\n"
 )
-POLICIES = tuple(quick_gate(f"{POLICY}# {number}", *LISTED) for number in range(2))
+HEADER = HeaderIdentity(b"o" * 64)
+"""The webserver's key; whoever it names signs by it, also people whom the policy does not know."""
+
+
+def both(number: int) -> Gate:
+    """A policy under which keys count, and the header of a proxy."""
+    gate = quick_gate(f"{POLICY}# {number}", *LISTED)
+    return replace(gate, signers=BothSigners(gate.signers, HEADER, LISTED), header=HEADER)
+
+
+POLICIES = tuple(both(number) for number in range(2))
 
 people = st.sampled_from((*EVERYBODY, CY, CY))  # more often those whose calls may succeed
 numbers = st.integers(0, 1)
+FORGERIES = (
+    "replayed", "unsigned", "of Mallory", "by a header", "edited", "renamed", "of an act",
+)  # fmt: skip
+ways = st.sampled_from(("key", "header"))
 
 
 @dataclass(frozen=True)
@@ -116,6 +133,8 @@ class Oracle:
     agreed: list[Agreed] = field(default_factory=list)
     rebuilt: int = 0
     promoted: bool = False
+    appointed: list[Agreed] = field(default_factory=list[Agreed])
+    stands: bool = False
 
 
 class Attempts(RuleBasedStateMachine):
@@ -152,8 +171,9 @@ class Attempts(RuleBasedStateMachine):
         }
         return pointers, held, len(self.store.history.moves_in(PROD, 0))
 
-    def project(self, who: str | None, **given: Any) -> Project:  # noqa: ANN401
-        gate, sign = self.gate, quick_sign(who) if who else None
+    def project(self, who: str | None, by: str = "key", **given: Any) -> Project:  # noqa: ANN401
+        gate, signer = self.gate, HEADER.signer if by == "header" else quick_sign
+        sign = signer(who) if who else None
         usual = {"gate": lambda: gate, "sign": sign, "who": str(unknown("it", BOB))}
         return self.plans.project(OLD, **{**usual, **given})
 
@@ -175,9 +195,46 @@ class Attempts(RuleBasedStateMachine):
             for each in known.agreed
         )
 
-    @initialize(number=numbers, again=st.sampled_from(["nothing", "cell", "policy", "promoted"]))
-    def bob_has_approved(self, number: int, again: str) -> None:
-        self.approves(number, BOB)
+    def is_due(self, number: int) -> bool:
+        """The oracle: whether Cy has signed for a time that has come, of the plan as it is, and the last one stands."""
+        known, now = self.known[number], self.clock.now
+        return (
+            known.stands
+            and known.appointed[-1].at <= now
+            and any(
+                each.at <= now < each.at + timedelta(days=1)
+                and (each.cells, each.policy) == (known.rebuilt, self.policy)
+                for each in known.appointed
+            )
+        )
+
+    @rule(number=numbers, who=people, by=ways, hours=st.sampled_from([1, 24, 36]))
+    def appoints(self, number: int, who: str | None, by: str, hours: int) -> None:
+        known, at = self.known[number], self.clock.now + timedelta(hours=hours)
+        done = self.tried(appoint, self.project(who, by), self.built[number].plan_id, at, "")
+        assert not done or (who == CY and not known.promoted)
+        if done:
+            self.seen["appointed"] += 1
+            known.appointed.append(Agreed(CY, at, known.rebuilt, self.policy))
+            known.stands = True
+
+    @rule(number=numbers)
+    def takes_an_appointment_back(self, number: int) -> None:
+        end_appointment(self.project(None), self.built[number].plan_id, "")
+        self.known[number].stands = False
+
+    @initialize(
+        number=numbers,
+        who=st.sampled_from([ANA, BOB]),
+        again=st.sampled_from(["nothing", "cell", "policy", "promoted", "appointed", "forged"]),
+    )
+    def one_has_approved(self, number: int, who: str, again: str) -> None:
+        self.approves(number, who)
+        if again == "appointed":
+            self.appoints(number, CY, "key", 24)
+        if again == "forged":
+            self.forges(number, number)
+            self.promotes(number, CY)
         if again == "promoted":
             self.promotes(number, CY)
         if again == "cell":
@@ -185,10 +242,10 @@ class Attempts(RuleBasedStateMachine):
         if again == "policy":
             self.the_policy_changes()
 
-    @rule(number=numbers, who=people)
-    def approves(self, number: int, who: str | None) -> None:
+    @rule(number=numbers, who=people, by=ways)
+    def approves(self, number: int, who: str | None, by: str = "key") -> None:
         def call() -> None:
-            of = to_approve(self.project(who), self.built[number].plan_id)
+            of = to_approve(self.project(who, by), self.built[number].plan_id)
             approve(of, bound_parts(of))
 
         known = self.known[number]
@@ -197,9 +254,9 @@ class Attempts(RuleBasedStateMachine):
         if done and who:
             known.agreed.append(Agreed(who, self.clock.now, known.rebuilt, self.policy))
 
-    @rule(number=numbers, who=people)
-    def promotes(self, number: int, who: str | None) -> None:
-        self.promoted(number, who, self.built[number])
+    @rule(number=numbers, who=people, by=ways)
+    def promotes(self, number: int, who: str | None, by: str = "key") -> None:
+        self.promoted(number, who, by)
 
     @rule(
         number=numbers,
@@ -218,10 +275,11 @@ class Attempts(RuleBasedStateMachine):
         for call in (promote_plan, apply_plan):
             assert not self.tried(call, self.project(who), edits[edit])
 
-    def promoted(self, number: int, who: str | None, plan: Plan) -> None:
-        known, may = self.known[number], who == CY and self.counts(number)
+    def promoted(self, number: int, who: str | None, by: str) -> None:
+        known, plan = self.known[number], self.built[number]
+        may = (who == CY or self.is_due(number)) and self.counts(number)
         before = known.promoted
-        done = self.tried(promote_plan, self.project(who), plan)
+        done = self.tried(promote_plan, self.project(who, by), plan)
         if done:
             self.seen["published"] += 1
             assert may
@@ -245,17 +303,11 @@ class Attempts(RuleBasedStateMachine):
         ours = self.project(who, gate=lambda: None)
         assert not self.tried(promote_plan, ours, self.built[number])
 
-    @rule(
-        source=numbers,
-        number=numbers,
-        how=st.sampled_from(
-            ["replayed", "unsigned", "of Mallory", "edited", "renamed", "of an act"]
-        ),
-    )
-    def forges(self, source: int, number: int, how: str) -> None:
-        """Write whatever is there once more, changed, as a row of a plan."""
+    @rule(source=numbers, number=numbers)
+    def forges(self, source: int, number: int) -> None:
+        """Write whatever is there once more, changed in every way, as rows of a plan."""
         rows = self.store.approvals.of_plan(self.built[source].plan_id)
-        for taken in rows[-2:]:
+        for taken, how in product(rows[:2], FORGERIES):
             made = forged(taken, self.built[number].plan_id, how, self.clock)
             self.store.approvals.keep(replace(made, plan_id=self.built[number].plan_id))
 
@@ -298,6 +350,9 @@ def forged(taken: SignedStatement, plan_id: str, how: str, clock: Clock) -> Sign
             made = replace(taken, principal=BOB, signature="")
         case "of Mallory":
             made = replace(taken, principal=BOB, signature=quick_sign(MALLORY)(taken.text))
+        case "by a header":
+            theirs = HeaderIdentity(b"m" * 64).signer(BOB)
+            made = replace(taken, principal=BOB, signature=theirs(taken.text))
         case "edited" if said:
             later = replace(said, plan_id=plan_id, expires=clock.now + timedelta(days=300))
             made = replace(taken, text=statement_text(later))

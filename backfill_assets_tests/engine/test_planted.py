@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,9 +10,13 @@ import pytest
 from backfill_assets.engine.batch.planted_run import audit_planted
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals import Daily
-from backfill_assets.models.audit import accepted_range, metric_within
+from backfill_assets.models.audit import accepted_range, fresh, metric_within
+from backfill_assets.models.column import Column
+from backfill_assets.models.graph import build_graph
+from backfill_assets.models.kind import IncrementalByTimeRange
 from backfill_assets.models.planted import Defect, Planted, advice, defects_of
-from backfill_assets_tests.builders import a_graph, a_model
+from backfill_assets.models.source import TimeColumns
+from backfill_assets_tests.builders import EVENTS, FIRST, a_graph, a_model, a_source
 from backfill_assets_tests.engine.world import row
 
 if TYPE_CHECKING:
@@ -61,6 +66,29 @@ def test_an_audit_against_what_is_published_notices_them(world: World):
 
     assert all(noticed.stopped_by for noticed in found.values()), found
     assert found[Planted(Defect.DROPPED)].warned_by == ("metric_within_rows",)
+
+
+@pytest.mark.spark
+def test_a_cell_that_stops_half_way_is_noticed_by_its_freshness(world: World):
+    columns = (Column("at", "timestamp"), Column("id", "bigint"))
+    events = a_source(columns=columns, times=TimeColumns(event="at"))
+    model = a_model(
+        sql=f"SELECT at, id FROM {EVENTS} WHERE at >= :start_ts AND at < :end_ts",  # noqa: S608
+        kind=IncrementalByTimeRange("at"),
+        unique_key=["at", "id"],
+        columns=columns,
+        audits=[fresh("at", "6h")],
+        cadence=Daily(start="2024-01-01", end="2024-01-02"),
+    )
+    world.land(events, *[(FIRST + timedelta(hours=hour), hour) for hour in range(48)])
+    graph = build_graph([model], [events])
+    world.fill(graph)
+
+    found = {noticed.planted: noticed for noticed in audit_planted(world.open(graph), VISITS)}
+
+    assert found[Planted(Defect.STOPPED)].stopped_by == ("fresh_at",)
+    assert found[Planted(Defect.DROPPED)].stopped_by == ("fresh_at",)
+    assert found[Planted(Defect.HALVED)].stopped_by == ()
 
 
 def test_nothing_published_is_a_clear_error(world: World):

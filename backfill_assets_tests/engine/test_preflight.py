@@ -7,18 +7,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from deltalake import write_deltalake
 
 from backfill_assets.engine.fill.observing import observe_sources
 from backfill_assets.engine.review.preflight import LostSourceHistoryError, checklist_of
 from backfill_assets.intervals import Daily
+from backfill_assets.models.column import Column
+from backfill_assets.models.graph import build_graph
 from backfill_assets.planning.plan.request import Restatement
 from backfill_assets.planning.review.checklist import Item, Standing
 from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets_tests.builders import COLUMNS, EVENTS, a_graph, a_model, a_source
 from backfill_assets_tests.engine.plans import Plans
-from backfill_assets_tests.engine.world import row
+from backfill_assets_tests.engine.world import arrow, row
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from backfill_assets.models.graph import Graph
     from backfill_assets.models.model import Model
     from backfill_assets_tests.engine.world import World
@@ -113,6 +118,52 @@ def test_the_checklist_names_what_is_lost_and_what_to_do(world: World, plans: Pl
     assert item(items, "sources").texts == (
         "web.events: no row in 2024-01-01..2024-01-02 (2); declared as when_empty=accept",
     )
+
+
+def land_by_day(world: World, columns: Sequence[Column], *rows: tuple[object, ...]) -> None:
+    types = {column.name: column.dtype for column in columns}
+    for day, one in enumerate(rows):
+        mode = "append" if day else "overwrite"
+        write_deltalake(f"{world.root}/{a_source().path}", arrow(types, [one]), mode=mode)
+
+
+def test_the_checklist_names_columns_that_lack_values_in_the_window(world: World, plans: Plans):
+    graph = a_graph(visits())
+    world.land(a_source(), *(row(day) for day in range(1, 6)))
+    world.fill(graph)
+    rows = [row(day) for day in range(1, 6)]
+    land_by_day(world, COLUMNS, rows[0], (*rows[1][:2], None), *rows[2:])
+    changed = a_graph(visits(times=2))
+    plan = plans.make(changed, reason="costs count twice")
+
+    found = item(checklist_of(plans.project(changed), plan), "sources")
+
+    assert found.standing is Standing.DECLARED
+    assert found.texts[1:] == ("web.events.cost: no value in 2024-01-02; declared as nullable",)
+
+    strict = [*COLUMNS[:2], Column("cost", "decimal(18,2)", nullable=False)]
+    forbidding = build_graph([visits(times=2)], [a_source(columns=strict)])
+    forbidden = item(checklist_of(plans.project(forbidding), plan), "sources")
+    assert forbidden.standing is Standing.NOT_MET
+    assert forbidden.texts[1].endswith("declared as not nullable")
+    assert forbidden.todo
+
+
+def test_the_checklist_names_a_column_that_is_gone_where_a_model_reads_it(
+    world: World, plans: Plans
+):
+    world.begin(a_graph(visits()), *(row(day) for day in range(1, 6)))
+    changed = a_graph(visits(times=2))
+    plan = plans.make(changed, reason="costs count twice")
+    wider = [*COLUMNS, Column("note", "string")]
+    declared = build_graph([visits(times=2)], [a_source(columns=wider)])
+
+    unread = item(checklist_of(plans.project(declared), plan), "sources")
+    assert unread.standing is Standing.MET  # no model of the plan reads it
+    world.land(a_source(columns=COLUMNS[:2]), *(row(day)[:2] for day in range(1, 6)))
+    gone = item(checklist_of(plans.project(changed), plan), "sources")
+    assert gone.standing is Standing.NOT_MET
+    assert gone.texts[-1] == "web.events.cost: missing"
 
 
 def test_the_items_of_a_plan_follow_its_life(world: World, plans: Plans):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from deltalake import write_deltalake
 
 from backfill_assets.engine.batch.requests import REFRESH, batch_request
 from backfill_assets.engine.fill.observing import observe_sources
+from backfill_assets.engine.plans.plan_verbs import abandon_plan
 from backfill_assets.intervals import Daily
 from backfill_assets.models.source import WhenEmpty
 from backfill_assets.planning.plan import batch_size as sizes
@@ -225,6 +226,31 @@ def test_a_plan_that_is_held_is_not_released_and_says_so(world: QueueWorld, cont
     assert all(one.plan_id is None for one in found.offers)
     if control is Control.PAUSED:
         assert f"plan {plan.plan_id} is paused" in found.notes
+
+
+def test_a_plan_that_pauses_schedules_keeps_them_from_its_models_until_it_ends(world: QueueWorld):
+    for name in ("web.visits", "web.sums"):
+        world.fill(name, day(1, 8))
+    plan = world.queued("web.visits", 3, pause_schedules=True)
+
+    found = world.look()
+
+    assert {(one.kind.value, one.name) for one in found.offers} == {("plan", "web.visits")}
+    (note,) = found.notes
+    assert f"plan {plan.plan_id} pauses the schedules of web.visits, web.sums until" in note
+    abandon_plan(world.operation(plan).project, plan)
+    assert world.offered() == {("daily", "web.visits"): days(9, 10)}
+
+
+def test_a_plan_that_has_waited_for_too_long_pauses_nothing(world: QueueWorld):
+    for name in ("web.visits", "web.sums"):
+        world.fill(name, day(1, 8))
+    plan = world.queued("web.visits", 3, pause_schedules=True)
+    assert plan.expires_at > world.now
+
+    world.now = plan.expires_at + timedelta(hours=1)
+
+    assert ("daily", "web.visits") in world.offered()
 
 
 def test_a_plan_waits_for_its_hours(world: QueueWorld):

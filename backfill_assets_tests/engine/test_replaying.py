@@ -5,6 +5,8 @@
 from __future__ import annotations
 
 import hashlib
+import os
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,10 +14,12 @@ import pytest
 
 from backfill_assets.engine.batch.effects import Effects
 from backfill_assets.engine.review.replaying import Replay
+from backfill_assets.engine.upkeep.collecting import REPLAYS, collect
 from backfill_assets.intervals import IntervalSet
 from backfill_assets.models.upstream import Upstream
 from backfill_assets.planning.plan.request import Restatement
 from backfill_assets.planning.review.replayed import Verdict
+from backfill_assets.warehouse.files.cell_files import new_folder
 from backfill_assets_tests.builders import EVENTS, a_graph, a_model, a_source, day, days
 from backfill_assets_tests.engine.plans import Plans
 from backfill_assets_tests.engine.test_explaining import DOUBLED, forget, story
@@ -26,6 +30,8 @@ if TYPE_CHECKING:
     from backfill_assets.models.graph import Graph
     from backfill_assets.planning.review.replayed import Replayed
     from backfill_assets_tests.engine.world import World
+
+MONTH = timedelta(days=30)
 
 
 @pytest.fixture
@@ -177,3 +183,22 @@ def test_a_cell_that_a_cutoff_keeps_is_rebuilt_by_its_own_older_code(world: Worl
     found = replayed(world, DOUBLED, COSTS, days(8, 9))
     assert [each.verdict for each in found] == [Verdict.EQUAL, Verdict.EQUAL]
     assert len({each.fingerprint for each in found}) == 2
+
+
+def test_files_that_a_replay_has_left_are_collected_a_day_later(world: World, plans: Plans):
+    world.begin(OLD, *ROWS)
+    folder = Path(world.root) / REPLAYS / new_folder()
+    folder.mkdir(parents=True)
+    left, written = folder / "part.parquet", world.clock.now.timestamp()
+    left.write_bytes(b"12345")
+    os.utime(left, (written, written))
+    os.utime(folder, (written, written))
+    run = world.open(OLD)
+    assert not collect(run, MONTH).vacuumed
+
+    world.clock.now += timedelta(days=1, seconds=1)
+    (collected,) = collect(run, MONTH).vacuumed
+
+    assert (collected.path, collected.bytes) == (f"{world.root}/{REPLAYS}", 5)
+    assert not folder.exists()
+    assert replayed(world, OLD, VISITS, days(8))[0].verdict is Verdict.EQUAL

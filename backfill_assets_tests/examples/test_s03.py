@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
+from datetime import datetime, timedelta
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
@@ -29,6 +31,16 @@ def lengths(script: ModuleType) -> dict[str, int]:
     return {session: int((max(at) - min(at)).total_seconds()) for session, at in times.items()}
 
 
+def watched_for_a_day(project: TemporaryProject, plan: str) -> None:
+    watch = json.loads(project.do("show", plan, "--json").out)["watch"]
+    since, until = (datetime.fromisoformat(watch[name]) for name in ("since", "until"))
+    first, last = (datetime.fromisoformat(look["at"]) for look in watch["looks"])
+    assert until - since == timedelta(hours=24)
+    assert since + timedelta(hours=12) <= first < until <= last
+    assert [look["found"] for look in watch["looks"]] == [[], []]
+    assert watch["ended"], "the first look after 24 hours is the last one"
+
+
 def test_seven_days_are_enriched_in_the_shadow_and_the_old_table_can_be_read_again(
     script: ModuleType, project: TemporaryProject, capsys: pytest.CaptureFixture[str]
 ):
@@ -46,6 +58,7 @@ def test_seven_days_are_enriched_in_the_shadow_and_the_old_table_can_be_read_aga
     assert project.published(script.MODEL).equals(before), "nothing is published before the swap"
     script.compared(project, plan)
     script.swapped(project, plan)
+    script.watched(project, plan)
 
     rows = project.published(script.MODEL).to_pylist()
     assert {row["event_id"] for row in rows} == {view["event_id"] for view in views}
@@ -58,6 +71,7 @@ def test_seven_days_are_enriched_in_the_shadow_and_the_old_table_can_be_read_aga
     output = capsys.readouterr().out
     assert steady(output) == steady(page_of("s03"))
 
+    watched_for_a_day(project, plan)
     assert Path(old).is_dir(), "the archive"
     project.do("rollback", plan, "--yes")
     assert project.published(script.MODEL).equals(before)

@@ -28,7 +28,7 @@ def total(script: ModuleType, mills: int) -> Decimal:
     return sum(paid, Decimal())
 
 
-def test_a_pinned_dashboard_reads_the_old_numbers_until_it_looks_again(
+def test_a_held_dashboard_reads_the_old_numbers_until_it_is_released(
     script: ModuleType, project: TemporaryProject, capsys: pytest.CaptureFixture[str]
 ):
     wrong, right = total(script, 100), total(script, 1000)
@@ -53,7 +53,10 @@ def test_a_pinned_dashboard_reads_the_old_numbers_until_it_looks_again(
     script.swapped(project, plan, pinned)
 
     assert script.dashboard(pinned) == wrong
+    assert script.dashboard(script.read_by_dashboard(project)) == right
     assert sum(project.published(script.MODEL)["amount"].to_pylist()) == right
+    assert f"The dashboard that is held shows          {wrong}" in page_of("s05")
+    assert f"Who reads prod without a hold reads       {right:.2f}" in page_of("s05")
     assert steady(capsys.readouterr().out) == steady(page_of("s05"))
     assert_kept_for_thirty_days(project, old)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
@@ -42,6 +44,7 @@ def test_a_legacy_table_is_adopted_as_it_is_and_the_cutover_changes_the_document
     plan = script.beside(project)
     assert found(script, project) == legacy, "nothing is published before the cutover"
     script.cut_over(project, plan)
+    assert_compared_at_both_ends_of_the_day(project, plan)
 
     own = expected(script, tests=False)
     assert found(script, project) == own
@@ -49,3 +52,15 @@ def test_a_legacy_table_is_adopted_as_it_is_and_the_cutover_changes_the_document
     assert differing == script.TESTED_ON
     assert script.WHY in project.do("history", script.MODEL).out
     assert steady(capsys.readouterr().out) == steady(page_of("s09"))
+
+
+def assert_compared_at_both_ends_of_the_day(project: TemporaryProject, plan: str) -> None:
+    """Two comparisons, a day apart, have found the two documented days and nothing that is unexplained."""
+    dual = json.loads(project.do("show", plan, "--json").out)["dual_run"]
+    since, until = (datetime.fromisoformat(dual[name]) for name in ("since", "until"))
+    first, last = (datetime.fromisoformat(each["at"]) for each in dual["compared"])
+    assert until - since == timedelta(days=1)
+    assert since <= first < until <= last
+    for each in dual["compared"]:
+        assert not each["refused"]
+        assert "2 cells with a difference, all explained by the change, of 60" in str(each["found"])

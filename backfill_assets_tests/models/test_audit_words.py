@@ -4,6 +4,7 @@ import pytest
 
 from backfill_assets.models.audit import (
     Audit,
+    fresh,
     not_null,
     reconciles,
     references,
@@ -30,6 +31,10 @@ BLOCKS = "A failure keeps the batch from being committed."
         (
             row_count_within(0.1),
             f"A rebuilt cell keeps its number of rows within 10.000%. {BLOCKS}",
+        ),
+        (
+            fresh("at", "6h"),
+            f"In each cell, the newest value of at lies at most 6h before the end of the cell. {BLOCKS}",
         ),
         (
             references("shop", "toy.shops", "id"),

@@ -2,25 +2,31 @@ from __future__ import annotations
 
 import datetime as dt
 from decimal import Decimal
+from types import SimpleNamespace
 from typing import Annotated
 
 import pandera.pyspark as pa
 import pyspark.sql.types as T
 import pytest
+from pandera.api.extensions import register_check_method
 
 from backfill_assets.errors import DeclarationError
 from backfill_assets.models.audit import (
+    Audit,
+    RowRule,
     Severity,
     accepted_range,
     accepted_values,
     not_null,
 )
+from backfill_assets.models.audits_of import audits_of
 from backfill_assets.models.column import (
     Column,
+    SchemaModel,
     columns_of,
     sql_literal,
 )
-from backfill_assets_tests.builders import a_model, a_source
+from backfill_assets_tests.builders import COLUMNS, a_model, a_source
 
 CHECKS = [
     ({"gt": 1}, "greater_than", "`c` > 1"),
@@ -87,6 +93,86 @@ def test_a_check_that_is_no_predicate_over_a_row_is_refused_with_the_known_ones(
 
     with pytest.raises(DeclarationError, match=r"'sums_up'.*greater_than.*row_rule"):
         columns_of(Odd)
+
+
+def schema(*checks: pa.Check, **asked: object) -> type[SchemaModel]:
+    class Built:
+        @classmethod
+        def to_schema(cls) -> pa.DataFrameSchema:
+            return pa.DataFrameSchema({"c": pa.Column(T.IntegerType(), checks=[*checks])}, **asked)  # type: ignore[arg-type]
+
+    return Built
+
+
+def an_audit(audited: tuple[Audit, ...], name: str) -> RowRule:
+    (found,) = (one for one in audited if one.name == name)
+    assert isinstance(found, RowRule)
+    return found
+
+
+CUSTOM = [
+    pa.Check(lambda _: True),
+    pa.Check(lambda _: True, name="mine"),
+    pa.Check(lambda _: False, name="greater_than", statistics={"min_value": 1}),
+    pa.Check(lambda _: False, name="isin"),
+]
+
+
+@pytest.mark.parametrize("custom", CUSTOM, ids=str)
+def test_a_custom_check_is_refused_whatever_its_name(custom: pa.Check):
+    with pytest.raises(
+        DeclarationError, match=r"never left out.*row_rule\(\), sql_audit\(\) or python_audit"
+    ):
+        columns_of(schema(pa.Check.gt(0), custom))
+    with pytest.raises(DeclarationError, match="never left out"):
+        columns_of(schema(checks=[custom]))
+
+
+def test_a_registered_check_is_refused():
+    @register_check_method(statistics=["most"], supported_types=[])
+    def below(_: object, *, most: int) -> bool:
+        return most > 0
+
+    with pytest.raises(DeclarationError, match="declares the check 'below'"):
+        declared(pa.Field(below={"most": 2}))
+
+
+def test_a_check_that_raises_a_warning_only_warns():
+    column = declared(pa.Field(gt=1, raise_warning=True))
+    audits = audits_of(a_model(columns=[*COLUMNS, column]))
+
+    assert column.warns == ("greater_than",)
+    assert an_audit(audits, "greater_than_c").severity is Severity.WARNING
+    assert an_audit(audits_of(a_model(columns=[*COLUMNS, declared(pa.Field(gt=1))])), "greater_than_c").severity is Severity.BLOCKING  # fmt: skip
+
+
+def test_a_check_that_does_not_ignore_nulls_fails_them():
+    assert declared(pa.Field(gt=1, ignore_na=False)).checks == (
+        ("greater_than", "coalesce(`c` > 1, FALSE)"),
+    )
+
+
+def test_two_checks_of_one_name_are_two_audits_and_the_stricter_severity_counts():
+    (column,) = columns_of(schema(pa.Check.ne(1), pa.Check.ne(2, raise_warning=True)))
+    audits = audits_of(a_model(columns=[*COLUMNS, column]))
+
+    assert an_audit(audits, "not_equal_to_c").predicate == "`c` <> 1"
+    assert an_audit(audits, "not_equal_to_c_2").predicate == "`c` <> 2"
+    assert column.warns == ()
+
+
+@pytest.mark.parametrize("asked", [{"drop_invalid_rows": True}, {"parsers": [object()]}])
+def test_a_schema_that_would_change_rows_is_refused(asked: dict[str, object]):
+    built = SimpleNamespace(unique=None, checks=[], columns={}, **asked)
+    model = SimpleNamespace(to_schema=lambda: built)
+
+    with pytest.raises(DeclarationError, match=f"'{next(iter(asked))}', which is not run here"):
+        columns_of(model)  # type: ignore[arg-type]
+
+
+def test_a_column_that_is_a_pattern_is_refused():
+    with pytest.raises(DeclarationError, match="column '\\^c' declares pandera's 'regex'"):
+        declared(pa.Field(alias="^c", regex=True))
 
 
 def test_a_rule_over_the_whole_schema_is_refused_not_forgotten():

@@ -1,15 +1,23 @@
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from backfill_assets.errors import DeclarationError
+from backfill_assets.models.codec import dumps, loads
 from backfill_assets.models.consumer import (
+    CONSUMED,
+    CheckQuery,
     Consumer,
     ConsumerKind,
+    Evaluation,
+    OnChange,
     Reading,
 )
+from backfill_assets.models.dbt_exposures import dbt_exposures
 from backfill_assets.models.graph import Graph, build_graph
 from backfill_assets_tests.builders import a_model, a_source
 
@@ -46,6 +54,9 @@ def test_a_graph_carries_its_consumers_by_name():
         ({"name": " "}, "found no name"),
         ({"reads": []}, "found nothing that it reads"),
         ({"reads": [Reading(VISITS), Reading(VISITS)]}, "'web.visits' more than once"),
+        ({"evaluations": [Evaluation("hits", ())]}, "'hits' without a command"),
+        ({"evaluations": [Evaluation("hits", ("x",), within=-1)]}, "within -1, 10 minutes"),
+        ({"evaluations": [Evaluation("a", ("x",)), Evaluation("a", ("y",))]}, "another one's"),
         ({"reads": [Reading(VISITS, days_back=0)]}, "days_back=0 of 'web.visits'; expected at"),
     ],
     ids=str,
@@ -62,3 +73,84 @@ def test_a_consumer_reads_models_and_columns_that_there_are():
         graph_of(a_consumer(Reading(VISITS, columns=["ds", "price"])))
     with pytest.raises(DeclarationError, match="'traffic report' is declared twice"):
         graph_of(a_consumer(), a_consumer())
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"on_change": "tell"}, "found on_change='tell'; expected one of none, notify, ack"),
+        ({"on_change": "ack", "notice_days": -1}, "found notice_days=-1; expected 0 or more"),
+        ({"notice_days": 2}, "on_change='none'; expected on_change='notify' or 'ack'"),
+        ({"on_change": "notify"}, "without channels; expected the name of at least one"),
+        ({"checks": [CheckQuery("a", "SELECT 1 FROM web.visit")]}, "check 'a' reads 'web.visit'"),
+        (
+            {"checks": [CheckQuery("a", "SELECT 1")]},
+            "check 'a' reads no model; expected one of web",
+        ),
+        (
+            {"checks": [CheckQuery("a", "SELECT 1 FROM web.visits WHERE ds < :end_ds")]},
+            "that check 'a' has parameters",
+        ),
+        ({"checks": [CheckQuery("a", "SELECT 1 FROM web.visits")] * 2}, "2 checks named 'a'"),
+        ({"reviewed": "1.2.2026"}, "found reviewed='1.2.2026'; expected a date such as"),
+    ],
+    ids=str,
+)
+def test_a_consumer_that_asks_for_what_can_not_be_does_not_load(wrong: dict[str, Any], words: str):
+    with pytest.raises(DeclarationError, match=words):
+        a_consumer(**wrong)
+
+
+def test_what_a_later_release_lets_a_consumer_say_leaves_stored_ones_as_they_were():
+    plain = a_consumer()
+    asking = a_consumer(on_change="ack", notice_days=2, channels=["board"], reviewed="2026-01-31")
+
+    assert {"on_change", "channels", "reviewed"}.isdisjoint(json.loads(dumps(plain))["v"])
+    assert [loads(dumps(each), CONSUMED) for each in (plain, asking)] == [plain, asking]
+
+
+EXPOSED = {
+    "nodes": {
+        "model.shop.visits": {"name": "visits", "alias": None, "schema": "web"},
+        "model.shop.old": {"name": "old", "schema": "web"},
+    },
+    "exposures": {
+        "exposure.shop.traffic": {
+            "name": "traffic",
+            "label": "Traffic report",
+            "type": "dashboard",
+            "owner": {"name": "Web Team", "email": None},
+            "depends_on": {"nodes": ["model.shop.visits", "source.shop.raw.clicks"]},
+            "description": "for Mondays",
+        },
+        "exposure.shop.forecast": {
+            "name": "forecast",
+            "type": "ml",
+            "owner": {"email": ["ana@shop.example"]},
+            "depends_on": {"nodes": ["model.shop.old"]},
+        },
+        "exposure.shop.raw": {
+            "name": "raw",
+            "type": "analysis",
+            "owner": {"name": "x"},
+            "depends_on": {"nodes": ["source.shop.raw.clicks"]},
+        },
+    },
+}
+
+
+def test_the_exposures_of_a_dbt_project_are_consumers(tmp_path: Path):
+    manifest = tmp_path / "manifest.json"
+    manifest.write_text(json.dumps(EXPOSED), encoding="utf-8")
+
+    found = dbt_exposures(manifest, {"old": VISITS}, on_change="ack")
+
+    assert [(each.name, str(each.kind), each.owner) for each in found] == [
+        ("Traffic report", "dashboard", "team:web-team"),
+        ("forecast", "model", "ana@shop.example"),
+    ]
+    assert {each.reads for each in found} == {(Reading(VISITS),)}
+    assert {each.on_change for each in found} == {OnChange.ACK}
+    manifest.write_text("{}", encoding="utf-8")
+    with pytest.raises(DeclarationError, match=r"KeyError: 'nodes'; expected the manifest.json"):
+        dbt_exposures(manifest)

@@ -260,3 +260,20 @@ def test_the_launchpad_takes_nothing_protected_back_where_operators_are_named(
     result = launchpad.launch(job, **{named: plan}, who="ann")
 
     assert "(typed: ann) may not change prod" in failure(result)
+
+
+def test_an_appointment_that_can_not_be_kept_fails_its_run_and_the_plans_history_says_why(
+    launchpad: Launchpad,
+):
+    plan, store = launchpad.planned(), launchpad.world.store
+    store.plans.set_plan_status(plan, PlanStatus.PROPOSED, PlanStatus.BUILT)
+
+    asked = launchpad.launch("promote", plan=plan, at="03:00", reason="at night")
+    assert str(shown(asked)["appointment"]).startswith("is to be promoted on ")
+    store.plans.tell(plan, "appointed", who="ann", detail={"at": "2024-01-01T03:00:00+00:00"})
+    kept = launchpad.launch("promote", plan=plan, who="sensor")
+
+    assert "nothing was published" in failure(kept)
+    (*_, before, last) = [each for each in store.plans.events(plan) if "appoint" in each.event]
+    assert (before.event, last.event) == ("appointed", "appointment ended")
+    assert "nothing was published" in last.why

@@ -10,7 +10,9 @@ from backfill_assets.cli.app import GROUPS, VERBS
 from backfill_assets.cli.lazy_commands import Verbs
 from backfill_assets.orchestration.definitions import defs
 
-JOBS = ("plan", "apply", "promote", "abandon", "rollback", "undo", "pause", "resume", "stop")
+JOBS = (
+    "plan", "apply", "approve", "promote", "abandon", "rollback", "undo", "pause", "resume", "stop",
+)  # fmt: skip
 """The verbs that are jobs of the launchpad, each under its own name."""
 
 WITHOUT_JOB = {
@@ -18,14 +20,19 @@ WITHOUT_JOB = {
     "evidence": "promoting and going back write it; the rest reads a folder",
     "checklist": "it writes nothing; the page of a run shows the plan that it is about",
     "diff": "it writes nothing, and its answer is as long as its reader wants",
-    "approve": "the launchpad knows no principal, and can't sign",
     "approvals": "it writes nothing, and its answer is as long as its reader wants",
     "accept": "the launchpad can only be told a name, and an acceptance is a person's word",
+    "acknowledge": "the launchpad can only be told a name, and an answer is a consumer's word",
+    "notices": "it changes no history, and the sensor asks for its job",
+    "results": "it changes no history; what people have concluded is theirs to say",
+    "hold": "it changes what one reader reads, and no history",
+    "release": "it changes what one reader reads, and no history",
+    "aftercare": "the sensor asks for its job, look by look; on the launchpad it takes one plan",
     "adopt": "done once, by whoever moves a table here from a shell",
 }
 """The other verbs that change history or look at a plan, and why they are not in the launchpad."""
 
-OTHER_NAMES = {"env": "environment", "start": "first", "end": "last"}
+OTHER_NAMES = {"env": "environment", "start": "first", "end": "last", "time": "at"}
 """Options with longer names in the launchpad, whose fields stand there without an example."""
 
 OF_THE_SHELL = {

@@ -78,6 +78,8 @@ def _without_what_came_later(document: dict[str, Any]) -> dict[str, Any]:
             "batch_size",
             "canaries",
             "expect",
+            "dual_run_days",
+            "pause_schedules",
         ):
             one.pop(name, None)
     return document

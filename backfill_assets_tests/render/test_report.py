@@ -70,6 +70,22 @@ def test_a_minute_of_reading_tells_what_changed_whether_it_is_right_who_agreed_a
     assert "Go back backfill rollback p1" in first
 
 
+def test_cells_that_keep_an_old_definition_are_named_as_the_release_note_names_them():
+    note = b"# Plan\n\n## Known differences\n\n- web.visits: before 2024-02-01 its cells keep <it>\n\n## More\n\n- x\n"
+    report = Report({**parts_of(), "release_note.md": note})
+
+    assert report.known == ("web.visits: before 2024-02-01 its cells keep <it>",)
+    assert "its cells keep &lt;it&gt;</li></ul>" in report_html(report.parts, {})
+    assert Report(parts_of()).known == ()
+
+
+def test_a_report_without_its_timeline_says_what_it_knows():
+    parts = {name: part for name, part in parts_of().items() if name != "timeline.json"}
+
+    assert "Plan for an unknown environment" in text_of(report_html(parts, {"timeline.json": "x"}))
+    assert "an unknown environment" in report_comment(parts)
+
+
 def test_what_does_not_hold_comes_first_with_the_rows_that_failed():
     page = text_of(report_html(parts_of(ended="built", passed=False), {}))
 

@@ -8,25 +8,34 @@ from typing import TYPE_CHECKING
 import pytest
 
 from backfill_assets.engine.batch.judge import judge
+from backfill_assets.errors import DeclarationError
+from backfill_assets.intervals import Whole
 from backfill_assets.models.audit import (
     complete,
     distinct_within,
+    fresh,
     known_rows,
     metric_within,
     percentile_within,
+    python_audit,
     sql_audit,
     total_within,
     trend_within,
 )
 from backfill_assets.models.codec import dumps
+from backfill_assets.models.column import Column
 from backfill_assets.models.content import Content
+from backfill_assets.models.kind import Full
 from backfill_assets.snapshots.snapshot import stored_model
 from backfill_assets.warehouse.files.tables import ABSENT, Table, table_now
 from backfill_assets.warehouse.rows.conform import contract
 from backfill_assets.warehouse.rows.profile import Subject, empty_profiles, profile
 from backfill_assets.warehouse.rows.samples import failing_rows
+from backfill_assets_tests.warehouse import row_audits
+from backfill_assets_tests.warehouse.row_audits import long_names, no_frame, totals_below_zero
 from backfill_assets_tests.warehouse.shop import (
     DAILY,
+    SALES_COLUMNS,
     batch,
     commit_cells,
     days,
@@ -105,6 +114,11 @@ CASES: list[tuple[Audit, tuple[str, ...], str]] = [
         sql_audit("no_long_name", "SELECT * FROM {rows} WHERE shop RLIKE '^[a-z]{3}$'"),
         (sale(1, "a"), sale(2, "abc")),
         "1 of 2 rows fail the query SELECT * FROM {rows} WHERE shop RLIKE '^[a-z]{3}$'",
+    ),
+    (
+        python_audit("short_names", long_names),
+        (sale(1, "a"), sale(2, "abc")),
+        "1 of 2 rows fail the function long_names",
     ),
 ]
 
@@ -197,26 +211,92 @@ def test_without_enough_neighbours_there_is_no_band(spark: SparkSession):
     assert judged(spark, trend_within("amount"), sale(1, "a", 1), sale(2, "a", 900)).passed
 
 
+AT = Column("at", "timestamp")
+
+
+def seen(number: int, shop: str, hour: int | None) -> str:
+    at = "NULL" if hour is None else f"TIMESTAMP'2024-01-{number:02d} {hour:02d}:30:00+00:00'"
+    return f"(DATE'2024-01-{number:02d}', '{shop}', 1, {at})"
+
+
+def test_a_day_that_stops_at_noon_is_not_fresh(spark: SparkSession):
+    audit = fresh("at", "6h")
+    model = sales(columns=[*SALES_COLUMNS, AT], audits=[audit])
+    rows = [
+        seen(1, "a", 3),
+        seen(1, "b", 23),
+        seen(2, "a", 11),
+        seen(2, "b", None),
+        seen(3, "a", None),
+    ]
+
+    computed = contract(frame(spark, model.schema, *rows), model)
+    found = profile(computed, Subject(model, days(1, 2, 3, 4), NOWHERE))
+    (result,) = judge([audit], found, {}, DAILY)
+
+    assert result.cells == ("2024-01-02", "2024-01-03", "2024-01-04")
+    assert result.found == (
+        "newest value of at 12h 30m before the end of 2024-01-02, and none in 2 of 4 cells, such as 2024-01-03"
+    )
+
+
+def test_freshness_needs_an_instant_and_a_cell_that_ends():
+    with pytest.raises(DeclarationError, match="audit 'fresh_ds' on the type date"):
+        sales(audits=[fresh("ds", "6h")])
+    with pytest.raises(DeclarationError, match="of a table without cells"):
+        sales(
+            columns=[*SALES_COLUMNS, AT], audits=[fresh("at", "6h")], kind=Full(), cadence=Whole()
+        )
+    with pytest.raises(DeclarationError, match="names 'at' as its column of audit"):
+        sales(audits=[fresh("at", "6h")])
+
+
+def test_rows_of_a_function_that_lost_their_cell_count_for_the_first_one(spark: SparkSession):
+    result = judged(
+        spark,
+        python_audit("shops_earn", totals_below_zero),
+        sale(1, "a", 5), sale(2, "a", -8), sale(2, "b", 1),
+    )  # fmt: skip
+
+    assert result.found == "1 of 3 rows fail the function totals_below_zero"
+    assert result.cells == ("2024-01-01",)
+
+
+def test_a_function_that_gives_no_frame_is_refused_by_name(spark: SparkSession):
+    with pytest.raises(DeclarationError, match="audit 'odd': its function gave int"):
+        judged(spark, python_audit("odd", no_frame), *GOOD)
+
+
+def test_a_stored_audit_runs_its_stored_code(spark: SparkSession, monkeypatch: pytest.MonkeyPatch):
+    audit = python_audit("short_names", long_names)
+    (kept,) = stored_model(dumps(sales(audits=[audit]))).audits
+    monkeypatch.setattr("backfill_assets_tests.warehouse.row_limits.LONGEST", 99)
+    monkeypatch.setattr(row_audits, "long_names", no_frame)
+
+    assert judged(spark, kept, sale(1, "abc")).failing_rows == 1
+
+
 def test_failing_rows_and_lacking_entities_are_shown(spark: SparkSession):
     for audit, bad, _ in CASES:
         model = sales(audits=[audit])
         rows = contract(frame(spark, model.schema, *bad), model)
         shown = failing_rows(rows, audit, Subject(model, days(1, 2), NOWHERE))
-        if audit.name in {"complete_shop", "known_rows", "no_long_name"}:
+        if audit.name in {"complete_shop", "known_rows", "no_long_name", "short_names"}:
             assert len(shown) == 1, audit.name
 
 
 def test_a_model_with_every_audit_is_stored_and_read_back():
-    model = sales(
-        audits=[audit for audit, _, _ in CASES] + [metric_within("amount"), trend_within("*")]
-    )
+    every = [audit for audit, _, _ in CASES]
+    every += [metric_within("amount"), trend_within("*"), fresh("at", "6h")]
+    model = sales(columns=[*SALES_COLUMNS, AT], audits=every)
 
     assert stored_model(dumps(model)) == model
 
 
 def test_cells_that_are_recorded_empty_are_judged_without_spark():
-    audits = [audit for audit, _, _ in CASES] + [metric_within("amount"), trend_within("*")]
-    model = sales(audits=audits)
+    audits = [audit for audit, _, _ in CASES]
+    audits += [metric_within("amount"), trend_within("*"), fresh("at", "6h")]
+    model = sales(columns=[*SALES_COLUMNS, AT], audits=audits)
 
     results = judge(audits, empty_profiles(model, days(1)), {}, DAILY)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from deltalake import write_deltalake
 
-from backfill_assets.testing import shared_spark, temporary_project
+from backfill_assets.testing import shared_spark, temporary_project, time_passed
 
 if TYPE_CHECKING:
     from backfill_assets.testing import TemporaryProject
@@ -70,6 +70,7 @@ def tell(project: TemporaryProject) -> None:
     plan = built(project)
     compared(project, plan)
     swapped(project, plan)
+    watched(project, plan)
 
 
 def filled(project: TemporaryProject) -> None:
@@ -104,10 +105,19 @@ def compared(project: TemporaryProject, plan: str) -> None:
 
 def swapped(project: TemporaryProject, plan: str) -> None:
     """Publish it at once; the table before it is kept for the way back."""
-    print(project.do("promote", plan, "--yes").transcript)
+    print(project.do("promote", plan, "--yes", "--watch", "24h").transcript)
     print("# The old table is kept for thirty days: nothing of it can be collected yet.\n")
     print(project.do("gc", "--dry-run").transcript)
     print(project.do("audit").transcript)
+
+
+def watched(project: TemporaryProject, plan: str) -> None:
+    """Look at it after twelve hours, and after a day, which ends the watch."""
+    print("# Twelve hours later, by the clock of the project; then a day later.\n")
+    for hours in (12, 24):
+        with time_passed(timedelta(hours=hours)):
+            print(project.do("aftercare", plan).transcript)
+    print(project.do("aftercare").transcript)
 
 
 if __name__ == "__main__":

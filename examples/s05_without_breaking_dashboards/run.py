@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from backfill_assets.testing import TemporaryProject
 
 PACKAGE = Path(__file__).parent / "shop"
-MODEL = "shop.payments"
+MODEL, DASHBOARD = "shop.payments", "payments dashboard"
 DAYS = [date(2024, 5, 1) + timedelta(days=number) for number in range(10)]
 WRONG = "CAST(minor_units / 100 AS DECIMAL(18, 2)) AS amount"
 RIGHT = "CAST(minor_units / IF(unit = 'mill', 1000, 100) AS DECIMAL(18, 2)) AS amount"
@@ -118,16 +118,35 @@ def compared(project: TemporaryProject, plan: str) -> None:
 
 
 def swapped(project: TemporaryProject, plan: str, pinned: Published) -> None:
-    """Publish it; the dashboard moves when it looks again."""
+    """Hold the dashboard, publish at a quiet time, and let the dashboard go over afterwards."""
+    print(
+        "# The dashboard is held at what it shows; the plan is to be published on a Sunday night.\n"
+    )
+    print(project.do("hold", DASHBOARD, "--reason", "the board meets on Friday").transcript)
+    print(project.do("promote", plan, "--yes", "--at", "Sun 03:00 Europe/Berlin").transcript)
+    print("# The time has come. The sensor would ask for it; here a person does.\n")
     print(project.do("promote", plan, "--yes").transcript)
     print("The dashboard that is still pinned shows ", dashboard(pinned))
+    print("The dashboard that is held shows         ", dashboard(read_by_dashboard(project)))
     print(
-        "It looks again, and shows                ",
+        "Who reads prod without a hold reads      ",
         dashboard(published("prod", settings=project.settings)),
+        end="\n\n",
+    )
+    print("# The board has met.\n")
+    print(project.do("release", DASHBOARD).transcript)
+    print(
+        "The dashboard shows                      ",
+        dashboard(read_by_dashboard(project)),
         end="\n\n",
     )
     print("# The old table is kept for thirty days.\n")
     print(project.do("gc", "--dry-run").transcript)
+
+
+def read_by_dashboard(project: TemporaryProject) -> Published:
+    """What the dashboard reads when it says who it is."""
+    return published(consumer=DASHBOARD, settings=project.settings)
 
 
 if __name__ == "__main__":

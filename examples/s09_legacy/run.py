@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
-from backfill_assets.testing import shared_spark, temporary_project
+from backfill_assets.testing import shared_spark, temporary_project, time_passed
 
 if TYPE_CHECKING:
     from backfill_assets.testing import TemporaryProject
@@ -75,20 +75,27 @@ def adopted(project: TemporaryProject) -> None:
 
 
 def beside(project: TemporaryProject) -> str:
-    """Compute all days from the orders, beside the adopted ones."""
-    print("# All days are computed from the orders, beside the adopted ones.\n")
-    asked = ("--restate", MODEL, "--strategy", f"{MODEL}=dual-run", "--reason", WHY)
-    planned = project.do("plan", *asked, code=2)
+    """Compute all days from the orders, beside the adopted ones, and keep both for a day."""
+    print(
+        "# All days are computed from the orders, beside the adopted ones, and both are kept for a day.\n"
+    )
+    asked = ("--restate", MODEL, "--strategy", f"{MODEL}=dual-run", "--dual-run", "1")
+    planned = project.do("plan", *asked, "--reason", WHY, code=2)
     print(planned.transcript)
     print(project.do("apply", planned.plan_id).transcript)
     print("# Two days differ, and these are the documented ones.\n")
     print(project.do("diff", planned.plan_id, code=2).transcript)
+    print("# Until the day is over the legacy numbers are authoritative.\n")
+    print(project.do("promote", planned.plan_id, "--yes", code=1).transcript)
     return planned.plan_id
 
 
 def cut_over(project: TemporaryProject, plan: str) -> None:
-    """Publish what was computed."""
-    print(project.do("promote", plan, "--yes", "--reason", WHY).transcript)
+    """Compare both once more when the day is over, and publish what was computed."""
+    print("# A day later, by the clock of the project, both are compared once more.\n")
+    with time_passed(timedelta(days=1)):
+        print(project.do("apply", plan).transcript)
+        print(project.do("promote", plan, "--yes", "--reason", WHY).transcript)
     print(project.do("history", MODEL, f"{TESTED_ON[0]}").transcript)
 
 

@@ -14,6 +14,7 @@ from backfill_assets.engine.automatic.scan_memory import DONE, FAILED, ScanMemor
 from backfill_assets.engine.automatic.scanned_environment import ScannedEnvironment, in_turn
 from backfill_assets.engine.project.frozen_code import FrozenCode
 from backfill_assets.engine.project.opening import look, open_run
+from backfill_assets.engine.project.plan_age import waits_until
 from backfill_assets.errors import BackfillAssetsError, RequestError
 from backfill_assets.models.automation import Automation
 from backfill_assets.models.cells_by_model import CellsByModel
@@ -26,7 +27,7 @@ from backfill_assets.snapshots.environment import PROD, workspace_name
 from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from backfill_assets.engine.automatic.scanned_environment import ScannedModel
     from backfill_assets.engine.project.project import Project
@@ -69,7 +70,9 @@ def ready_work(project: Project, memory: ScanMemory, most: int = MOST) -> ReadyW
     project = for_scanning(project)
     scan = _Scan(project, memory, most)
     plans = project.store.plans.latest(statuses=OPEN)
-    scan.at(scanned_prod(project, plans))
+    paused = paused_models(project, plans)
+    scan.at(scanned_prod(project, plans, paused))
+    scan.notes += _paused_words(paused)
     scan.late(plans)
     stored = {plan.plan_id: plan for plan in plans}
     for queued in project.store.queue.queued_plans():
@@ -250,8 +253,33 @@ def for_scanning(project: Project) -> Project:
     return replace(project, clock=lambda: now, spark=no_spark)
 
 
-def scanned_prod(project: Project, plans: Sequence[StoredPlan]) -> ScannedEnvironment:
-    """Give prod; cells that its open plans have are theirs."""
+def paused_models(project: Project, plans: Iterable[StoredPlan]) -> dict[str, str]:
+    """Give the models of prod that plans keep from the sensor and the schedules, each with the plan's id.
+
+    A plan that has waited for too long keeps nothing.
+    """
+    asked = (
+        plan
+        for stored in plans
+        if stored.environment == PROD
+        and (plan := _parsed(stored.content)).request.pause_schedules
+        and project.clock() < waits_until(project.store, stored)
+    )
+    return {
+        planned.model: plan.plan_id for plan in asked for planned in plan.models if planned.moves
+    }
+
+
+def _paused_words(paused: Mapping[str, str]) -> Iterator[str]:
+    for plan_id in dict.fromkeys(paused.values()):
+        names = ", ".join(name for name, by in paused.items() if by == plan_id)
+        yield f"plan {plan_id} pauses the schedules of {names} until it is promoted or abandoned"
+
+
+def scanned_prod(
+    project: Project, plans: Sequence[StoredPlan], paused: Collection[str] = ()
+) -> ScannedEnvironment:
+    """Give prod but for paused models; cells that its open plans have are theirs."""
     run, declared = open_run(project, PROD), project.loaded.graph.models
     there = project.store.environments.pointers(PROD)
     names = [
@@ -259,6 +287,7 @@ def scanned_prod(project: Project, plans: Sequence[StoredPlan]) -> ScannedEnviro
         for name in run.graph.order
         if name in declared
         and name in there
+        and name not in paused
         and declared[name].automated is not Automation.OFF
         and run.graph.models[name].cadence.grid == declared[name].cadence.grid
     ]

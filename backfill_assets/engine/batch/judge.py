@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from statistics import median
 from typing import TYPE_CHECKING, TypeVar, assert_never
 
 from backfill_assets.errors import RequestError
+from backfill_assets.intervals.durations import duration_text
+from backfill_assets.intervals.interval import EPOCH
 from backfill_assets.models.audit import (
     ROWS,
     Audit,
     Complete,
+    Fresh,
     KnownRows,
     NearNeighbours,
     NearPublished,
     NumberWithin,
+    PythonAudit,
     Reconciles,
     References,
     RowCountWithin,
@@ -25,7 +29,8 @@ from backfill_assets.models.audit import (
     total_words,
 )
 from backfill_assets.models.audit_result import AuditResult
-from backfill_assets.models.audit_words import band_words, slack_words
+from backfill_assets.models.audit_words import band_words, fresh_words, slack_words
+from backfill_assets.models.robust_band import robust_band
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -37,8 +42,6 @@ if TYPE_CHECKING:
 
 _MOST_CELLS = 20
 _MOST_DIGITS = 100
-_FEWEST_AROUND = 4
-_SCALE = Fraction("1.4826")  # makes the median deviation of normal values their standard deviation
 _NO_SUM = "NaN"
 
 
@@ -63,7 +66,7 @@ def judge(
     return tuple(_judge(audit, in_order, previous, cadence.key) for audit in audits)
 
 
-def _judge(  # noqa: PLR0911 - one case for each audit
+def _judge(  # noqa: C901, PLR0911 - one case for each audit
     audit: Audit,
     profiles: Sequence[CellProfile],
     previous: Mapping[Interval, Content],
@@ -72,12 +75,14 @@ def _judge(  # noqa: PLR0911 - one case for each audit
     match audit:
         case RowRule() | References():
             return _rows(audit, profiles, key, allowed=audit.allowed)
-        case Unique() | SqlAudit():
+        case Unique() | SqlAudit() | PythonAudit():
             return _rows(audit, profiles, key, allowed=0.0)
         case KnownRows() | Complete():
             return _missing(audit, profiles, key)
         case NumberWithin() | NearNeighbours():
             return _numbers(audit, profiles, key)
+        case Fresh():
+            return _fresh(audit, profiles, key)
         case NearPublished():
             return _near_published(audit, profiles, previous, key)
         case RowCountWithin():
@@ -89,7 +94,7 @@ def _judge(  # noqa: PLR0911 - one case for each audit
 
 
 def _rows(
-    audit: RowRule | References | Unique | SqlAudit,
+    audit: RowRule | References | Unique | SqlAudit | PythonAudit,
     profiles: Sequence[CellProfile],
     key: Callable[[Interval], str],
     *,
@@ -110,7 +115,7 @@ def _rows(
     )
 
 
-def _meaning(audit: RowRule | References | Unique | SqlAudit) -> str:
+def _meaning(audit: RowRule | References | Unique | SqlAudit | PythonAudit) -> str:
     match audit:
         case RowRule():
             return audit.predicate
@@ -120,6 +125,8 @@ def _meaning(audit: RowRule | References | Unique | SqlAudit) -> str:
             return f"unique({', '.join(audit.columns)})"
         case SqlAudit():
             return f"the query {' '.join(audit.sql.split())}"
+        case PythonAudit():
+            return f"the function {audit.query.name}"
 
 
 def _missing(
@@ -200,14 +207,46 @@ def _range(
     if isinstance(audit, NumberWithin):
         return _bound(audit.low), _bound(audit.high)
     around = [exact for text in found.around if (exact := _exact(text)) is not None]
-    if len(around) < _FEWEST_AROUND:
-        return None, None
-    middle = median(around)
-    spread = median(abs(value - middle) for value in around) * _SCALE
-    reach = Fraction(str(audit.band)) * max(spread, abs(middle) / 100)
-    if not reach:
-        return None, None
-    return middle - reach, middle + reach
+    return robust_band(around, audit.band) or (None, None)
+
+
+def _fresh(
+    audit: Fresh, profiles: Sequence[CellProfile], key: Callable[[Interval], str]
+) -> AuditResult:
+    """Judge how far the newest value of each cell lies before its end; a cell without one fails."""
+    found = {
+        profile.cell: _measured(profile.numbers, audit, profile.cell, key) for profile in profiles
+    }
+    gaps = {
+        cell: cell.end - EPOCH - timedelta(microseconds=int(number.own))
+        for cell, number in found.items()
+        if number.own is not None
+    }
+    without = [cell for cell in found if cell not in gaps]
+    late = [cell for cell, gap in gaps.items() if gap > timedelta(seconds=audit.seconds)]
+    return AuditResult(
+        audit=audit.name,
+        severity=audit.severity,
+        passed=not without and not late,
+        found=_fresh_words(audit, gaps, without, key),
+        allowed=fresh_words(audit),
+        cells=_keys(sorted((*without, *late)), key),
+    )
+
+
+def _fresh_words(
+    audit: Fresh,
+    gaps: Mapping[Interval, timedelta],
+    without: Sequence[Interval],
+    key: Callable[[Interval], str],
+) -> str:
+    worst = max(gaps, key=lambda cell: gaps[cell], default=None)
+    empty = f"{len(without):,} of {len(gaps) + len(without):,} cells"
+    if worst is None:
+        return f"no {audit.number.words} in {empty}"
+    before = duration_text(max(gaps[worst], timedelta(0)))
+    rest = f", and none in {empty}, such as {key(without[0])}" if without else ""
+    return f"{audit.number.words} {before} before the end of {key(worst)}{rest}"
 
 
 def _near_published(

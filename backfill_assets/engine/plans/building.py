@@ -9,6 +9,7 @@ from backfill_assets.engine.fill.fill import fill_cells
 from backfill_assets.engine.plans.outcome import figures
 from backfill_assets.engine.plans.remaining_work import as_text, left_in
 from backfill_assets.engine.project.at_work import Phase
+from backfill_assets.engine.project.events import Committed
 from backfill_assets.engine.project.stopwatch import Stopwatch
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.cells_by_model import CellsByModel
@@ -56,10 +57,15 @@ def build_cells(op: Operation, stage: BuildCells, so_far: Outcome) -> Outcome:
         left = left_in(run, op.plan)
         spared = {} if left else _spared(run, op.plan)
     said = {**figures(events), "seconds": watch.timing().compute, "spared": spared}
-    op.tell("stopped" if left else "built", **said)
+    if left or _committed(events) or so_far.status is not PlanStatus.BUILT:
+        op.tell("stopped" if left else "built", **said)
     status = PlanStatus.APPLYING if left else so_far.status
     events = {**so_far.events, **events}
     return replace(so_far, status=status, events=events, left=left, spared=spared)
+
+
+def _committed(events: Mapping[str, tuple[Event, ...]]) -> bool:
+    return any(isinstance(event, Committed) for told in events.values() for event in told)
 
 
 def build_canaries(op: Operation, stage: BuildCanaries, so_far: Outcome) -> Outcome:

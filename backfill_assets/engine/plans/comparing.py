@@ -11,21 +11,24 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from backfill_assets.engine.review.compared import KEPT, Shown
+from backfill_assets.engine.review.compared import KEPT, Measured, Shown
 from backfill_assets.models.codec import dumps, loads
 from backfill_assets.warehouse.compare.compare import OutsideRows, compare, rows_outside
 from backfill_assets.warehouse.files.layers import files_read
+from backfill_assets.warehouse.rows.check_query import wrong_rows
 from backfill_assets.warehouse.rows.totals import totals
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from backfill_assets.engine.plans.operation import Operation
     from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.models.model import Model
+    from backfill_assets.models.sql.query import SqlQuery
     from backfill_assets.state.store import Store
     from backfill_assets.warehouse.compare.compare import Compared, Comparison, Question
     from backfill_assets.warehouse.files.tables import Table
+    from backfill_assets.warehouse.rows.check_query import WrongRows
     from backfill_assets.warehouse.rows.totals import Totals
 
 
@@ -63,6 +66,31 @@ def outside_once(op: Operation, both: Compared, where: str, cells: IntervalSet) 
     """
     key = _key(both.model, (both.old, both.new), ("outside", where), cells)
     return _once(op, key, lambda: rows_outside(op.spark(), both, where, cells))
+
+
+def wrong_once(
+    op: Operation, query: SqlQuery, tables: Mapping[str, tuple[Model, Table]]
+) -> WrongRows:
+    """Run a consumer's check, or give what it has found when the same tables were read before.
+
+    Raises:
+        PinGoneError: a pinned version can't be read any more.
+        CorruptTableError: a table's log is damaged.
+    """
+    read = tuple((name, *tables[name]) for name in sorted(tables))
+    key = sha256(dumps(("check", query.sql, read)).encode()).hexdigest()
+    return _once(op, key, lambda: wrong_rows(op.spark(), query, tables))
+
+
+def measured_once(
+    op: Operation,
+    asked: object,
+    tables: Sequence[tuple[Model, Table, IntervalSet]],
+    ask: Callable[[], Measured],
+) -> Measured:
+    """Give the numbers of a consumer's evaluation, or those that it gave when the same files were read before."""
+    keys = [_key(model, (table,), asked, cells) for model, table, cells in tables]
+    return _once(op, sha256(dumps(keys).encode()).hexdigest(), ask)
 
 
 def shown_once(

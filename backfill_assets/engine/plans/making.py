@@ -18,6 +18,7 @@ from backfill_assets.engine.fill.outstanding import outstanding
 from backfill_assets.engine.plans.estimating import estimated
 from backfill_assets.engine.project.at_work import Phase
 from backfill_assets.engine.project.environment_graph import environment_graph
+from backfill_assets.engine.project.holds import refuse_hold
 from backfill_assets.engine.project.opening import look
 from backfill_assets.engine.project.operators import refuse_reach
 from backfill_assets.engine.project.plan_age import standing_plans
@@ -76,10 +77,11 @@ def make_plan(
         told: called with each thing that people must know of the sources.
 
     Raises:
-        RequestError: the environment is a new one that can't be called so.
+        RequestError: the environment is a hold, or a new one that can't be called so.
         NotEntitledError: the policy names who may plan, and whoever signs is none of them.
         BackfillAssetsError: the request can't be met; each cause has its own class.
     """
+    refuse_hold(project.store, request.environment)
     if not request.launch:
         principal = acting(project, Act.PLAN, request.environment, request.environment)
         request = replace(request, asked_by=principal or request.asked_by)

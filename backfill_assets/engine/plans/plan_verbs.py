@@ -15,16 +15,20 @@ from backfill_assets.engine.plans.refusals import (
     refuse,
     refuse_edited,
     refuse_outwaited,
+    refuse_unreviewed,
     wrong_status,
 )
-from backfill_assets.engine.plans.remaining_work import left_in
+from backfill_assets.engine.plans.remaining_work import as_text, left_in
 from backfill_assets.engine.plans.signing import promoting, signed_for
 from backfill_assets.engine.plans.stage_run import run_stages
 from backfill_assets.engine.plans.workspace import restated
 from backfill_assets.engine.project.at_work import Phase
-from backfill_assets.engine.review.approvals import refuse_unapproved
+from backfill_assets.engine.review.dual_runs import refuse_early
 from backfill_assets.engine.review.evidence import REFUSED, STOPPED, owe, settle
+from backfill_assets.engine.review.notices import send_notices
 from backfill_assets.errors import BackfillAssetsError, RequestError
+from backfill_assets.planning.change.strategy_checks import EXPLAINED
+from backfill_assets.planning.plan.request import Strategy
 from backfill_assets.planning.plan.stages import (
     Close,
     abandon_stages,
@@ -36,6 +40,7 @@ from backfill_assets.planning.plan.stages import (
 )
 from backfill_assets.planning.queue.off_peak import read_off_peak
 from backfill_assets.planning.review.approval import Act
+from backfill_assets.planning.review.dual_run import COMPARED
 from backfill_assets.snapshots.environment import workspace_name
 from backfill_assets.snapshots.queued_plan import Control
 from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
@@ -71,6 +76,7 @@ def promote_plan(project: Project, plan: Plan, why: str = "") -> Outcome:
     """Publish what a plan has built.
 
     Raises:
+        RequestError: its dual run is not over.
         RequestError: it was never applied, or is promoted or abandoned already, or waited for too long,
             or planned cells are not ready: nothing was published.
         StalePlanError: cells or columns that it reads or rewrites have moved.
@@ -79,6 +85,7 @@ def promote_plan(project: Project, plan: Plan, why: str = "") -> Outcome:
         SliceLeakError: rows outside the plan's slice would change.
         EvidenceNotWrittenError: its evidence can't be written.
         UnapprovedError: the policy requires approvals that it lacks.
+        UnansweredError: a consumer has to acknowledge it, or objects, or its notice period is not over.
         UnsignedActError: the policy names who may promote, and there is no way to sign here.
         NotEntitledError: the principal is none of them.
     """
@@ -126,7 +133,7 @@ def abandon_plan(project: Project, plan: Plan, why: str = "") -> Outcome:
             do=f"`backfill rollback {plan.plan_id}` brings back what was published before it",
         )
     done = run_stages(op, abandon_stages(), so_far)
-    settle(op)
+    _tell_of(op)
     return done
 
 
@@ -178,12 +185,15 @@ def run_apply(op: Operation) -> Outcome:
         start_applying(op)
     done = run_stages(op, apply_stages(op.plan), _stored_outcome(op))
     op.timed(APPLY, since)
+    if op.plan.request.dual_run_days and not (done.left or done.canaries):
+        appended = as_text(op.project.loaded.graph, done.carried)
+        op.tell(COMPARED, appended=appended, found=_differences(op), refused=done.refused)
     if done.left:
         owe(op, op.plan_id, STOPPED, _why_left(done))
     elif done.refusal is not None:
         owe(op, op.plan_id, REFUSED, done.refused)
     if done.left or op.plan.protected or op.plan.fills_only:
-        settle(op)
+        _tell_of(op)
         return done
     return run_promote(op, done)
 
@@ -200,7 +210,8 @@ def run_promote(op: Operation, so_far: Outcome | None = None) -> Outcome:
         raise wrong_status(op.plan_id, now.status)
     refuse_outwaited(op)
     _refuse_unopened(op)
-    refuse_unapproved(op.project, op.plan_id)
+    refuse_early(op.store, op.plan, op.clock())
+    refuse_unreviewed(op)
     op = promoting(op)
     since = op.at_work.seconds()
     try:
@@ -209,7 +220,7 @@ def run_promote(op: Operation, so_far: Outcome | None = None) -> Outcome:
         owe(op, op.plan_id, REFUSED, str(error))
         raise
     op.timed(PROMOTE, since)
-    settle(op)
+    _tell_of(op)
     return done
 
 
@@ -224,8 +235,14 @@ def _take_back(op: Operation, act: Act, stages: tuple[Stage, ...], end: PlanStat
         so_far = replace(so_far, number=last.published)
         stages = tuple(stage for stage in stages if isinstance(stage, Close))
     done = run_stages(op, stages, so_far)
-    settle(op)
+    _tell_of(op)
     return done
+
+
+def _tell_of(op: Operation) -> None:
+    """Write the evidence that plans owe, and tell consumers."""
+    settle(op)
+    send_notices(op)
 
 
 def _is_left_open(op: Operation, last: Intent) -> bool:
@@ -260,6 +277,15 @@ def _refuse_unopened(op: Operation) -> None:
         found=f"plan {op.plan_id} is not built to the end, nothing was published",
         do=f"`backfill apply {op.plan_id}` goes on with what is left",
     )
+
+
+def _differences(op: Operation) -> dict[str, str]:
+    """Say of each model of a dual run what its comparison has found."""
+    dual = {name for name, way in op.plan.request.strategies if way is Strategy.DUAL_RUN}
+    checks = op.store.checks.of_plan(op.plan_id)
+    return {
+        each.model: each.text for each in checks if each.model in dual and each.check == EXPLAINED
+    }
 
 
 def _why_left(done: Outcome) -> str:

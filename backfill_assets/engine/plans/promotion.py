@@ -17,10 +17,13 @@ from backfill_assets.engine.plans.kept_audits import refuse_failing, unaudited
 from backfill_assets.engine.plans.moving import ConcurrentPublicationError, move_pointers
 from backfill_assets.engine.plans.promotion_steps import concerned, steps_of
 from backfill_assets.engine.plans.publishing import Prepared
-from backfill_assets.engine.plans.refusals import refuse_stale, refuse_unfinished
+from backfill_assets.engine.plans.refusals import (
+    refuse_stale,
+    refuse_unfinished,
+    refuse_unreviewed,
+)
 from backfill_assets.engine.plans.remaining_work import as_text
 from backfill_assets.engine.project.at_work import Phase
-from backfill_assets.engine.review.approvals import refuse_unapproved
 from backfill_assets.snapshots.publication import PublicationKind
 from backfill_assets.snapshots.stored_plan import PlanStatus
 
@@ -39,7 +42,7 @@ def publish_built(op: Operation, so_far: Outcome) -> Outcome:
     """
     if so_far.refusal is not None:
         raise so_far.refusal
-    refuse_unapproved(op.project, op.plan_id)
+    refuse_unreviewed(op)
     refuse_failing(op, so_far.audited)
     number = move_pointers(op, PublicationKind.PROMOTE, concerned(op), partial(_decided, op))
     if so_far.carried:
@@ -55,7 +58,7 @@ def _decided(op: Operation, view: StateView) -> Prepared:
             raise ConcurrentPublicationError(op)
         refuse_stale(op)
         refuse_unfinished(op)
-        refuse_unapproved(op.project, op.plan_id)
+        refuse_unreviewed(op)
     tables = {
         layer.version: layer.delta_version
         for planned in op.plan.models

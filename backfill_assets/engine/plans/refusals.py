@@ -8,6 +8,8 @@ from backfill_assets.engine.plans.remaining_work import as_text, left_in
 from backfill_assets.engine.plans.workspace import planned_snapshots
 from backfill_assets.engine.project.frozen_code import FrozenCode
 from backfill_assets.engine.project.plan_age import open_plans, waits_until
+from backfill_assets.engine.review.answers import refuse_unanswered
+from backfill_assets.engine.review.approvals import refuse_unapproved
 from backfill_assets.engine.review.preflight import refuse_lost_history
 from backfill_assets.errors import BackfillAssetsError, RequestError
 from backfill_assets.intervals.interval_set import IntervalSet
@@ -167,6 +169,19 @@ def refuse_unfinished(op: Operation) -> None:
             found=f"plan {op.plan_id} is not built to the end, nothing was published",
             do=f"Left are {listed}. `backfill apply {op.plan_id}` goes on with exactly these",
         )
+
+
+def refuse_unreviewed(op: Operation) -> None:
+    """Refuse a plan that people have not agreed to: those whom the policy names, and consumers.
+
+    Raises:
+        UnapprovedError: it lacks approvals.
+        UnansweredError: a consumer has to acknowledge it, or objects, or its notice period is not over.
+        PolicyError: the policy can't be used.
+        PolicyMissingError: the environment was under a policy before, and this process has none.
+    """
+    refuse_unapproved(op.project, op.plan_id)
+    refuse_unanswered(op.project, op.plan_id)
 
 
 def refuse_other_code(op: Operation) -> None:

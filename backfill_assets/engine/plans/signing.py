@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.review.acting import acting, gate_in
-from backfill_assets.engine.review.plan_facts import is_automatic
-from backfill_assets.engine.review.reviewed import reviewed
+from backfill_assets.engine.review.appointments import appointed_principal
+from backfill_assets.engine.review.reviewed import built_plan
 from backfill_assets.planning.review.approval import Act
 
 if TYPE_CHECKING:
@@ -27,7 +27,9 @@ def signed_for(op: Operation, act: Act) -> Operation:
 
 
 def promoting(op: Operation) -> Operation:
-    """Give a promotion in the name of its principal; what is published without a person has none.
+    """Give a promotion in the name of its principal: who signs now, or has signed for an appointment.
+
+    What is published without a person has none.
 
     Raises:
         UnsignedActError: the policy names who may, and there is no way to sign here.
@@ -35,6 +37,9 @@ def promoting(op: Operation) -> Operation:
         NotEntitledError: the policy names others.
     """
     gate = gate_in(op.project, op.plan.environment)
-    if gate is None or is_automatic(reviewed(op.project, op.plan_id, gate)):
+    if gate is None or built_plan(op.project, op.plan_id).is_automatic:
         return op
+    principal = appointed_principal(op.project, op.plan_id, gate)
+    if principal is not None:
+        return replace(op, project=replace(op.project, who=principal))
     return signed_for(op, Act.PROMOTE)

@@ -11,7 +11,7 @@ from backfill_assets.engine.plans.going_back import restore
 from backfill_assets.engine.plans.kept_audits import audit_kept
 from backfill_assets.engine.plans.moving import ConcurrentPublicationError
 from backfill_assets.engine.plans.promotion import publish_built
-from backfill_assets.engine.plans.strategy_checks import check_built
+from backfill_assets.engine.plans.strategy_checks import check_built, check_canaries
 from backfill_assets.engine.plans.workspace import open_workspace
 from backfill_assets.engine.project.iceberg import enter_missing
 from backfill_assets.engine.review.evidence import settle
@@ -75,7 +75,7 @@ def run_stage(  # noqa: C901, PLR0911, PLR0912 - one case for each stage
         case OpenWorkspace():
             return open_workspace(op, stage, so_far)
         case BuildCanaries():
-            return build_canaries(op, stage, so_far)
+            return check_canaries(op, build_canaries(op, stage, so_far))
         case BuildCells():
             return build_cells(op, stage, so_far)
         case AuditKept():

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.engine.batch.batch_inputs import published_table
 from backfill_assets.engine.plans.comparing import compared_once, outside_once, totals_once
+from backfill_assets.engine.plans.consumer_checks import ConsumerCheckError, consumer_checks
 from backfill_assets.engine.plans.contract_checks import contract_results
 from backfill_assets.engine.plans.refusals import StalePlanError, refuse_stale
 from backfill_assets.engine.plans.remaining_work import work_of
 from backfill_assets.engine.project.at_work import Phase
+from backfill_assets.engine.review.acting import gate_in
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.cells_by_model import CellsByModel
@@ -30,7 +32,7 @@ from backfill_assets.planning.plan.plan import Change, Why
 from backfill_assets.planning.plan.request import KeptRows, Strategy
 from backfill_assets.planning.plan.restating import restated_cells
 from backfill_assets.planning.review.acceptance import voided, with_acceptances
-from backfill_assets.snapshots.plan_check import STRATEGY, PlanCheck
+from backfill_assets.snapshots.plan_check import CONSUMER, STRATEGY, PlanCheck
 from backfill_assets.warehouse.compare.compare import Compared, Question
 
 if TYPE_CHECKING:
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
     from backfill_assets.planning.change.categorize import Difference
     from backfill_assets.planning.change.strategy_checks import Cells, CheckResult
     from backfill_assets.planning.plan.plan import ModelPlan
+    from backfill_assets.planning.review.acceptance import Acceptance
     from backfill_assets.planning.review.contract import Expectation
     from backfill_assets.snapshots.state_view import StateView
 
@@ -105,6 +108,7 @@ def check_built(op: Operation, so_far: Outcome) -> Outcome:
     except (
         StalePlanError,
         StrategyCheckError,
+        ConsumerCheckError,
         UnexpectedChangeError,
         SliceLeakError,
     ) as error:
@@ -120,12 +124,45 @@ def check_strategies(op: Operation) -> None:
     Raises:
         StrategyCheckError: a blocking check of a strategy fails.
         UnexpectedChangeError: the plan would change more than its contract says.
+        ConsumerCheckError: a check that a consumer has declared fails.
         SliceLeakError: rows outside the plan's slice would change.
     """
     accepted = op.store.checks.acceptances(op.plan_id)
-    checks = with_acceptances(_made_checks(op), accepted)
+    checks = with_acceptances([*_made_checks(op), *consumer_checks(op)], accepted)
     if checks:
         op.store.checks.keep(op.plan_id, checks)
+    _refuse_stopping(op, checks, accepted)
+    _check_slice(op)
+
+
+def check_canaries(op: Operation, so_far: Outcome) -> Outcome:
+    """Compare canaries that were just built, and go on to the rest where the policy lets that be.
+
+    A plan goes on if the policy of its environment says so, and all is as the plan expects. Otherwise it waits, with
+    what was found: for the next apply, which builds the rest.
+    """
+    if not so_far.canaries or so_far.failed:
+        return so_far
+    accepted = op.store.checks.acceptances(op.plan_id)
+    with op.at_work.at(Phase.CHECKING, "the canaries"):
+        checks = with_acceptances(_made_checks(op, so_far.canaries), accepted)
+    refusal = None
+    try:
+        _refuse_stopping(op, checks, accepted)
+    except (StrategyCheckError, UnexpectedChangeError) as error:
+        refusal = error
+    gate = gate_in(op.project, op.plan.environment)
+    goes_on = refusal is None and gate is not None and gate.policy.goes_on(op.plan.environment)
+    found = [f"{each.model}: {each.check}: {each.text}" for each in checks]
+    op.tell("canaries compared", checked=found, goes_on=goes_on, refused=str(refusal or ""))
+    if goes_on:
+        return replace(so_far, canaries=CellsByModel())
+    return replace(so_far, refusal=refusal)
+
+
+def _refuse_stopping(
+    op: Operation, checks: Sequence[PlanCheck], accepted: Sequence[Acceptance]
+) -> None:
     stopping = [each for each in checks if each.stops]
     said = [
         replace(each, text=f"{each.text}; {was}") if (was := voided(each, accepted)) else each
@@ -137,23 +174,26 @@ def check_strategies(op: Operation) -> None:
             failed[each.model] = (*failed.get(each.model, ()), each)
     if failed:
         raise StrategyCheckError(op.plan_id, failed)
+    expected = [each for each in said if each.decided_by != CONSUMER]
+    if expected:
+        raise UnexpectedChangeError(op.plan_id, expected)
     if said:
-        raise UnexpectedChangeError(op.plan_id, said)
-    _check_slice(op)
+        raise ConsumerCheckError(op.plan_id, said)
 
 
-def _made_checks(op: Operation) -> list[PlanCheck]:
-    """Make every check of the plan's strategies, and of its contract.
+def _made_checks(op: Operation, within: CellsByModel | None = None) -> list[PlanCheck]:
+    """Make every check of the plan's strategies, and of its contract; of some cells, or of all.
 
     None where cells are recorded without computing: nothing is promised of those.
     """
     if op.plan.request.empty:
         return []
-    sides = _Sides(op, op.environment(), op.workspace())
+    sides = _Sides(op, op.environment(), op.workspace(), within)
     checked = [
         planned
         for planned in op.plan.models
-        if (planned.strategy is not None and planned.built_apart) or _expected_of(op, planned)
+        if ((planned.strategy is not None and planned.built_apart) or _expected_of(op, planned))
+        and (within is None or within[planned.model])
     ]
     found: list[PlanCheck] = []
     with op.at_work.at(Phase.COMPARING, of=len(checked)) as step:
@@ -221,11 +261,17 @@ class _Sides:
         op: the plan, and who works on it.
         environment: what is published.
         workspace: what would be.
+        within: the cells that are looked at, by model; None for all.
     """
 
     op: Operation
     environment: RunContext
     workspace: RunContext
+    within: CellsByModel | None = None
+
+    def looked_at(self, name: str, cells: IntervalSet) -> IntervalSet:
+        """Give the cells of a model that are looked at."""
+        return cells if self.within is None else cells & self.within[name]
 
     @cached_property
     def edits(self) -> Mapping[str, Difference]:
@@ -245,7 +291,8 @@ def _comparison(both: _Sides, model_plan: ModelPlan) -> Comparison:
     op, environment, workspace = both.op, both.environment, both.workspace
     before, after = environment.view(), workspace.view()
     old, new = _contents(both, model_plan.model)
-    coverage, planned = None, model_plan.cells | _appended(op, model_plan, before, after)
+    built = model_plan.cells | _appended(op, model_plan, before, after)
+    coverage, planned = None, both.looked_at(model_plan.model, built)
     if model_plan.strategy is Strategy.COLUMN_ENRICHMENT:
         coverage = _coverage(both, model_plan.model, planned)
     expected = _expected(both, model_plan)
@@ -265,7 +312,9 @@ def _comparison(both: _Sides, model_plan: ModelPlan) -> Comparison:
 def _contents(both: _Sides, name: str) -> tuple[Cells, Cells]:
     """Read what each cell of a model holds that is published, and what it would hold."""
     old, new = (
-        run.store.views.content_at_pin(run.environment.name, name, run.view().ready(name))
+        run.store.views.content_at_pin(
+            run.environment.name, name, both.looked_at(name, run.view().ready(name))
+        )
         for run in (both.environment, both.workspace)
     )
     return old, new

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from backfill_assets.engine.project.header_identity import BothSigners, header_identity
 from backfill_assets.engine.project.ssh_signatures import AllowedSigners
 from backfill_assets.planning.review.policy import PolicyError, policy_hash, read_policy
 
 if TYPE_CHECKING:
+    from backfill_assets.engine.project.header_identity import HeaderIdentity
     from backfill_assets.engine.project.ssh_signatures import Verifier
     from backfill_assets.planning.review.policy import Policy
     from backfill_assets.settings import Settings
@@ -27,12 +29,14 @@ class Gate:
         digest: the SHA-256 of its file.
         path: of that file.
         signers: tells whose signature a text has.
+        header: signs for principals whom the webserver has attested; None where the policy does not let them count.
     """
 
     policy: Policy
     digest: str
     path: str
     signers: Verifier
+    header: HeaderIdentity | None = None
 
 
 def gate_of(settings: Settings) -> Gate | None:
@@ -40,6 +44,7 @@ def gate_of(settings: Settings) -> Gate | None:
 
     Raises:
         PolicyError: it can't be read, or can't be what it says.
+        IdentityKeyError: it lets principals of a header count, and the key for them can't be used.
     """
     path = Path(settings.policy or USUAL)
     if not settings.policy and not path.exists():
@@ -50,4 +55,8 @@ def gate_of(settings: Settings) -> Gate | None:
         raise PolicyError(str(path), getattr(error, "strerror", None) or "it is no text") from error
     policy = read_policy(text, str(path))
     signers = AllowedSigners(path.parent / policy.allowed_signers)
-    return Gate(policy, policy_hash(text), str(path), signers)
+    if not policy.header:
+        return Gate(policy, policy_hash(text), str(path), signers)
+    header = header_identity(settings.identity_key)
+    both = BothSigners(signers, header, policy.principals())
+    return Gate(policy, policy_hash(text), str(path), both, header)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.project.environment_graph import environment_graph
+from backfill_assets.engine.project.holds import refuse_hold
 from backfill_assets.engine.project.iceberg import enter_missing
 from backfill_assets.engine.project.run_context import Published, RunContext, table_path
 from backfill_assets.models.source_reading import readings_text
@@ -40,7 +41,9 @@ def open_run(
 
     Raises:
         UnknownEnvironmentError: there is no environment of that name.
+        RequestError: it is a hold, in which nothing is built.
     """
+    refuse_hold(project.store, environment)
     run, own = _seen(project, environment)
     store, known, data_root = project.store, run.environment, project.data_root
     settled = {

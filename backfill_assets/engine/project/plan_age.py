@@ -16,10 +16,11 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from backfill_assets.planning.plan.plan import Plan
+    from backfill_assets.snapshots.stored_plan import StoredPlan
     from backfill_assets.state.store import Store
 
 
-def waits_until(store: Store, plan: Plan) -> datetime:
+def waits_until(store: Store, plan: Plan | StoredPlan) -> datetime:
     """Give the instant (UTC) from which on an applied plan holds nothing and can't be promoted.
 
     Raises:

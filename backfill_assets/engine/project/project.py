@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from backfill_assets.engine.project.at_work import AtWork
 from backfill_assets.engine.project.batch_policy import USUAL_POLICY, BatchPolicy
+from backfill_assets.engine.project.channels import without_channels
 from backfill_assets.engine.project.plan_terms import USUAL, PlanTerms
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from backfill_assets.engine.batch.effects import Effects
+    from backfill_assets.engine.project.channels import Deliver
     from backfill_assets.engine.project.events import Listener
     from backfill_assets.engine.project.gate import Gate
     from backfill_assets.settings import ViewsFile
@@ -48,6 +50,7 @@ class Project:
         views: files of views that publications write again.
         gate: gives the policy as it is at this moment; None where nothing is asked of anyone.
         sign: signs a text as the person who asks; None where there is no way to, as on the launchpad.
+        deliver: delivers a notice to a consumer over one of its channels.
     """
 
     store: Store
@@ -67,6 +70,7 @@ class Project:
     views: tuple[ViewsFile, ...] = ()
     gate: Callable[[], Gate | None] = lambda: None
     sign: Callable[[str], str] | None = None
+    deliver: Deliver = without_channels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

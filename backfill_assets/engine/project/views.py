@@ -25,16 +25,23 @@ _LOOKS = 5
 _log = logging.getLogger(__name__)
 
 
-def published_views(store: Store, environment: str) -> PublishedViews:
+def published_views(store: Store, environment: str, named: str | None = None) -> PublishedViews:
     """Look once at all that an environment publishes.
+
+    Args:
+        store: the state.
+        environment: whose.
+        named: the environment after which views are named; the same one unless given. A held consumer finds
+            its views under the names that it knows.
 
     Raises:
         UnknownEnvironmentError: there is no environment of that name.
     """
     number, models = store.views.published(environment)
-    shown = (_view(store, environment, name, found) for name, found in sorted(models.items()))
+    named = named or environment
+    shown = (_view(store, named, name, found) for name, found in sorted(models.items()))
     views = tuple(view for view in shown if view.table.exists)
-    moved = {view_name(environment, model) for model in store.views.moved_models(environment)}
+    moved = {view_name(named, model) for model in store.views.moved_models(environment)}
     gone = moved - {view.name for view in views}
     return PublishedViews(environment, number, views, tuple(sorted(gone)))
 

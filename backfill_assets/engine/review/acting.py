@@ -86,6 +86,8 @@ def entitled(policy: Policy, act: Act, environment: str) -> frozenset[str]:
         case Act.APPROVE:
             rules = policy.rules_of(environment)
             return frozenset(name for rule in rules for name in rule.may_approve)
+        case Act.ACKNOWLEDGE | Act.OBJECT:
+            return frozenset()  # who owns the consumer, not the policy, says who may: see `answers`
 
 
 def acting(project: Project, act: Act, subject: str, environment: str) -> str | None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from backfill_assets.engine.project.ssh_signatures import SignatureError
 from backfill_assets.engine.review.acting import entitled, gate_in, signed
 from backfill_assets.engine.review.bound_parts import bound_parts
+from backfill_assets.engine.review.notices import send_notices
 from backfill_assets.engine.review.plan_facts import facts_of
 from backfill_assets.engine.review.reviewed import reviewed
 from backfill_assets.errors import BackfillAssetsError, RequestError
@@ -150,6 +151,7 @@ def approve(of: Reviewed, parts: Mapping[str, str], reason: str = "") -> SignedS
         why=reason,
         detail={"expires": made.expires},
     )
+    send_notices(of)
     return made
 
 
@@ -157,7 +159,7 @@ def to_approve(project: Project, plan_id: str) -> Reviewed:
     """Give a plan that can be approved now.
 
     Raises:
-        RequestError: no policy asks for it, or the plan is not built.
+        RequestError: no policy asks for it, or the plan is not built, or not checked yet.
         PolicyError: the policy can't be used, or names what is not there.
     """
     gate, stored = project.gate(), project.store.plans.get(plan_id)
@@ -174,7 +176,14 @@ def to_approve(project: Project, plan_id: str) -> Reviewed:
             found=f"plan {stored.plan_id} is {stored.status.value}, and only what is built can be approved",
             do=f"see `backfill show {stored.plan_id}`",
         )
-    return reviewed(project, stored.plan_id, gate)
+    of = reviewed(project, stored.plan_id, gate)
+    if of.plan.contract and not of.store.checks.of_plan(of.plan.plan_id):
+        raise RequestError(
+            found=f"the cells of plan {stored.plan_id} are built, and its checks have not run yet",
+            expected="a plan whose `apply` has ended: its checks are a part of what is approved",
+            do=f"see `backfill show {stored.plan_id} --watch`",
+        )
+    return of
 
 
 def _standing(of: Reviewed) -> Standing:

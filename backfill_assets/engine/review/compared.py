@@ -17,15 +17,17 @@ from backfill_assets.warehouse.compare.compare import (
     OutsideRows,
 )
 from backfill_assets.warehouse.files.cells import cell_of_text
+from backfill_assets.warehouse.rows.check_query import WrongRows
 from backfill_assets.warehouse.rows.totals import Totals
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from datetime import datetime
     from decimal import Decimal
 
     from backfill_assets.engine.review.facts import Facts
     from backfill_assets.planning.plan.plan import ModelPlan
+    from backfill_assets.planning.review.touched import Touched
     from backfill_assets.state.store import Store
 
 Json = dict[str, Any]
@@ -44,7 +46,14 @@ class Shown:
     sample: tuple[Difference, ...]
 
 
-KEPT = (Comparison, Difference, Group, Measure, OutsideRows, Shown, Totals)
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The numbers that an evaluation of a consumer has given of one side, by name."""
+
+    numbers: tuple[tuple[str, float], ...]
+
+
+KEPT = (Comparison, Difference, Group, Measure, Measured, OutsideRows, Shown, Totals, WrongRows)
 """What kept comparisons are made of."""
 
 
@@ -165,6 +174,31 @@ _NUMBERS: Mapping[str, Callable[[Measure], object]] = {
 def _column(groups: Iterable[Group], name: str) -> Json:
     measures = [group.columns[name] for group in groups]
     return {word: [number(measure) for measure in measures] for word, number in _NUMBERS.items()}
+
+
+def sums_of(facts: Facts, found: Touched) -> dict[str, tuple[str, str]]:
+    """Sum up the columns that differ for a consumer, over its cells that were compared: before and after.
+
+    Only numbers that are known in all of these cells are there; empty where nothing was compared.
+    """
+    of, cadence = facts.compared.get(found.model), facts.noted.cadences.get(found.model)
+    if of is None or cadence is None:
+        return {}
+    groups = [
+        group for text, group in of.cells.items() if cell_of_text(cadence, text) in found.cells
+    ]
+    names = [name for name in _differing(of) if not found.columns or name in found.columns]
+    sums = {name: _sums([group.columns[name] for group in groups]) for name in names}
+    return {name: pair for name, pair in sums.items() if pair is not None}
+
+
+def _sums(measures: Sequence[Measure]) -> tuple[str, str] | None:
+    pairs = [(measure.old_sum, measure.new_sum) for measure in measures]
+    old = [before for before, _ in pairs if before is not None]
+    new = [after for _, after in pairs if after is not None]
+    if not pairs or len(old) != len(pairs) or len(new) != len(pairs):
+        return None
+    return f"{sum(old):,}", f"{sum(new):,}"
 
 
 def _exact(number: Decimal | None) -> str | None:

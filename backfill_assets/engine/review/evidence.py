@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from tenacity import stop_after_delay
 
 from backfill_assets.engine.project.at_work import Phase
+from backfill_assets.engine.project.plan_age import waits_until
 from backfill_assets.engine.project.waiting import until_free
 from backfill_assets.engine.review.facts import gather
 from backfill_assets.engine.review.noted import note, noted_text, read_noted
@@ -34,7 +35,7 @@ from backfill_assets.evidence.manifest import (
     sha256,
 )
 from backfill_assets.snapshots.publication import PublicationKind
-from backfill_assets.snapshots.stored_plan import ENDS
+from backfill_assets.snapshots.stored_plan import ENDS, OPEN, PlanStatus
 from backfill_assets.state.database import StateBusyError, StateUnavailableError
 from backfill_assets.state.evidence import EvidenceRecord
 from backfill_assets.state.locks import PlanLeasedError
@@ -49,8 +50,11 @@ if TYPE_CHECKING:
     from backfill_assets.engine.review.noted import Noted
     from backfill_assets.snapshots.publication import Intent
 
-STOPPED, REFUSED = "stopped", "refused"
-"""Ends that are no status: not all is built, or what is built is refused; either plan may go on."""
+STOPPED, REFUSED, EXPIRED = "stopped", "refused", "expired"
+"""Ends that are no status: not all is built, or what is built is refused (either plan may go on); or its time is over."""
+
+WATCHED = "promoted and watched"
+"""No end of the plan, but of its watch, or a look that has found something wrong."""
 
 _LEASE, _PATIENCE = "evidence", 5.0
 _log = logging.getLogger(__name__)
@@ -120,6 +124,17 @@ def owe(run: InProject, plan_id: str, ended: str, why: str) -> None:
     with suppress(StateBusyError, StateUnavailableError):  # the caller says what failed before
         run.store.evidence.owe(plan_id, ended, why)
     settle(run)
+
+
+def leave_expired(run: InProject) -> None:
+    """Let every plan whose time is over leave evidence, once: it can't be applied or promoted any more."""
+    now = run.clock()
+    for plan in run.store.plans.latest(statuses=(PlanStatus.PROPOSED, *OPEN)):
+        if now < waits_until(run.store, plan):
+            continue
+        records = run.store.evidence.of_plan(plan.plan_id)
+        if not records or records[-1].ended != EXPIRED:
+            owe(run, plan.plan_id, EXPIRED, "")
 
 
 def settle(run: InProject) -> None:
@@ -213,7 +228,8 @@ def _complete(run: InProject, record: EvidenceRecord) -> None:
 def _noted(run: InProject, record: EvidenceRecord, earlier: Sequence[EvidenceRecord]) -> Noted:
     """Note what holds now; written again for the same end, what held then is what counts."""
     last = _last_noted(earlier)
-    if last is not None and earlier and earlier[-1].ended == record.ended in _FINAL:
+    again = earlier and earlier[-1].ended == record.ended in _FINAL
+    if last is not None and (again or record.ended == WATCHED):
         return last
     return note(run, run.store.plans.get(record.plan_id), last)
 

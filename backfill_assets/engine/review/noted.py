@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from backfill_assets.engine.review.results import invalid_results
 from backfill_assets.intervals.cadence import Cadence
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.models.codec import dumps, loads
+from backfill_assets.models.cells_by_model import CellsByModel
+from backfill_assets.models.codec import ADDED_LATER, dumps, loads
 from backfill_assets.models.consumer import CONSUMED, Consumer
 from backfill_assets.planning.review.touched import ROWS
+from backfill_assets.snapshots.result import Invalidated, Result
 from backfill_assets.snapshots.snapshot import STORED
 from backfill_assets.snapshots.timing import Timing
 
@@ -38,6 +41,7 @@ class Noted:
         promise_days: how many days after its promotion a plan can be taken back.
         timings: what its operations took.
         differing: what its publications changed, column by column.
+        results: registered results that rest on cells which it changes.
     """
 
     cadences: Mapping[str, Cadence] = field(default_factory=dict[str, Cadence])
@@ -50,6 +54,7 @@ class Noted:
     differing: Mapping[str, Mapping[str, Mapping[str, IntervalSet]]] = field(
         default_factory=Differing
     )
+    results: tuple[Invalidated, ...] = field(default=(), metadata=ADDED_LATER)
 
 
 def note(run: InProject, plan: StoredPlan, earlier: Noted | None) -> Noted:
@@ -76,7 +81,16 @@ def note(run: InProject, plan: StoredPlan, earlier: Noted | None) -> Noted:
         promise_days=run.project.terms.promise_days,
         timings=tuple(reversed(run.store.plans.timings(plan.plan_id))),
         differing={**known, **_differing(run.store, new)},
+        results=earlier.results if earlier and moves else _results(run.store, plan, moves),
     )
+
+
+def _results(
+    store: Store, plan: StoredPlan, moves: Iterable[PointerMove]
+) -> tuple[Invalidated, ...]:
+    """Find the results that rest on cells which a plan has changed, or may while nothing of it is published."""
+    changed = CellsByModel({move.model: move.changed for move in moves}) if moves else plan.cells
+    return invalid_results(store, plan.environment, plan.plan_id, changed)
 
 
 def noted_text(noted: Noted) -> str:
@@ -86,7 +100,9 @@ def noted_text(noted: Noted) -> str:
 
 def read_noted(text: str) -> Noted:
     """Read what the state keeps."""
-    return loads(text, (*STORED, *CONSUMED, Cadence, IntervalSet, Timing, Noted))
+    return loads(
+        text, (*STORED, *CONSUMED, Cadence, IntervalSet, Timing, Noted, Result, Invalidated)
+    )
 
 
 def _cadences(graph: Graph, names: Iterable[str]) -> dict[str, Cadence]:

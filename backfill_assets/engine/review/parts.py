@@ -10,6 +10,8 @@ from backfill_assets.engine.review.compared import diff
 from backfill_assets.engine.review.lineage import lineage_events
 from backfill_assets.engine.review.note import release_note
 from backfill_assets.engine.review.way_back import way_back_text
+from backfill_assets.evidence.manifest import json_text
+from backfill_assets.planning.review.aftercare import watch_json, watch_of
 from backfill_assets.planning.review.release_note import note_text
 from backfill_assets.render.plan_markdown import plan_markdown
 from backfill_assets.render.report.page import report_html
@@ -34,6 +36,7 @@ PARTS: tuple[tuple[str, Callable[[Facts], str]], ...] = (
     ("timeline.json", records.timeline),
     ("estimate.json", records.estimate),
     ("consumers.json", records.consumers),
+    ("aftercare.json", lambda facts: json_text({"watch": watch_json(watch_of(facts.events))})),
     ("release_note.md", lambda facts: note_text(release_note(facts))),
     ("way_back.md", way_back_text),
     ("openlineage.ndjson", lambda facts: records.ndjson(lineage_events(facts))),

@@ -28,40 +28,15 @@ def facts_of(of: Reviewed) -> PlanFacts:
         environment=plan.environment,
         authors=names_in(plan.request.asked_by),
         models=(*models, *removed),
-        automatic=is_automatic(of),
+        automatic=of.is_automatic,
         cost=estimate.cost[1] if estimate is not None and priced else None,
         hours=estimate.seconds[1] / _HOUR if estimate is not None else None,
     )
 
 
-def is_automatic(of: Reviewed) -> bool:
-    """Whether a plan is published without a person: late data, or a launch that changes nothing."""
-    request = of.plan.request
-    return bool(request.late) or (bool(request.launch) and not _differs(of))
-
-
-def _differs(of: Reviewed) -> bool:
-    """Whether a reader could tell that the plan was published."""
-    return bool(of.plan.removed) or any(
-        planned.fingerprint != planned.old_fingerprint or _differing(of, planned, new_too=True)
-        for planned in of.plan.models
-    )
-
-
 def _facts(of: Reviewed, planned: ModelPlan) -> ModelFacts:
-    cells = _differing(of, planned)
+    cells = [cell for cell, (before, _) in of.differing(planned).items() if before is not None]
     return ModelFacts(planned.model, len(cells), _oldest(of, planned.model, cells))
-
-
-def _differing(of: Reviewed, planned: ModelPlan, *, new_too: bool = False) -> list[Interval]:
-    """Give the published cells that differ afterwards, and at will those that were not there before."""
-    before = of.published(planned)
-    if not planned.built_apart:
-        return []
-    after = {record.cell: record.content for record in of.in_workspace(planned)}
-    changed = [cell for cell, content in after.items() if before.get(cell) != content]
-    gone = [cell for cell in before if planned.old_version != planned.version and cell not in after]
-    return sorted(cell for cell in (*changed, *gone) if new_too or cell in before)
 
 
 def _oldest(of: Reviewed, model: str, cells: Iterable[Interval]) -> date | None:

@@ -5,24 +5,30 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.project.opening import look
+from backfill_assets.engine.project.run_context import source_path
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.cells import cells_read
 from backfill_assets.models.cells_by_model import CellsByModel
+from backfill_assets.models.sql.lineage import lineage_of
 from backfill_assets.planning.review.checklist import Facts, Item, checklist, source_history
 from backfill_assets.planning.review.source_history import LostHistory, lost_history
 from backfill_assets.planning.rule.left import left_to_do
 from backfill_assets.snapshots.environment import PROD, workspace_name
 from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
+from backfill_assets.warehouse.files.tables import CorruptTableError, table_now
+from backfill_assets.warehouse.sources.null_counts import source_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from backfill_assets.engine.project.project import Project
     from backfill_assets.models.audit_result import AuditResult
     from backfill_assets.models.graph import Graph
+    from backfill_assets.models.source import Source
     from backfill_assets.planning.plan.plan import Plan
+    from backfill_assets.planning.review.source_columns import SourceColumns
     from backfill_assets.snapshots.state_view import StateView
 
 
@@ -55,14 +61,15 @@ def refuse_lost_history(project: Project, plan: Plan) -> None:
 
 
 def checklist_of(project: Project, plan: Plan) -> tuple[Item, ...]:
-    """Settle every item of a plan's checklist, from the state and the loaded declarations alone."""
+    """Settle every item of a plan's checklist, from the state, the loaded declarations and the sources' logs."""
     graph, store = project.loaded.graph, project.store
     known = plan.environment if store.environments.exists(plan.environment) else PROD
     view, status = store.views.of(known), store.plans.get(plan.plan_id).status
     facts = Facts(
         status=status,
         lost=() if status is PlanStatus.PROMOTED else _lost(project, plan, graph, view),
-        empty=_empty(plan, graph, view),
+        empty=_empty(_read(plan, graph), view),
+        columns=dict(_columns(project, plan, graph, view)),
         left=_left(project, plan) if status in OPEN else {},
         audits=_audits(project, plan),
         published=_published(project, plan),
@@ -83,9 +90,9 @@ def _with_rows(project: Project, plan: Plan, lost: LostHistory) -> IntervalSet:
     return IntervalSet.of(cell for cell, content in contents.items() if content.rows) & lost.cells
 
 
-def _empty(plan: Plan, graph: Graph, view: StateView) -> dict[str, IntervalSet | None]:
-    """Give per source the cells without a row that the plan reads; None of one that was never looked at."""
-    read = CellsByModel.of(
+def _read(plan: Plan, graph: Graph) -> CellsByModel:
+    """Give per source the cells that the plan reads."""
+    return CellsByModel.of(
         (
             upstream.name,
             cells_read(model.cadence, upstream, source.cadence, planned.cells, until=plan.until),
@@ -95,10 +102,43 @@ def _empty(plan: Plan, graph: Graph, view: StateView) -> dict[str, IntervalSet |
         for upstream in model.reads
         if (source := graph.sources.get(upstream.name))
     )
+
+
+def _empty(read: CellsByModel, view: StateView) -> dict[str, IntervalSet | None]:
+    """Give per source the cells without a row that the plan reads; None of one that was never looked at."""
     return {
         name: cells - view.sources[name].ready if name in view.sources else None
         for name, cells in read.items()
     }
+
+
+def _columns(
+    project: Project, plan: Plan, graph: Graph, view: StateView
+) -> Iterator[tuple[str, SourceColumns | None]]:
+    """Tell per source how far the columns that the plan reads are filled; None where its log can't say."""
+    for name, cells in _read(plan, graph).items():
+        source = graph.sources[name]
+        seen = view.sources.get(name)
+        path = source_path(project.data_root, source.path)
+        try:
+            table = table_now(path)
+            if table.exists:
+                with_rows = cells if seen is None else cells & seen.ready
+                asked = _asked(plan, graph, source)
+                yield name, source_columns(path, source, table.delta_version, asked, with_rows)
+        except (CorruptTableError, OSError):  # the batch that reads it says what is wrong
+            yield name, None
+
+
+def _asked(plan: Plan, graph: Graph, source: Source) -> frozenset[str]:
+    """Name the columns of a source that the plan's models read: all of them where that is not known."""
+    every = frozenset(column.name for column in source.schema)
+    models = [
+        graph.models[planned.model] for planned in plan.models if planned.model in graph.models
+    ]
+    reading = [model for model in models if any(read.name == source.name for read in model.reads)]
+    reads = (lineage_of(graph, model).reads.get(source.name) for model in reading)
+    return frozenset[str]().union(*(every if own is None else own for own in reads)) & every
 
 
 def _left(project: Project, plan: Plan) -> dict[str, str]:

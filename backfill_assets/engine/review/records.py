@@ -6,7 +6,9 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from backfill_assets.engine.review.compared import sums_of
 from backfill_assets.evidence.manifest import json_text
+from backfill_assets.planning.review.answers import told_answers
 from backfill_assets.planning.review.touched import ROWS
 from backfill_assets.render.actual import actual_of
 from backfill_assets.snapshots.stored_plan import AUDITED
@@ -316,8 +318,33 @@ def consumers(facts: Facts) -> str:
                     "columns": list(found.columns),
                     "cells": facts.named(found.model, found.cells),
                     "cell_count": facts.naming.count(found.model, found.cells),
+                    "sums": {
+                        name: {"before": before, "after": after}
+                        for name, (before, after) in sums_of(facts, found).items()
+                    },
                 }
                 for found in facts.touched()
+            ],
+            "results": [
+                {
+                    "name": found.result.name,
+                    "model": found.result.model,
+                    "cells": facts.named(found.result.model, found.cells),
+                    "registered_by": found.result.who,
+                    "registered_at": found.result.at.isoformat(),
+                    "computed_again": found.again,
+                }
+                for found in facts.noted.results
+            ],
+            "answers": [
+                {
+                    "consumer": given.consumer,
+                    "answer": "acknowledged" if given.agrees else "objected",
+                    "who": given.who,
+                    "at": given.at.isoformat(),
+                    "reason": given.reason,
+                }
+                for given in told_answers(facts.events)
             ],
             "declared": sorted(consumer.name for consumer in facts.noted.consumers),
         }

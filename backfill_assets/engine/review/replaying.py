@@ -16,6 +16,7 @@ from backfill_assets.engine.batch.effects import effects_of
 from backfill_assets.engine.batch.requests import ADOPTED, input_cells
 from backfill_assets.engine.project.relied_sources import as_relied_on
 from backfill_assets.engine.review.number_history import RecordedCells
+from backfill_assets.engine.upkeep.collecting import REPLAYS
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.kind import IncrementalByUniqueKey
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
     from backfill_assets.snapshots.ready import InputPin
     from backfill_assets.state.batch_rows import BatchRow
 
-_FOLDER = "replay-"
 _SHOWN = 8
 
 
@@ -162,8 +162,8 @@ class Replay:
             return {profile.cell: profile.content for profile in batch.profile()}
 
     def _target(self, model: Model, row: BatchRow) -> Table:
-        """Give a table of no commit in a folder of its own; rows that were kept are read as they stood."""
-        here = f"{self.run.data_root}/{_FOLDER}{self.run.run_id}"
+        """Give a table of no commit in the folder of replays; rows that were kept are read as they stood."""
+        here = f"{self.run.data_root}/{REPLAYS}"
         if not model.keeps_rows:
             return Table(here, ABSENT)
         if plan_of(row.environment) is not None or row.delta_version is None:

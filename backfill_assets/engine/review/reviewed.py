@@ -23,16 +23,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reviewed(InProject):
-    """A plan under review.
+class BuiltPlan(InProject):
+    """A plan beside what readers read now.
 
     Attributes:
         plan: as the state keeps it.
-        gate: the policy that it is held against.
     """
 
     plan: Plan
-    gate: Gate
 
     @property
     def workspace(self) -> str:
@@ -69,6 +67,56 @@ class Reviewed(InProject):
         ready = view.ready(planned.model)
         return self.store.views.content_at_pin(self.plan.environment, planned.model, ready)
 
+    def differing(
+        self, planned: ModelPlan
+    ) -> dict[Interval, tuple[Content | None, Content | None]]:
+        """Give the cells that readers read otherwise afterwards: with what they hold before and after."""
+        before = self.published(planned)
+        if not planned.built_apart:
+            return {}
+        after = {record.cell: record.content for record in self.in_workspace(planned)}
+        gone = before.keys() - after.keys() if planned.old_version != planned.version else ()
+        return {
+            cell: (before.get(cell), after.get(cell))
+            for cell in sorted((*after, *gone))
+            if before.get(cell) != after.get(cell)
+        }
+
+    @property
+    def is_automatic(self) -> bool:
+        """Whether it is published without a person: late data, or a launch that changes nothing."""
+        request = self.plan.request
+        return bool(request.late) or (bool(request.launch) and not self._differs)
+
+    @property
+    def _differs(self) -> bool:
+        """Whether a reader could tell that the plan was published."""
+        return bool(self.plan.removed) or any(
+            planned.fingerprint != planned.old_fingerprint or self.differing(planned)
+            for planned in self.plan.models
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reviewed(BuiltPlan):
+    """A plan under review.
+
+    Attributes:
+        gate: the policy that it is held against.
+    """
+
+    gate: Gate
+
+
+def built_plan(project: Project, plan_id: str) -> BuiltPlan:
+    """Read a plan from the state.
+
+    Raises:
+        UnknownPlanError: there is none.
+        PlanFormatError: it was edited in the state.
+    """
+    return BuiltPlan(project=project, plan=read_plan(project.store.plans.get(plan_id).content))
+
 
 def reviewed(project: Project, plan_id: str, gate: Gate) -> Reviewed:
     """Read a plan from the state, to be held against a policy.
@@ -77,5 +125,4 @@ def reviewed(project: Project, plan_id: str, gate: Gate) -> Reviewed:
         UnknownPlanError: there is none.
         PlanFormatError: it was edited in the state.
     """
-    plan = read_plan(project.store.plans.get(plan_id).content)
-    return Reviewed(project=project, plan=plan, gate=gate)
+    return Reviewed(project=project, plan=built_plan(project, plan_id).plan, gate=gate)

@@ -39,6 +39,10 @@ if TYPE_CHECKING:
     from backfill_assets.state.locks import CommitLock
 
 
+REPLAYS = "replays"
+"""The folder beside the tables in which replays compute cells; a table of no commit lies there."""
+
+
 @dataclass(frozen=True, slots=True)
 class Collected:
     """What a collection deleted, or would delete.
@@ -46,7 +50,7 @@ class Collected:
     Attributes:
         environments: expired ones.
         tables: of versions that are not needed any more.
-        vacuumed: old files of tables that go on.
+        vacuumed: old files of tables that go on, and of replays that died.
         compacted: tables whose small files were joined.
     """
 
@@ -133,7 +137,7 @@ def _deleted(run: RunContext, promise: timedelta, grace: timedelta) -> Iterator[
 def _vacuumed(
     run: RunContext, promise: timedelta, grace: timedelta, *, dry_run: bool
 ) -> Iterator[Vacuumed]:
-    """Vacuum the tables that environments read, each under its commit lock."""
+    """Vacuum the tables that environments read, each under its commit lock, and what replays left."""
     for version, oldest in sorted(_oldest_needed(run, promise).items()):
         path = run.store.versions.version_path(version)
         if oldest < 0 <= head(path):
@@ -142,6 +146,10 @@ def _vacuumed(
         vacuumed = gone.look() if dry_run else _alone(run, version, gone)
         if vacuumed.files:
             yield vacuumed
+    replays = f"{run.data_root}/{REPLAYS}"
+    left = vacuum_unborn(replays, now=run.clock(), grace=grace, dry_run=dry_run)
+    if left.files:
+        yield left
 
 
 @dataclass(frozen=True, slots=True)

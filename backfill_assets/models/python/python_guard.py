@@ -86,7 +86,7 @@ class Use:
 
 
 def check_python(model: Model) -> None:
-    """Refuse what a Python model reads besides its inputs, unless it is declared.
+    """Refuse what a Python function of a model reads besides its inputs, unless it is declared.
 
     A model that is declared volatile may use such reads; declared files may be read.
 
@@ -94,9 +94,14 @@ def check_python(model: Model) -> None:
         DeclarationError: it uses a clock, random numbers, or a volatile function of SQL.
         DeclarationError: it reads files, the environment, other tables or other systems.
     """
-    query = model.logic
-    if not isinstance(query, ModuleQuery):
-        return  # SQL; or a bundle, which an earlier release has checked when it was declared
+    for query in model.functions:
+        if isinstance(
+            query, ModuleQuery
+        ):  # an earlier release has checked a bundle when it was declared
+            _check_function(model, query)
+
+
+def _check_function(model: Model, query: ModuleQuery) -> None:
     stored = frozenset(module.name for module in query.modules)
     for use in _imports_on_workers(query.kept(), stored):
         raise _outside_read(model=model.name, use=use)

@@ -13,6 +13,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any, cast
 
 from backfill_assets.intervals.zones import zone_of
+from backfill_assets.models.audit import PythonAudit
 from backfill_assets.models.automation import Automation
 from backfill_assets.models.kind import AbsentMeansDeleted, KeepsDeleted
 from backfill_assets.models.sql.query import SqlQuery
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from backfill_assets.intervals.cadence import Cadence
+    from backfill_assets.models.audit import Audit
     from backfill_assets.models.column import Column
     from backfill_assets.models.kind import Deletes
     from backfill_assets.models.model import Model
@@ -84,7 +86,7 @@ def _sections(model: Model | None) -> dict[str, list[str]]:
         "unique key": [", ".join(model.key)],
         "deletes": [_deletes(model.delete_policy)],
         "times": _attributes(model.times),
-        "audits": [f"{audit.name}: {_worded(audit)}" for audit in model.audits],
+        "audits": [line for audit in model.audits for line in _audit(audit)],
         "late window": _number(model.late_window),
         "batch size": _number(model.batch_size or 0),
         "batches at once": _number(model.batch_concurrency - 1 and model.batch_concurrency),
@@ -113,6 +115,13 @@ def _query(model: Model) -> list[str]:
     return tree.sql(
         dialect=AsWritten, pretty=True, comments=False, max_text_width=_WIDTH
     ).splitlines()
+
+
+def _audit(audit: Audit) -> list[str]:
+    if not isinstance(audit, PythonAudit):
+        return [f"{audit.name}: {_worded(audit)}"]
+    says = f"{audit.name}: the {audit.severity.value} function {audit.query.name}"
+    return [says, *audit.query.shown().splitlines()]
 
 
 def _upstream(upstream: Upstream) -> str:
@@ -147,7 +156,10 @@ def _column(column: Column) -> str:
     parts += [] if column.nullable else ["not null"]
     parts += ["unique"] if column.unique else []
     parts += [] if column.tolerance is None else [f"tolerance {column.tolerance:g}"]
-    parts += [predicate for _, predicate in column.checks]
+    parts += [
+        f"{predicate} (warns)" if check in column.warns else predicate
+        for check, predicate in column.checks
+    ]
     words = f" -- {column.description}" if column.description else ""
     return ", ".join(parts) + words
 

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 Cells: TypeAlias = "Mapping[Interval, Content]"
 
+EXPLAINED = "every difference explained"
+"""The check of a dual run."""
+
 _ROW_SET = "(rows)"
 
 
@@ -279,7 +282,7 @@ def _explained(compared: Comparison) -> CheckResult:
     differences = compared.differences
     bad = list(_unexplained(differences, compared.expected))
     text = f"{_cells(len(differences))} with a difference, all explained by the change, of {_common(compared)}"
-    return CheckResult("every difference explained", not bad, _listed(bad) or text)
+    return CheckResult(EXPLAINED, not bad, _listed(bad) or text)
 
 
 def _reconciled(compared: Comparison) -> Iterator[CheckResult]:

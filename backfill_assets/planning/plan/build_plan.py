@@ -87,7 +87,7 @@ def build_plan(
         environment=environment.name,
         protected=environment.protected,
         created_at=now,
-        expires_at=now + timedelta(days=state.plan_days),
+        expires_at=now + timedelta(days=state.plan_days + request.dual_run_days),
         until=now,
         seen=state.view.counter,
         models=models,
@@ -339,7 +339,12 @@ def _refuse_unset(request: PlanRequest, state: PlanState) -> None:
 
 def _gates(request: PlanRequest, environment: Environment, *, publishes: bool) -> tuple[str, ...]:
     """List what must happen before it is published; late data inside of its windows needs no approval."""
-    return ("explicit promote",) if environment.protected and publishes and not request.late else ()
+    if not (environment.protected and publishes) or request.late:
+        return ()
+    days, authoritative = request.dual_run_days, f"{environment.name}'s own cells are authoritative"
+    counted = "1 day" if days == 1 else f"{days} days"
+    beside = (f"a dual run of {counted}, in which {authoritative}",) if days else ()
+    return (*beside, "explicit promote")
 
 
 def _rollback(models: tuple[ModelPlan, ...], *, publishes: bool) -> str:

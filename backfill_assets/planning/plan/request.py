@@ -72,6 +72,10 @@ class PlanRequest:
         where: a SQL condition on the restated model's own columns: no other row may differ.
         cutoff: a local date: older cells keep the old definition (`reason` must say why).
         lift_cutoffs: models whose cutoff ends: their older cells get the definition that runs now.
+        dual_run_days: for how many days both histories of a dual run are filled, and compared each day,
+            before the plan may be promoted; 0: they are compared once.
+        pause_schedules: while the plan stands, the sensor and the schedules leave the models alone that it
+            changes.
         canary: build a few telling cells first, and wait for the next `apply`.
         categories: (model, category) where a person decided.
         strategies: (model, strategy) where a person decided.
@@ -100,6 +104,8 @@ class PlanRequest:
     empty: bool = False
     where: str | None = None
     cutoff: str | None = None
+    dual_run_days: int = 0
+    pause_schedules: bool = False
     canary: bool = False
     categories: tuple[tuple[str, Category], ...] = ()
     strategies: tuple[tuple[str, Strategy], ...] = ()

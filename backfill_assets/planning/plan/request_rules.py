@@ -10,7 +10,7 @@ from sqlglot.errors import SqlglotError
 
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.instants import start_at
-from backfill_assets.planning.plan.request import Category
+from backfill_assets.planning.plan.request import Category, Strategy
 from backfill_assets.planning.plan.windows import in_the_future
 
 if TYPE_CHECKING:
@@ -87,4 +87,26 @@ def _impossible(request: PlanRequest) -> list[tuple[str, str]]:
             "use one of them",
         ),
     )
-    return [(found, expected) for is_so, found, expected in rules if is_so]
+    return [(found, do) for is_so, found, do in (*rules, *_of_dual_run(request)) if is_so]
+
+
+def _of_dual_run(request: PlanRequest) -> tuple[tuple[bool, str, str], ...]:
+    """Say what of a dual run can't be, whether it was asked for, and what to do instead."""
+    return (
+        (
+            request.dual_run_days < 0,
+            f"--dual-run {request.dual_run_days} is no number of days",
+            "give 0 or more",
+        ),
+        (
+            request.dual_run_days > 0
+            and Strategy.DUAL_RUN not in {strategy for _, strategy in request.strategies},
+            "--dual-run says for how many days two histories are filled, and no model has that strategy",
+            "add --strategy MODEL=dual-run",
+        ),
+        (
+            request.dual_run_days > 0 and request.pause_schedules,
+            "--dual-run fills both histories, and --pause-schedules lets the published one wait",
+            "use one of them",
+        ),
+    )

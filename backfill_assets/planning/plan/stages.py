@@ -3,7 +3,9 @@
     apply      FillGaps -> OpenWorkspace -> BuildCells -> AuditKept -> Check    protected: a person promotes
                FillGaps -> OpenWorkspace -> BuildCells -> AuditKept, then as `promote`   not protected
                FillGaps -> Close                                           gaps alone
-               with canaries, BuildCanaries comes before BuildCells, and ends the list where it has built any
+               with a dual run of days, CarryOver comes before Check: each `apply` compares what both have by then
+               with canaries, BuildCanaries comes before BuildCells, and ends the list where it has built any,
+               unless a policy lets it go on and they are as the plan expects
     promote    CarryOver -> Check -> AuditKept -> Publish
     rollback   Restore -> Close
     undo       OpenWorkspace -> CarryOver -> Restore -> Close              with the old logic
@@ -79,9 +81,10 @@ class BuildCells:
 
 @dataclass(frozen=True, slots=True)
 class BuildCanaries:
-    """Build a few telling cells in the plan's workspace first. If any had to be built, stop.
+    """Build a few telling cells in the plan's workspace first, and check them. If any had to be built, stop.
 
-    So a person can compare them before the next `apply` builds the others.
+    So a person can compare them before the next `apply` builds the others. Where the policy lets a plan go on,
+    nothing stops that is as the plan expects.
 
     Attributes:
         cells: by model.
@@ -165,7 +168,8 @@ def apply_stages(plan: Plan) -> tuple[Stage, ...]:
     apart = {planned.model: planned.cells for planned in plan.models if planned.built_apart}
     first = (BuildCanaries(plan.canaries),) if plan.canaries else ()
     built = (*fill, OpenWorkspace(), *first, BuildCells(apart), AuditKept())
-    return (*built, Check()) if plan.protected else built
+    carried = (CarryOver(),) if plan.request.dual_run_days else ()
+    return (*built, *carried, Check()) if plan.protected else built
 
 
 def promote_stages() -> tuple[Stage, ...]:

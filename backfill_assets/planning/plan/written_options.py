@@ -71,8 +71,8 @@ def strategies(asked: Iterable[str] | None) -> tuple[tuple[str, Strategy], ...]:
     return tuple(_decided("--strategy", choice, Strategy) for choice in asked or ())
 
 
-def instant(asked: str | None) -> datetime | None:
-    """Read the instant that a plan is to be made as of.
+def instant(asked: str | None, option: str = "--now") -> datetime | None:
+    """Read an instant; by default the one that a plan is to be made as of.
 
     Raises:
         RequestError: it is no instant with its offset.
@@ -85,7 +85,7 @@ def instant(asked: str | None) -> datetime | None:
         parsed = None
     if not isinstance(parsed, datetime):
         expected = "an instant with its offset, such as 2024-01-31T06:00:00Z"
-        raise RequestError(found=f"--now {asked!r} can't be read: expected {expected}")
+        raise RequestError(found=f"{option} {asked!r} can't be read: expected {expected}")
     return parsed
 
 

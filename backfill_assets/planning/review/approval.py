@@ -32,6 +32,8 @@ class Act(StrEnum):
     ROLLBACK = "rollback"
     UNDO = "undo"
     ADOPT = "adopt"
+    ACKNOWLEDGE = "acknowledge"
+    OBJECT = "object"
 
 
 class StatementError(BackfillAssetsError):
@@ -116,18 +118,24 @@ def _instant(text: object) -> datetime:
 
 
 def void_because(
-    statement: Statement, *, plan_id: str, parts: Mapping[str, str], now: datetime
+    statement: Statement,
+    *,
+    plan_id: str,
+    parts: Mapping[str, str],
+    now: datetime,
+    acts: frozenset[Act] = frozenset({Act.APPROVE}),
 ) -> str:
-    """Say why an approval does not count for a plan as it is now; empty where it does.
+    """Say why an approval, or an answer, does not count for a plan as it is now; empty where it does.
 
     Args:
         statement: what was signed.
         plan_id: the plan that is to be published.
         parts: the hash of each of its parts now.
         now: the instant (UTC).
+        acts: what has to be signed for.
     """
-    if statement.act is not Act.APPROVE:
-        return f"it was signed to {statement.act.value}, not to approve"
+    if statement.act not in acts:
+        return f"it was signed to {statement.act.value}, not to {' or '.join(sorted(acts))}"
     if statement.plan_id != plan_id:
         return f"it is one of plan {statement.plan_id}"
     if statement.at > now + SKEW:

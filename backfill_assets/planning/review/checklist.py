@@ -7,6 +7,7 @@ declared it.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import date, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from backfill_assets.models.kind import (
     Tombstone,
 )
 from backfill_assets.planning.plan.plan import Build
+from backfill_assets.planning.review.source_columns import SourceColumns
 from backfill_assets.snapshots.stored_plan import PlanStatus
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
     from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.models.audit_result import AuditResult
+    from backfill_assets.models.consumer import Consumer
     from backfill_assets.models.graph import Graph
     from backfill_assets.models.model import Model
     from backfill_assets.models.source import Source, TimeColumns
@@ -86,6 +89,7 @@ class Facts:
         lost: published cells whose source rows are gone.
         empty: by source, cells that the plan reads and that hold no row; of a source that was never
             looked at None.
+        columns: by source, how far the columns that the plan reads are filled; None where that is not known.
         left: by model, planned cells that are not built yet, in words.
         audits: the results of the plan's own batches, by model.
         published: the environment that a plan was published in, and when, in words; empty before.
@@ -94,6 +98,9 @@ class Facts:
     status: PlanStatus
     lost: Sequence[LostHistory] = ()
     empty: Mapping[str, IntervalSet | None] = field(default_factory=dict[str, "IntervalSet | None"])
+    columns: Mapping[str, SourceColumns | None] = field(
+        default_factory=dict[str, "SourceColumns | None"]
+    )
     left: Mapping[str, str] = field(default_factory=dict[str, str])
     audits: Mapping[str, Sequence[AuditResult]] = field(
         default_factory=dict[str, "Sequence[AuditResult]"]
@@ -189,12 +196,44 @@ def _source_items(sources: Sequence[Source], facts: Facts, ranges: Ranges) -> It
         else:
             texts.append(f"{source.name}: rows in every cell that is read")
     complete = all(text.endswith("that is read") for text in texts)
+    holes = [hole for source in sources for hole in _holes(source, facts, ranges)]
+    broken = any(hole.breaks for hole in holes)
+    declared = Standing.MET if complete and not holes else Standing.DECLARED
     yield Item(
         Part.INVENTORY,
         "sources",
-        Standing.MET if complete else Standing.DECLARED,
-        tuple(texts) or ("none is read",),
+        Standing.NOT_MET if broken else declared,
+        (*texts, *(hole.text for hole in holes)) or ("none is read",),
+        "land these columns, or declare what the source gives" if broken else "",
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Hole:
+    """A column of a source that is not filled, or not known to be; `breaks` where a declaration forbids it."""
+
+    text: str
+    breaks: bool
+
+
+def _holes(source: Source, facts: Facts, ranges: Ranges) -> Iterator[_Hole]:
+    """Name the columns of a source that are not there, hold no value in a cell, or can't be told."""
+    found = facts.columns.get(source.name, SourceColumns())
+    if found is None:
+        yield _Hole(f"{source.name}: its log does not tell which columns hold values", breaks=False)
+        return
+    for column, there in found.differing.items():
+        yield _Hole(f"{source.name}.{column}: {there}", breaks=True)
+    forbidding = {column.name for column in source.schema if not column.nullable}
+    for column, cells in found.without.items():
+        declared = "not nullable" if column in forbidding else "nullable"
+        text = f"{source.name}.{column}: no value in {ranges(source.name, cells)}; declared as {declared}"
+        yield _Hole(text, breaks=column in forbidding)
+    if found.untold:
+        text = (
+            f"{source.name}: its files do not tell in which cells {_and(found.untold)} hold values"
+        )
+        yield _Hole(text, breaks=False)
 
 
 def _code(planned: ModelPlan) -> str:
@@ -212,6 +251,7 @@ def _consumers(plan: Plan, graph: Graph) -> Item:
     reading = [
         f"{consumer.name} ({consumer.kind}, {consumer.owner}) reads "
         f"{_and(read.model for read in consumer.reads if read.model in changed)}"
+        f"; {_reviewed(consumer, plan.created_at)}"
         for consumer in graph.consumers.values()
         if any(read.model in changed for read in consumer.reads)
     ]
@@ -222,6 +262,14 @@ def _consumers(plan: Plan, graph: Graph) -> Item:
         "no declared consumer reads what the plan changes",
         "declare who reads it in CONSUMERS of the catalog",
     )
+
+
+def _reviewed(consumer: Consumer, at: datetime) -> str:
+    """Say when a person last confirmed a consumer's declaration, and how long ago that is."""
+    if not consumer.reviewed:
+        return "never reviewed"
+    days = (at.date() - date.fromisoformat(consumer.reviewed)).days
+    return f"reviewed {consumer.reviewed}, {days} day{'' if days == 1 else 's'} before the plan"
 
 
 def _owners(models: Iterable[Model], sources: Iterable[Source]) -> Item:

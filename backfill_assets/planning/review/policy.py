@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -52,11 +52,14 @@ class EnvironmentPolicy(_Strict):
         promote: principals who may promote and take back; none named: a promotion needs no signature of its
             own, and whoever may approve may take back.
         plan: principals who may plan and apply; none named: everyone.
+        canaries: what follows once the canaries of a plan are built and compared: ``stop`` waits for the next
+            apply, ``go on`` builds the rest at once where everything is as the plan expects.
     """
 
     name: _Name
     promote: tuple[_Name, ...] = ()
     plan: tuple[_Name, ...] = ()
+    canaries: Literal["stop", "go on"] = "stop"
 
 
 class Rule(_Strict):
@@ -111,11 +114,13 @@ class Policy(_Strict):
     Attributes:
         allowed_signers: the file of keys and their principals, as `ssh-keygen` reads it, seen from the
             policy's own folder.
+        header: whether principals count whom the webserver knows by the header of an authenticating proxy.
         environments: who may act in which environment.
         rules: what needs whose approval.
     """
 
     allowed_signers: _Name = "allowed_signers"
+    header: bool = False
     environments: tuple[EnvironmentPolicy, ...] = ()
     rules: tuple[Rule, ...] = ()
 
@@ -126,6 +131,11 @@ class Policy(_Strict):
     def promoters(self, environment: str) -> frozenset[str]:
         """Give who may promote into an environment; empty: no signature is asked for."""
         return frozenset(name for each in self._concerning(environment) for name in each.promote)
+
+    def goes_on(self, environment: str) -> bool:
+        """Whether a plan builds the rest at once after canaries that are as it expects."""
+        concerning = [*self._concerning(environment)]
+        return bool(concerning) and all(each.canaries == "go on" for each in concerning)
 
     def planners(self, environment: str) -> frozenset[str]:
         """Give who may plan and apply for an environment; empty: everyone."""

@@ -15,6 +15,9 @@ from backfill_assets.planning.review.straddling import Straddling
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+KNOWN = "Known differences"
+"""The title of the section that names what differs, or keeps an old definition, and was published all the same."""
+
 _SHOWN = 6
 
 
@@ -146,7 +149,7 @@ def note_text(note: ReleaseNote) -> str:
         *_opening(note),
         *_section("What changed, and why", _changed(note)),
         *_section("Comparisons over time", _comparisons(note)),
-        *_section("Known differences", (f"- {text}" for text in note.known)),
+        *_section(KNOWN, (f"- {text}" for text in note.known)),
         *_section("What to refresh", _refresh(note)),
         *_section("What was tested", (f"- {text}" for text in note.tests)),
         *_section("How to go back", _back(note)),

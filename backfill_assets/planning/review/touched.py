@@ -85,7 +85,7 @@ def _touched(
     cadences: Mapping[str, Cadence],
     at: datetime,
 ) -> Iterator[Touched]:
-    since = _reads_since(reading, cadences.get(reading.model), at)
+    since = reads_since(reading, cadences.get(reading.model), at)
     columns, cells = _columns(reading, changed), changed.cells
     if changed.columns is not None:
         differing = columns or tuple(changed.columns)
@@ -108,7 +108,7 @@ def _columns(reading: Reading, changed: ChangedModel) -> tuple[str, ...]:
     return tuple(name for name in differing if not read or name in read) or read
 
 
-def _reads_since(reading: Reading, cadence: Cadence | None, at: datetime) -> datetime | None:
+def reads_since(reading: Reading, cadence: Cadence | None, at: datetime) -> datetime | None:
     """Give where the cells begin that a consumer reads; None for all of history."""
     if reading.days_back is None or cadence is None or cadence.unit is Unit.WHOLE:
         return None

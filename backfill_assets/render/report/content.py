@@ -10,6 +10,8 @@ from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from backfill_assets.planning.review.release_note import KNOWN
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
@@ -156,6 +158,13 @@ class Report:
         return self.read("timeline.json").get("events", [])
 
     @cached_property
+    def known(self) -> tuple[str, ...]:
+        """The known differences of its release note: cells that keep an old definition are among them."""
+        _, found, after = self.text("release_note.md").partition(f"## {KNOWN}\n")
+        section = after.partition("\n## ")[0] if found else ""
+        return tuple(line.removeprefix("- ") for line in section.splitlines() if line)
+
+    @cached_property
     def failures(self) -> Sequence[Json]:
         """The attempts of batches that failed."""
         return [batch for batch in self.read("timeline.json").get("batches", []) if batch["error"]]
@@ -219,6 +228,16 @@ class Report:
     def consumers(self) -> Sequence[Json]:
         """Whom it concerns."""
         return self.read("consumers.json").get("consumers", [])
+
+    @cached_property
+    def results(self) -> Sequence[Json]:
+        """The registered results that rest on what it changes."""
+        return self.read("consumers.json").get("results", [])
+
+    @cached_property
+    def answers(self) -> Sequence[Json]:
+        """What consumers have answered."""
+        return self.read("consumers.json").get("answers", [])
 
     @cached_property
     def signatures(self) -> Sequence[Json]:

@@ -100,7 +100,7 @@ def compute(
     """
     frames = {name: read_cells(session, upstream) for name, upstream in inputs.items()}
     if not isinstance(model.logic, SqlQuery):
-        return _loaded(model.logic)(frames, interval)
+        return loaded(model.logic)(frames, interval)
     # A name that no author gives a CTE, which would hide the view.
     views = {name: f"_upstream__{name.replace('.', '__')}" for name in frames}
     for name, frame in frames.items():
@@ -115,7 +115,7 @@ def compute(
     return session.sql(model.logic.bind(parameters, views))
 
 
-def _loaded(query: ModuleQuery | FunctionQuery) -> Callable[..., DataFrame]:
+def loaded(query: ModuleQuery | FunctionQuery) -> Callable[..., DataFrame]:
     """Load a function; Spark's workers, which lack its modules, receive their functions by value."""
     from pyspark.cloudpickle import register_pickle_by_value  # noqa: PLC0415 - planning has no Spark
 

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING
 from backfill_assets.intervals.grid import Unit
 from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.models.audit import Complete, NearNeighbours, NearPublished, NumberWithin
+from backfill_assets.models.audit import (
+    Complete,
+    Fresh,
+    NearNeighbours,
+    NearPublished,
+    NumberWithin,
+)
 from backfill_assets.models.audits_of import audits_of
 from backfill_assets.models.column import quoted
 from backfill_assets.models.number import Number, NumberFound, Of
@@ -48,6 +54,8 @@ def number_sql(number: Number, schema: StructType) -> str:
             return f"size(collect_set({column}))"
         case Of.PERCENTILE:
             return f"percentile({column}, {number.share!r})"
+        case Of.NEWEST:
+            return f"max(unix_micros({column}))"
 
 
 def compares_with_published(model: Model) -> bool:
@@ -63,7 +71,7 @@ def _compared(audit: Audit) -> bool:
 
 
 def _numbering(model: Model) -> list[Numbering]:
-    kinds = (NumberWithin, NearPublished, NearNeighbours)
+    kinds = (NumberWithin, NearPublished, NearNeighbours, Fresh)
     return [audit for audit in audits_of(model) if isinstance(audit, kinds)]
 
 
@@ -158,7 +166,7 @@ class Surroundings:
 
     def _found(self, audit: Numbering, cell: int) -> NumberFound:
         own = self.own[audit.name].get(cell, audit.number.without_rows)
-        if isinstance(audit, NumberWithin):
+        if isinstance(audit, (NumberWithin, Fresh)):
             return NumberFound(own)
         published = self.published[audit.name]
         if isinstance(audit, NearPublished):

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
+from backfill_assets.errors import DeclarationError
 from backfill_assets.intervals.grid import Unit
 from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.audit import PythonAudit
 from backfill_assets.models.column import quoted
 from backfill_assets.models.model import CELL_COLUMN
 from backfill_assets.warehouse.files.cells import cell_number, cell_text, number_expression
 from backfill_assets.warehouse.files.layers import rows_of
+from backfill_assets.warehouse.rows.inputs import loaded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -75,16 +78,30 @@ def _seen(present: DataFrame, rows: DataFrame, audit: Complete, subject: Subject
 
 
 def failing_by_query(
-    rows: DataFrame, audit: SqlAudit, model: Model, cells: Sequence[Interval]
+    rows: DataFrame, audit: SqlAudit | PythonAudit, model: Model, cells: Sequence[Interval]
 ) -> DataFrame:
-    """Give the rows that an author's query finds; those without a cell count for the batch's first."""
+    """Give the rows that an author's query or function finds; those without a cell count for the batch's first."""
     from pyspark.sql import functions as F  # noqa: PLC0415
 
-    # Other braces of the author's are not places to fill.
-    escaped = audit.sql.replace("{", "{{").replace("}", "}}").replace("{{rows}}", "{rows}")
-    found = rows.sparkSession.sql(escaped, rows=rows)
+    found = _by_function(rows, audit) if isinstance(audit, PythonAudit) else _by_sql(rows, audit)
     if CELL_COLUMN in found.columns:
         return found
     first = cell_text(model.cadence, min(cells))
     kind = dict(rows.dtypes)[CELL_COLUMN]
     return found.withColumn(CELL_COLUMN, F.lit(first).cast(kind))
+
+
+def _by_sql(rows: DataFrame, audit: SqlAudit) -> DataFrame:
+    # Other braces of the author's are not places to fill.
+    escaped = audit.sql.replace("{", "{{").replace("}", "}}").replace("{{rows}}", "{rows}")
+    return rows.sparkSession.sql(escaped, rows=rows)
+
+
+def _by_function(rows: DataFrame, audit: PythonAudit) -> DataFrame:
+    found: object = loaded(audit.query)(rows)
+    if not hasattr(found, "sparkSession"):
+        raise DeclarationError(
+            found=f"audit '{audit.name}': its function gave {type(found).__name__}",
+            expected="a data frame of the rows that fail",
+        )
+    return cast("DataFrame", found)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from backfill_assets.models.column import is_numeric, quoted
+from backfill_assets.models.column import is_numeric, quoted, sql_literal
 from backfill_assets.models.model import CELL_COLUMN
 from backfill_assets.models.planted import Defect
 from backfill_assets.warehouse.files.cells import cell_expression, cell_text
@@ -43,6 +43,10 @@ def planted_rows(  # noqa: C901, PLR0911 - one case for each defect
             return rows.where(f"NOT ({inside})")
         case Defect.HALVED:
             return rows.where(f"NOT ({half})")
+        case Defect.STOPPED:
+            middle = cell.start + cell.duration / 2
+            late = f"{quoted(model.time_column or '')} >= {sql_literal(middle)}"
+            return rows.where(f"NOT ({inside} AND {late})")
         case Defect.SHIFTED:
             return _shifted(rows, model, share)
         case Defect.DOUBLED:

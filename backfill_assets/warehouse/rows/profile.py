@@ -20,10 +20,12 @@ from backfill_assets.models.audit import (
     ROWS,
     Complete,
     Counting,
+    Fresh,
     KnownRows,
     NearNeighbours,
     NearPublished,
     NumberWithin,
+    PythonAudit,
     Reconciles,
     References,
     RowRule,
@@ -181,7 +183,7 @@ def _audit_wanted(  # noqa: PLR0911 - one case for each audit
             return {f"failing.{audit.name}": f"count_if({_unreferenced(audit)})"}
         case Reconciles():
             return {f"sum.{audit.name}": _total(audit.column, schema)}
-        case NumberWithin() | NearPublished() | NearNeighbours():
+        case NumberWithin() | NearPublished() | NearNeighbours() | Fresh():
             return {number_name(audit): number_sql(audit.number, schema)}
         case KnownRows():
             return {
@@ -245,7 +247,7 @@ def _extra(rows: DataFrame, audit: Audit, subject: Subject) -> list[DataFrame]:
             return [_upstream_sums(rows, audit, subject)]
         case Complete():
             return [_part(audit.name, lacking_entities(rows, audit, subject), "cell", _COUNTED)]
-        case SqlAudit():
+        case SqlAudit() | PythonAudit():
             failed = failing_by_query(rows, audit, subject.model, subject.cells)
             return [_part(audit.name, failed, number_expression(subject.model.cadence), _COUNTED)]
         case _:
@@ -358,7 +360,7 @@ def _failing(audit: Audit, answers: _Answers, number: int, main: Mapping[str, st
         return int(_first(answers, audit.name, number)) + int(
             _first(answers, f"elsewhere.{audit.name}", number)
         )
-    if isinstance(audit, (Complete, SqlAudit)):
+    if isinstance(audit, (Complete, SqlAudit, PythonAudit)):
         return int(_first(answers, audit.name, number))
     return int(main.get(f"failing.{audit.name}", 0))
 

@@ -8,6 +8,7 @@ from backfill_assets.models.audit import (
     Audit,
     Complete,
     KnownRows,
+    PythonAudit,
     References,
     RowRule,
     SqlAudit,
@@ -45,7 +46,7 @@ def failing_rows(  # noqa: PLR0911 - one case for each audit
         case KnownRows():
             wrong = " OR ".join(f"({known.where} AND NOT ({known.holds}))" for known in audit.rows)
             return as_json(rows.where(wrong), limit)
-        case SqlAudit():
+        case SqlAudit() | PythonAudit():
             found = failing_by_query(rows, audit, subject.model, subject.cells)
             return as_json(found, limit)
         case _:

@@ -97,7 +97,9 @@ def rows_at(path: str, delta_version: int) -> int | None:
     Raises:
         CorruptTableError: the log is damaged.
     """
-    counts: list[int | None] = [entry.get("num_records") for entry in _files(path, delta_version)]
+    counts: list[int | None] = [
+        entry.get("num_records") for entry in logged_files(path, delta_version)
+    ]
     known = [count for count in counts if count is not None]
     return sum(known) if len(known) == len(counts) else None
 
@@ -110,11 +112,16 @@ def added_files(
     Raises:
         CorruptTableError: the log is damaged.
     """
-    for entry in _files(path, delta_version):
-        yield unquote(entry["path"]), _added(entry, column, cadence)
+    for entry in logged_files(path, delta_version):
+        yield unquote(entry["path"]), file_of(entry, column, cadence)
 
 
-def _files(path: str, delta_version: int) -> list[dict[str, Any]]:
+def logged_files(path: str, delta_version: int) -> list[dict[str, Any]]:
+    """Read the log's entry on every file that a table has at one delta_version, flattened.
+
+    Raises:
+        CorruptTableError: the log is damaged.
+    """
     import pyarrow as pa  # noqa: PLC0415 - only observing needs them
     from deltalake import DeltaTable  # noqa: PLC0415
     from deltalake.exceptions import DeltaError  # noqa: PLC0415
@@ -126,7 +133,8 @@ def _files(path: str, delta_version: int) -> list[dict[str, Any]]:
     return pa.RecordBatchReader.from_stream(actions).read_all().to_pylist()
 
 
-def _added(entry: Mapping[str, Any], column: str, cadence: Cadence) -> File:
+def file_of(entry: Mapping[str, Any], column: str, cadence: Cadence) -> File:
+    """Read one of these entries: when its rows lie, by a time column."""
     rows, nulls = entry.get("num_records"), entry.get(f"null_count.{column}")
     if f"partition.{column}" in entry:
         exact = entry[f"partition.{column}"]

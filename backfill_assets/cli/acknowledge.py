@@ -1,0 +1,51 @@
+"""`backfill acknowledge`: answer for a consumer that a plan touches."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from backfill_assets.cli.operating import operating
+from backfill_assets.cli.options import AsJson, Why  # noqa: TC001 - typer reads them
+from backfill_assets.cli.output import print_json, say
+from backfill_assets.cli.stored_plans import kept_plan
+from backfill_assets.engine.review.answers import answer, answers
+from backfill_assets.planning.review.answers import ACKNOWLEDGED, OBJECTED
+
+
+def acknowledge(
+    plan: Annotated[str, typer.Argument(help="Its id; the beginning will do.")],
+    consumer: Annotated[str, typer.Argument(help="Its name in CONSUMERS.")],
+    object_: Annotated[
+        bool,
+        typer.Option("--object", help="Object: the plan is not promoted until this is taken back."),
+    ] = False,
+    reason: Why = "",
+    as_json: AsJson = False,
+) -> None:
+    """Acknowledge, for a consumer, what a plan that is built changes of what it reads; or object to it.
+
+    An acknowledgement ends the consumer's notice period, and takes an objection back. If the plan is built again, it is void. Under a
+    policy it is signed with an SSH key: by the consumer's owner, or for a team by any allowed signer.
+
+    Exit code: 0 when the answer is kept; 1 when the plan changes nothing for the consumer, is not built, or the key may not answer.
+
+    Example: backfill acknowledge p1a2b3c4d5 "campaign dashboard" --reason "told the board"
+
+    Example: backfill acknowledge p1a2b3c4d5 "campaign dashboard" --object --reason "the quarter closes on Friday"
+    """
+    with operating() as at:
+        plan_id = kept_plan(at.store, plan).plan.plan_id
+        event = OBJECTED if object_ else ACKNOWLEDGED
+        given = answer(at.project, plan_id, consumer, event, reason)
+        awaits = answers(at.project, plan_id).awaits
+    if as_json:
+        print_json({"plan_id": plan_id, **asdict(given), "awaits": list(awaits)})
+        return
+    for clause in awaits:
+        say(f"awaited: {clause}", indent=2)
+    if not awaits:
+        say(f"Next: backfill promote {plan_id}")
+    say(f"{plan_id}: {given.words}.")

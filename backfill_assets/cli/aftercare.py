@@ -1,0 +1,69 @@
+"""`backfill aftercare`: look at what promoted plans have published, for as long as they are watched."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from backfill_assets.cli.exits import FAILED
+from backfill_assets.cli.options import AsJson  # noqa: TC001 - typer reads it
+from backfill_assets.cli.output import counted, print_json, say
+from backfill_assets.cli.project import opened_project
+from backfill_assets.cli.stored_plans import kept_plan
+from backfill_assets.engine.review.aftercare import look_after, watches
+from backfill_assets.planning.review.aftercare import NOT_JUDGED, watch_json
+from backfill_assets.render.watch_words import watch_text
+
+if TYPE_CHECKING:
+    from backfill_assets.engine.review.aftercare import Looked
+
+
+def aftercare(
+    plan: Annotated[
+        str,
+        typer.Argument(help="Its id; the beginning will do. All that are watched unless given."),
+    ] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Look at what watched plans have published: is it filled in time, in size, and do audits pass?
+
+    `promote --watch 24h` asks for it. A look reads the state alone. It says which cells lack although the next ones are due, and who
+    reads them; which new cells have another number of rows than those around them; and which audits have failed since. The sensor
+    looks by itself, 24 times; the first look after the end is the last one.
+
+    Exit code: 0 when all is well, or nothing is watched; 1 when a look has found something wrong: the command that goes back is named.
+
+    Example: backfill aftercare
+
+    Example: backfill aftercare p1a2b3c4d5 --json
+    """
+    with opened_project() as (_, project):
+        store = project.store
+        plans = [kept_plan(store, plan).plan.plan_id] if plan else [*watches(store)]
+        looked = [look_after(project, plan_id) for plan_id in plans]
+    wrong = [look for look in looked if look.found]
+    if as_json:
+        print_json({"plans": [_row(look) for look in looked]})
+    else:
+        _print(looked, wrong)
+    if wrong:
+        raise typer.Exit(FAILED)
+
+
+def _row(look: Looked) -> dict[str, Any]:
+    back = f"backfill rollback {look.plan_id}" if look.found else None
+    return {"plan": look.plan_id, "way_back": back, **(watch_json(look.watch) or {})}
+
+
+def _print(looked: list[Looked], wrong: list[Looked]) -> None:
+    for look in looked:
+        say(f"{look.plan_id} {watch_text(look.watch)}", style="red" if look.found else None)
+        for line in look.found:
+            say(line, indent=2)
+    if looked:
+        say(f"not judged: {NOT_JUDGED}")
+    if wrong:
+        say(f"Next: {', or '.join(f'backfill rollback {look.plan_id}' for look in wrong)}")
+    what = "all well" if not wrong else f"{len(wrong)} not well"
+    say(f"{counted(len(looked), 'plan')} looked at, {what}." if looked else "No plan is watched.")

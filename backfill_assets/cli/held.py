@@ -1,0 +1,56 @@
+"""Tell which consumers are held, since when, and that a plan does not touch them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from backfill_assets.cli.output import say
+from backfill_assets.render.hold_words import hold_text, untouched_text
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+    from datetime import datetime
+
+    from backfill_assets.planning.plan.plan import Plan
+    from backfill_assets.snapshots.hold import Hold
+    from backfill_assets.state.store import Store
+
+
+def holds_of(store: Store, environment: str, models: Collection[str]) -> tuple[Hold, ...]:
+    """Read the holds of an environment that concern some of these models."""
+    return tuple(
+        hold
+        for hold in store.holds.all()
+        if hold.of == environment and not set(hold.models).isdisjoint(models)
+    )
+
+
+def say_holds(holds: Iterable[Hold], now: datetime) -> None:
+    """Write a line for each hold; one that is overdue in red."""
+    for hold in holds:
+        say(hold_text(hold, now), indent=2, style="red" if hold.is_overdue(now) else None)
+
+
+def holds_json(holds: Iterable[Hold], now: datetime) -> list[dict[str, Any]]:
+    """Describe holds for programs."""
+    return [
+        {
+            "consumer": hold.consumer,
+            "reads": hold.environment,
+            "models": list(hold.models),
+            "since": hold.held_at.isoformat(),
+            "until": hold.until.isoformat() if hold.until else None,
+            "overdue": hold.is_overdue(now),
+            "by": hold.who,
+            "reason": hold.reason,
+        }
+        for hold in holds
+    ]
+
+
+def untouched(store: Store, plan: Plan, now: datetime) -> tuple[str, ...]:
+    """Say which held consumers read models of a plan, and so are not touched by it."""
+    models = [*(planned.model for planned in plan.models), *plan.removed]
+    return tuple(
+        untouched_text(hold, models, now) for hold in holds_of(store, plan.environment, models)
+    )

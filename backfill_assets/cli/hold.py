@@ -1,0 +1,55 @@
+"""`backfill hold`: keep a consumer on what is published now, whatever is promoted meanwhile."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from backfill_assets.cli.held import holds_json, say_holds
+from backfill_assets.cli.operating import operating
+from backfill_assets.cli.options import AsJson, Env, Why  # noqa: TC001 - typer reads them
+from backfill_assets.cli.output import print_json, say
+from backfill_assets.engine.project.holds import hold_consumer
+from backfill_assets.engine.project.iceberg import enter_missing
+from backfill_assets.planning.plan import written_options as written
+
+Named = Annotated[str, typer.Argument(help="Its name in CONSUMERS.")]
+
+
+def hold(
+    consumer: Named,
+    env: Env = "prod",
+    until: Annotated[
+        str | None,
+        typer.Option(
+            metavar="INSTANT",
+            help="When it is to end, with offset; afterwards `status` says that it is overdue.",
+        ),
+    ] = None,
+    reason: Why = "",
+    as_json: AsJson = False,
+) -> None:
+    """Keep a declared consumer on what is published now, until it is released.
+
+    The models that it reads get frozen pointers under a name of their own, such as held_yearly_accounts, which
+    every reader knows: published(consumer=...), `backfill views --consumer`, and an Iceberg namespace. Plans are
+    built and promoted as ever; `backfill gc` keeps what the consumer reads. Nothing ends a hold but `backfill release`.
+
+    Exit code: 0 when it is held; 1 when it is already, or nothing that it reads is published.
+
+    Example: backfill hold "yearly accounts" --reason "the books close on Friday"
+
+    Example: backfill hold "yearly accounts" --until 2026-12-01T06:00:00Z --json
+    """
+    with operating() as at:
+        at.may_change(env)
+        end = written.instant(until, "--until")
+        held = hold_consumer(at.project, consumer, env, until=end, reason=reason)
+        enter_missing(at.run(env))
+        now = at.project.clock()
+    if as_json:
+        print_json(holds_json([held], now)[0])
+        return
+    say_holds([held], now)
+    say(f"{held.consumer}: held; it reads environment {held.environment}.")

@@ -1,0 +1,68 @@
+"""`backfill notices`: what consumers were told of plans, and what could not be delivered."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from backfill_assets.cli.exits import FAILED
+from backfill_assets.cli.operating import operating
+from backfill_assets.cli.options import AsJson  # noqa: TC001 - typer reads it
+from backfill_assets.cli.output import counted, print_json, say
+from backfill_assets.cli.stored_plans import kept_plan
+from backfill_assets.engine.review.notices import send_notices
+from backfill_assets.render.plan_words import instant_text
+
+if TYPE_CHECKING:
+    from backfill_assets.snapshots.notice import Notice
+
+_LISTED = 50
+
+
+def notices(
+    plan: Annotated[str, typer.Argument(help="Of this plan; of all unless given.")] = "",
+    send: Annotated[
+        bool,
+        typer.Option("--send", help="First send those that are due, as every verb of a plan does."),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """List notices to consumers: what they were told of plans, and what is tried again.
+
+    BACKFILL_CHANNELS names the file that says where they go. A notice that can't be delivered is tried again after 1, 2, 4 minutes, up to
+    6 hours; after 3 days it is given up.
+
+    Exit code: 0 when all were delivered or are still tried; 1 when one was given up.
+
+    Example: backfill notices p1a2b3c4d5
+
+    Example: backfill notices --send --json
+    """
+    with operating() as at:
+        plan_id = kept_plan(at.store, plan).plan.plan_id if plan else None
+        if send:
+            send_notices(at)
+        found = at.store.notices.latest(_LISTED, plan_id)
+    lost = [notice for notice in found if notice.given_up]
+    if as_json:
+        print_json({"notices": [asdict(notice) for notice in found]})
+    else:
+        for notice in found:
+            say(_line(notice), indent=2, style="red" if notice.given_up else None)
+        waiting = sum(notice.next_at is not None for notice in found)
+        told = f"{waiting} not delivered yet, {len(lost)} given up"
+        say(f"{counted(len(found), 'notice')}, {told}.")
+    if lost:
+        raise typer.Exit(FAILED)
+
+
+def _line(notice: Notice) -> str:
+    what = f"{notice.plan_id} {notice.event}: {notice.consumer} over {notice.channel}"
+    if notice.delivered_at:
+        return f"{what}, delivered {instant_text(notice.delivered_at)}"
+    tried = f"{notice.error} ({counted(notice.attempts, 'attempt')})" if notice.error else ""
+    if notice.next_at is None:
+        return f"{what}, GIVEN UP: {tried}"
+    return f"{what}, next attempt {instant_text(notice.next_at)}{f': {tried}' if tried else ''}"

@@ -1,0 +1,37 @@
+"""`backfill release`: let a held consumer read what is published again."""
+
+from __future__ import annotations
+
+from backfill_assets.cli.hold import Named  # noqa: TC001 - typer reads it
+from backfill_assets.cli.operating import operating
+from backfill_assets.cli.options import AsJson  # noqa: TC001 - typer reads it
+from backfill_assets.cli.output import counted, print_json, say
+from backfill_assets.engine.project.holds import release_consumer
+
+
+def release(consumer: Named, as_json: AsJson = False) -> None:
+    """End a hold: in one transaction the consumer reads what is published, in all of its models.
+
+    What it reads otherwise from then on is listed, model by model. A file of views that was written for it is to be
+    written again; what it read stays for a day.
+
+    Exit code: 0 when it is released; 1 when it was not held.
+
+    Example: backfill release "yearly accounts"
+    """
+    with operating() as at:
+        held = at.store.holds.of_consumer(consumer)
+        if held is not None:
+            at.may_change(held.of)
+        ended, differs = release_consumer(at.project, consumer)
+        changed = {
+            model: at.naming.ranges(model, cells, limit=len(cells))
+            for model, cells in differs.items()
+        }
+    if as_json:
+        print_json({"consumer": ended.consumer, "reads": ended.of, "changed": changed})
+        return
+    for model, cells in changed.items():
+        say(f"reads otherwise: {model} {cells}", indent=2)
+    said = counted(len(changed), "model") if changed else "nothing"
+    say(f"{ended.consumer}: reads {ended.of} again; {said} changed for it.")

@@ -1,0 +1,137 @@
+"""`backfill results`: signed-off reports and evaluations, and which published cells each rests on."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from backfill_assets.cli.exits import FAILED
+from backfill_assets.cli.operating import operating
+from backfill_assets.cli.options import AsJson, Env, Why  # noqa: TC001 - typer reads them
+from backfill_assets.cli.output import counted, print_json, say
+from backfill_assets.cli.selecting import model_named
+from backfill_assets.cli.stored_plans import kept_plan
+from backfill_assets.cli.why import cells_asked
+from backfill_assets.engine.review.results import changed_since, current_results, register_result
+from backfill_assets.errors import RequestError
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.render.plan_words import instant_text
+
+if TYPE_CHECKING:
+    from backfill_assets.cli.operating import Operating
+    from backfill_assets.snapshots.result import Result
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+Name = Annotated[str, typer.Argument(help="What people call it, such as 'report of 2024 Q1'.")]
+
+
+@app.callback()
+def results() -> None:
+    """Register signed-off reports and evaluations with the cells that they rest on, and list them."""
+
+
+@app.command()
+def add(  # noqa: PLR0913, PLR0917 - one for each option
+    name: Name,
+    model: Annotated[str, typer.Argument(help="A model that it has used.")],
+    cells: Annotated[
+        str, typer.Argument(help="A partition key, or FIRST..LAST: keys or dates, both included.")
+    ],
+    env: Env = "prod",
+    plan: Annotated[
+        str,
+        typer.Option(
+            metavar="ID", help="It was computed on this built plan, not on what is published."
+        ),
+    ] = "",
+    rerun: Annotated[
+        bool,
+        typer.Option(
+            "--rerun", help="A plan that changes these cells waits until it is computed again."
+        ),
+    ] = False,
+    reason: Why = "",
+    as_json: AsJson = False,
+) -> None:
+    """Register a result with the cells of a model that it has used, as they are published now.
+
+    Given again, it replaces what was registered; a result that uses several models is registered once for each.
+
+    Exit code: 0 when it is registered; 1 when some of the cells are not published, or the plan is not built.
+
+    Example: backfill results add "report of 2024 Q1" commerce.fact_orders 2024-01-01..2024-03-31 --rerun
+
+    Example: backfill results add "report of 2024 Q1" commerce.fact_orders 2024-01-01..2024-03-31 --plan p1a2b3c4d5
+    """
+    with operating() as at:
+        asked = IntervalSet.of([cells_asked(model_named(at.graph, model).cadence, cells)])
+        plan_id = kept_plan(at.store, plan).plan.plan_id if plan else ""
+        wanted = (name, model, asked)
+        made = register_result(at.project, env, wanted, plan_id, reason, rerun=rerun)
+        row = _row(at, made, IntervalSet.empty())
+    if as_json:
+        print_json(row)
+        return
+    say(
+        f"{name}: rests on {row['model']} {row['cells']}{f', as {plan_id} has built them' if plan_id else ''}."
+    )
+
+
+@app.command("list")
+def list_(env: Env = "prod", as_json: AsJson = False) -> None:
+    """List results, and of each whether the cells that it rests on are still those that it has used.
+
+    Exit code: 0 when all are; 1 when one rests on cells that were published otherwise since.
+
+    Example: backfill results list --json
+    """
+    with operating() as at:
+        rows = [
+            _row(at, result, changed_since(at.store, result))
+            for result in current_results(at.store, env)
+        ]
+    stale = [row for row in rows if row["changed"]]
+    if as_json:
+        print_json({"environment": env, "results": rows})
+    else:
+        for row in rows:
+            what = f"{row['name']}: {row['model']} {row['cells']}, by {row['who']} on {row['said']}"
+            said = f"; OUTDATED: {row['changed']} changed since" if row["changed"] else ""
+            say(f"{what}{said}", indent=2, style="red" if said else None)
+        say(f"{env}: {counted(len(rows), 'result')}, {len(stale)} outdated.")
+    if stale:
+        raise typer.Exit(FAILED)
+
+
+@app.command()
+def remove(name: Name, env: Env = "prod", as_json: AsJson = False) -> None:
+    """Forget a result: no plan lists it any more.
+
+    Exit code: 0 when it is forgotten; 1 when there is none of this name.
+
+    Example: backfill results remove "report of 2024 Q1"
+    """
+    with operating() as at:
+        names = sorted({result.name for result in at.store.results.of_environment(env)})
+        gone = at.store.results.forget(env, name)
+    if not gone:
+        raise RequestError(
+            found=f"there is no result '{name}' in {env}",
+            expected=f"one of {', '.join(names)}" if names else "a registered one; there is none",
+        )
+    if as_json:
+        print_json({"name": name, "registrations": gone})
+        return
+    say(f"{name}: forgotten, {counted(gone, 'registration')}.")
+
+
+def _row(at: Operating, result: Result, changed: IntervalSet) -> dict[str, Any]:
+    ranges = {"cells": result.cells, "changed": changed}
+    named = {
+        key: at.naming.ranges(result.model, cells, limit=len(cells)) if cells else ""
+        for key, cells in ranges.items()
+    }
+    plain = asdict(result) | named
+    return {**plain, "at": result.at.isoformat(), "said": instant_text(result.at)}

@@ -1,0 +1,81 @@
+"""Holds of consumers: what a consumer reads is frozen, and nothing is built there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from backfill_assets.errors import RequestError
+from backfill_assets.models.graph import close_to
+from backfill_assets.snapshots.hold import Hold, held_name
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from backfill_assets.engine.project.project import Project
+    from backfill_assets.models.cells_by_model import CellsByModel
+    from backfill_assets.models.consumer import Consumer
+    from backfill_assets.state.store import Store
+
+
+def hold_consumer(
+    project: Project, name: str, environment: str, *, until: datetime | None, reason: str
+) -> Hold:
+    """Keep a declared consumer on what an environment publishes now.
+
+    Raises:
+        RequestError: no consumer of this name is declared; or it is held already, or nothing that it reads
+            is published, or the environment is not protected, or `until` is past.
+        UnknownEnvironmentError: there is no environment of that name.
+    """
+    consumer, now = _declared(project, name), project.clock()
+    if until is not None and until <= now:
+        raise RequestError(
+            found=f"--until {until.isoformat()} is past", expected="an instant that is to come"
+        )
+    models = tuple(reading.model for reading in consumer.reads)
+    wanted = Hold(
+        held_name(consumer.name),
+        consumer.name,
+        environment,
+        models,
+        now,
+        until,
+        project.who,
+        reason,
+    )
+    return project.store.holds.hold(wanted)
+
+
+def release_consumer(project: Project, name: str) -> tuple[Hold, CellsByModel]:
+    """Let a consumer read what is published again; also one that is not declared any more.
+
+    Returns:
+        The hold that has ended, and the cells in which both differ.
+
+    Raises:
+        RequestError: it is not held.
+    """
+    return project.store.holds.release(name)
+
+
+def refuse_hold(store: Store, environment: str) -> None:
+    """Refuse to build in an environment that is a hold.
+
+    Raises:
+        RequestError: it is one.
+    """
+    hold = store.holds.of_environment(environment)
+    if hold is not None:
+        raise RequestError(
+            found=f"environment '{environment}' is what consumer '{hold.consumer}' is held at: nothing is "
+            "built in it",
+            do=f"work in '{hold.of}'; `backfill release '{hold.consumer}'` ends the hold",
+        )
+
+
+def _declared(project: Project, name: str) -> Consumer:
+    known = project.loaded.graph.consumers
+    if name not in known:
+        meant = close_to(name, known) if known else "declare it in CONSUMERS of the catalog"
+        raise RequestError(found=f"there is no consumer '{name}'", do=meant)
+    return known[name]

@@ -1,0 +1,162 @@
+"""Watch what a plan has published: ask for it, look, and tell the plan's history what was found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from backfill_assets.engine.project.opening import look
+from backfill_assets.engine.review.evidence import WATCHED, owe
+from backfill_assets.errors import RequestError
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.audit import Severity
+from backfill_assets.planning.review.aftercare import (
+    LOOKED,
+    NOT_JUDGED,
+    WATCH,
+    WATCH_ENDED,
+    Watched,
+    findings,
+    watch_of,
+)
+from backfill_assets.planning.rule.needs_work import needs_work
+from backfill_assets.snapshots.stored_plan import PlanStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime, timedelta
+
+    from backfill_assets.engine.project.project import Project
+    from backfill_assets.engine.project.run_context import RunContext
+    from backfill_assets.models.model import Model
+    from backfill_assets.planning.review.aftercare import Watch
+    from backfill_assets.snapshots.stored_plan import StoredPlan
+    from backfill_assets.state.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """A look at what a plan has published.
+
+    Attributes:
+        plan_id: the plan.
+        watch: the watch, this look included.
+    """
+
+    plan_id: str
+    watch: Watch
+
+    @property
+    def found(self) -> tuple[str, ...]:
+        """What is wrong, a sentence each."""
+        return self.watch.found
+
+    @property
+    def alarm(self) -> str:
+        """What is wrong, and the command that goes back; empty where all is well."""
+        if not self.found:
+            return ""
+        return f"{'; '.join(self.found)}. `backfill rollback {self.plan_id}` goes back"
+
+
+def ask_watch(project: Project, plan_id: str, time: timedelta) -> None:
+    """Let a plan be watched for so long after its promotion, made already or to come."""
+    seconds = time.total_seconds()
+    project.store.plans.tell(plan_id, WATCH, who=project.who, detail={"seconds": seconds})
+
+
+def watches(store: Store, environment: str | None = None) -> dict[str, Watch]:
+    """Read every watch that is under way, by plan; of one environment, or of all."""
+    asked = store.plans.begun_and_not_ended(WATCH, WATCH_ENDED, PlanStatus.PROMOTED)
+    plans = [
+        plan_id for plan_id in asked if environment in {None, store.plans.get(plan_id).environment}
+    ]
+    found = {plan_id: watch_of(store.plans.events(plan_id)) for plan_id in plans}
+    return {plan_id: watch for plan_id, watch in found.items() if watch}
+
+
+def look_after(project: Project, plan_id: str) -> Looked:
+    """Look at what a plan has published, from recorded state alone, and tell its history.
+
+    The first look at or after the end of the watch ends it: then the plan's evidence is written anew.
+
+    Raises:
+        UnknownPlanError: there is no such plan.
+        RequestError: it is not watched, or no longer.
+    """
+    store, plan = project.store, project.store.plans.get(plan_id)
+    watch = watch_of(store.plans.events(plan.plan_id))
+    if plan.status is not PlanStatus.PROMOTED or watch is None or watch.ended:
+        raise _not_watched(plan, watch)
+    run, now = look(project, plan.environment), project.clock()
+    consumers = project.loaded.graph.consumers.values()
+    found = findings(list(_watched(run, plan, watch.since, now)), consumers, watch.since, now)
+    told = WATCH_ENDED if now >= watch.until else LOOKED
+    detail = {"found": list(found), "not_judged": [NOT_JUDGED]}
+    store.plans.tell(plan.plan_id, told, who=project.who, detail=detail)
+    looked = Looked(plan.plan_id, watch_of(store.plans.events(plan.plan_id)) or watch)
+    if told == WATCH_ENDED or (found and found != watch.found):
+        owe(run, plan.plan_id, WATCHED, looked.alarm)
+    return looked
+
+
+def _not_watched(plan: StoredPlan, watch: Watch | None) -> RequestError:
+    ended = watch is not None and watch.ended
+    said = (
+        "its watch has ended" if ended else f"it is {plan.status.value}, and no watch was asked for"
+    )
+    return RequestError(
+        found=f"plan {plan.plan_id} is not watched: {said}",
+        do=f"`backfill promote {plan.plan_id} --watch 24h` watches what it publishes",
+    )
+
+
+def _watched(
+    run: RunContext, plan: StoredPlan, since: datetime, now: datetime
+) -> Iterator[Watched]:
+    """Read of each model of a plan what is judged."""
+    view = run.view()
+    for name, cells in plan.cells.items():
+        if name not in run.graph.models or name not in run.pointers:
+            continue
+        model = run.graph.model(name)
+        work = needs_work(run.graph, view, model, now=now, reads=run.reads.get(name))
+        contents = run.store.views.published_contents(plan.environment, name, work.ready)
+        yield Watched(
+            model=name,
+            cadence=model.cadence,
+            planned=cells,
+            gaps=work.gaps,
+            rows={cell: content.rows for cell, content in contents.items()},
+            new=_new(run, plan, name, since) & work.ready,
+            failed=tuple(_failed(run, model, since, work.gaps | work.stale_cells)),
+        )
+
+
+def _new(run: RunContext, plan: StoredPlan, name: str, since: datetime) -> IntervalSet:
+    """Give the cells that were written since the promotion, by other batches than the plan's."""
+    at = run.pointers[name]
+    made = run.store.versions.makers(at.version, at.delta_version)
+    return IntervalSet.of(
+        maker.cell
+        for maker in made
+        if maker.started_at and maker.started_at >= since and maker.plan_id != plan.plan_id
+    )
+
+
+def _failed(
+    run: RunContext, model: Model, since: datetime, todo: IntervalSet
+) -> Iterator[tuple[str, IntervalSet]]:
+    """Give the blocking audits that failed since, on cells that no later batch has made good."""
+    batches = {
+        row.batch_id: row.stretches & todo
+        for row in run.store.batches.latest(model=model.name)
+        if row.environment == run.environment.name and row.started_at >= since
+    }
+    by_audit: dict[str, IntervalSet] = {}
+    for row in run.store.batches.audit_results(model=model.name) if batches else ():
+        cells = batches.get(row.audited.batch_id)
+        blocks = row.result.severity is Severity.BLOCKING and not row.result.passed
+        if cells and blocks:
+            by_audit[row.result.audit] = by_audit.get(row.result.audit, IntervalSet.empty()) | cells
+    yield from by_audit.items()

@@ -1,0 +1,248 @@
+"""Answers of consumers to a plan: given, and awaited before it is published."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from backfill_assets.engine.project.ssh_signatures import SignatureError
+from backfill_assets.engine.review.acting import gate_in, signed
+from backfill_assets.engine.review.bound_parts import bound_parts
+from backfill_assets.engine.review.results import results_awaited
+from backfill_assets.engine.review.reviewed import Reviewed, built_plan
+from backfill_assets.errors import BackfillAssetsError, RequestError
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.consumer import OnChange
+from backfill_assets.models.graph import close_to
+from backfill_assets.planning.review.answers import (
+    ACKNOWLEDGED,
+    OBJECTED,
+    Answer,
+    awaited,
+    built_at,
+    told_answers,
+)
+from backfill_assets.planning.review.approval import (
+    Act,
+    Statement,
+    StatementError,
+    read_statement,
+    void_because,
+)
+from backfill_assets.planning.review.touched import ROWS, ChangedModel, touched
+from backfill_assets.snapshots.stored_plan import PlanStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping
+
+    from backfill_assets.engine.project.gate import Gate
+    from backfill_assets.engine.project.project import Project
+    from backfill_assets.engine.review.reviewed import BuiltPlan
+    from backfill_assets.intervals.interval import Interval
+    from backfill_assets.models.consumer import Consumer
+    from backfill_assets.models.content import Content
+    from backfill_assets.planning.review.touched import Touched
+    from backfill_assets.snapshots.signed_statement import SignedStatement
+
+_HOLDS = timedelta(days=3650)  # an answer is void once the plan is another, not after a time
+_CONSUMER = "for consumer"
+_ACTS = {ACKNOWLEDGED: Act.ACKNOWLEDGE, OBJECTED: Act.OBJECT}
+
+
+class UnansweredError(BackfillAssetsError):
+    """Consumers have not answered what they asked to be asked, or object."""
+
+    def __init__(self, plan_id: str, awaits: tuple[str, ...]) -> None:
+        self.plan_id, self.awaits = plan_id, awaits
+        super().__init__(
+            f"plan {plan_id} may not be published yet, nothing was: {'; '.join(awaits)}. "
+            f"`backfill acknowledge {plan_id} CONSUMER` answers for a consumer, `backfill approvals {plan_id}` "
+            "lists what is awaited"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What consumers have answered to a plan as it is built, and what is awaited.
+
+    Attributes:
+        given: those that count, the earliest first.
+        awaits: what holds its promotion, in words.
+        touched: for whom of those who ask, or have answered, it changes something, and what.
+    """
+
+    given: tuple[Answer, ...] = ()
+    awaits: tuple[str, ...] = ()
+    touched: tuple[Touched, ...] = ()
+
+
+def answers(project: Project, plan_id: str) -> Answers:
+    """Tell what consumers have answered, and what a promotion awaits of them.
+
+    Nothing is awaited for what no person publishes, nor in an environment that is not protected.
+
+    Raises:
+        PolicyMissingError: the environment was under a policy before, and this process has none.
+    """
+    of, consumers = built_plan(project, plan_id), project.loaded.graph.consumers
+    if not of.plan.protected or of.is_automatic:
+        return Answers()
+    events, now = of.store.plans.events(plan_id), project.clock()
+    gate = gate_in(project, of.plan.environment)
+    given = told_answers(events) if gate is None else tuple(_signed_answers(of, gate))
+    answered, results = {answer.consumer for answer in given}, results_awaited(of)
+    asking = [
+        consumer
+        for consumer in consumers.values()
+        if consumer.on_change is not OnChange.NONE or consumer.name in answered
+    ]
+    found = _touched(of, asking) if asking else ()
+    concerned = [consumers[name] for name in dict.fromkeys(each.consumer for each in found)]
+    awaits = (*awaited(concerned, given, built_at(events), now), *results)
+    return Answers(given, awaits, found)
+
+
+def refuse_unanswered(project: Project, plan_id: str) -> None:
+    """Refuse to publish a plan while a consumer that it touches has to answer, or objects.
+
+    Raises:
+        UnansweredError: it has; every one is named.
+    """
+    found = answers(project, plan_id)
+    if found.awaits:
+        raise UnansweredError(plan_id, found.awaits)
+
+
+def answer(project: Project, plan_id: str, consumer: str, event: str, reason: str = "") -> Answer:
+    """Answer for a consumer to a plan that is built; under a policy, its owner signs.
+
+    Args:
+        project: who answers.
+        plan_id: the plan.
+        consumer: its name.
+        event: `ACKNOWLEDGED` or `OBJECTED`.
+        reason: in words; an objection has one.
+
+    Raises:
+        RequestError: there is no such consumer, the plan changes nothing for it, is not built, or the
+            objection has no reason.
+        UnsignedActError: a policy is set, and there is no way to sign here.
+        SignatureError: the key is not that of an allowed signer.
+        NotEntitledError: another principal owns the consumer.
+    """
+    _refuse(project, plan_id, consumer, event, reason)
+    of = built_plan(project, plan_id)
+    gate, who = gate_in(project, of.plan.environment), project.who
+    if gate is not None:
+        held = Reviewed(project=project, plan=of.plan, gate=gate)
+        statement = Statement(
+            act=_ACTS[event],
+            plan_id=plan_id,
+            environment=of.plan.environment,
+            at=project.clock(),
+            expires=project.clock() + _HOLDS,
+            reason=reason,
+            parts=tuple(sorted({**bound_parts(held), _CONSUMER: consumer}.items())),
+            nonce=project.run_id,
+        )
+        may = _may_answer(gate, project.loaded.graph.consumers[consumer])
+        who = signed(project, gate, statement, may).principal
+    detail = {"consumer": consumer}
+    told = project.store.plans.tell(plan_id, event, who=who, why=reason, detail=detail)
+    return Answer(consumer, who, told.at, event == ACKNOWLEDGED, reason)
+
+
+def _refuse(project: Project, plan_id: str, consumer: str, event: str, reason: str) -> None:
+    known, stored = project.loaded.graph.consumers, project.store.plans.get(plan_id)
+    if consumer not in known:
+        meant = close_to(consumer, known) if known else "declare it in CONSUMERS of the catalog"
+        raise RequestError(found=f"there is no consumer '{consumer}'", do=meant)
+    if stored.status is not PlanStatus.BUILT:
+        raise RequestError(
+            found=f"plan {plan_id} is {stored.status.value}",
+            expected="one that is built and not promoted: what it changes is known then",
+        )
+    if event == OBJECTED and not reason.strip():
+        raise RequestError(
+            found="an objection has no reason", do="say with --reason what has to change"
+        )
+    names = sorted(
+        {each.consumer for each in _touched(built_plan(project, plan_id), known.values())}
+    )
+    if consumer not in names:
+        raise RequestError(
+            found=f"plan {plan_id} changes nothing that consumer '{consumer}' reads",
+            expected=f"one of {', '.join(names)}" if names else "no answer: it touches no consumer",
+        )
+
+
+def _may_answer(gate: Gate, consumer: Consumer) -> frozenset[str]:
+    """Give who answers for a consumer: its owner, or for a team every allowed signer."""
+    return frozenset({consumer.owner} if "@" in consumer.owner else gate.signers.principals())
+
+
+def _signed_answers(of: BuiltPlan, gate: Gate) -> Iterator[Answer]:
+    """Verify every signed answer, and keep those that were given to the plan as it is now."""
+    rows = of.store.approvals.of_plan(of.plan.plan_id)
+    acts = [row for row in rows if row.act in {*_ACTS.values()}]
+    if not acts:
+        return
+    held = Reviewed(project=of.project, plan=of.plan, gate=gate)
+    parts = bound_parts(held)
+    for row in acts:
+        found = _signed_answer(held, row, parts)
+        if found is not None:
+            yield found
+
+
+def _signed_answer(of: Reviewed, row: SignedStatement, parts: Mapping[str, str]) -> Answer | None:
+    try:
+        principal = of.gate.signers.principal(row.text, row.signature)
+        said = read_statement(row.text)
+    except (SignatureError, StatementError):
+        return None
+    name = dict(said.parts).get(_CONSUMER, "")
+    consumer = of.project.loaded.graph.consumers.get(name)
+    acts = frozenset(_ACTS.values())
+    now = {**parts, _CONSUMER: name}
+    void = void_because(said, plan_id=of.plan.plan_id, parts=now, now=of.clock(), acts=acts)
+    if consumer is None or void or principal not in _may_answer(of.gate, consumer):
+        return None
+    return Answer(name, principal, said.at, said.act is Act.ACKNOWLEDGE, said.reason)
+
+
+def _touched(of: BuiltPlan, consumers: Collection[Consumer]) -> tuple[Touched, ...]:
+    """Find those of the consumers for whom published cells differ afterwards, column by column."""
+    graph, changed = of.project.loaded.graph, dict[str, ChangedModel]()
+    read = {reading.model for consumer in consumers for reading in consumer.reads}
+    for planned in of.plan.models:
+        if planned.model not in read:
+            continue
+        pairs = {cell: (old, new) for cell, (old, new) in of.differing(planned).items() if old}
+        if pairs:
+            changed[planned.model] = ChangedModel(IntervalSet.of(pairs), _columns(pairs))
+    view = of.store.views.of(of.plan.environment)
+    for name in of.plan.removed:
+        if name in view.models:
+            changed[name] = ChangedModel(view.ready(name))
+    cadences = {name: model.cadence for name, model in graph.models.items()}
+    return touched(consumers, changed, cadences, of.clock())
+
+
+def _columns(
+    pairs: Mapping[Interval, tuple[Content | None, Content | None]],
+) -> dict[str, IntervalSet]:
+    cells: dict[str, list[Interval]] = {}
+    for cell, (before, after) in pairs.items():
+        for name in _differing(before, after):
+            cells.setdefault(name, []).append(cell)
+    return {name: IntervalSet.of(found) for name, found in cells.items()}
+
+
+def _differing(before: Content | None, after: Content | None) -> Iterable[str]:
+    """Name the columns that differ in a cell; `ROWS` where rows came or went."""
+    if before is None or after is None or (before.rows, before.key) != (after.rows, after.key):
+        return (ROWS,)
+    names = before.columns.keys() | after.columns.keys()
+    return [name for name in names if before.columns.get(name) != after.columns.get(name)]

@@ -1,0 +1,158 @@
+"""Appointments of plans: made by a person who may promote, and kept when the time has come."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from backfill_assets.engine.project.plan_age import waits_until
+from backfill_assets.engine.project.ssh_signatures import SignatureError
+from backfill_assets.engine.review.acting import entitled, gate_in, signed
+from backfill_assets.engine.review.bound_parts import bound_parts
+from backfill_assets.engine.review.dual_runs import refuse_early
+from backfill_assets.engine.review.reviewed import Reviewed, built_plan
+from backfill_assets.errors import RequestError
+from backfill_assets.planning.review.appointment import (
+    APPOINTED,
+    APPOINTMENT_ENDED,
+    NEVER,
+    Appointment,
+    appointment_of,
+    next_time,
+)
+from backfill_assets.planning.review.approval import (
+    Act,
+    Statement,
+    StatementError,
+    read_statement,
+    void_because,
+)
+from backfill_assets.snapshots.stored_plan import PlanStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from backfill_assets.engine.project.gate import Gate
+    from backfill_assets.engine.project.project import Project
+    from backfill_assets.engine.review.reviewed import BuiltPlan
+    from backfill_assets.snapshots.signed_statement import SignedStatement
+    from backfill_assets.state.store import Store
+
+_LATE = timedelta(days=1)
+"""How long after its time a signed appointment is still kept."""
+
+_NOT_BEFORE = "not before"
+"""Stands among the parts that are signed for the instant of the appointment."""
+
+
+def appoint_at(project: Project, plan_id: str, text: str, reason: str) -> Appointment | None:
+    """Read when a plan is to be promoted, and ask for it; None for `NEVER`, which takes it back.
+
+    Raises:
+        RequestError: the text can't be read, or its instant is past; and as `appoint` says.
+        UnknownZoneError: it names no time zone.
+    """
+    if text.strip().lower() == NEVER:
+        end_appointment(project, plan_id, "taken back")
+        return None
+    return appoint(project, plan_id, next_time(text, project.clock()), reason)
+
+
+def appoint(project: Project, plan_id: str, at: datetime, reason: str) -> Appointment:
+    """Ask for the promotion of a plan at an instant; it replaces an earlier appointment.
+
+    Where the policy names who may promote, the person signs now, for the plan as it is now: if it changes
+    until then, the signature does not count.
+
+    Raises:
+        RequestError: it is not built, or may not wait for so long, or its dual run is not over by then.
+        UnsignedActError: the policy names who may, and there is no way to sign here.
+        SignatureError: the signature is not that of an allowed signer.
+        NotEntitledError: the policy names others.
+    """
+    of = built_plan(project, plan_id)
+    stored = project.store.plans.get(plan_id)
+    if stored.status is not PlanStatus.BUILT:
+        raise RequestError(
+            found=f"plan {plan_id} is {stored.status.value}", expected="one that is built"
+        )
+    until = waits_until(project.store, stored)
+    if at >= until:
+        raise RequestError(
+            found=f"plan {plan_id} may wait until {until:%Y-%m-%d %H:%M} UTC",
+            expected=f"an earlier time than {at:%Y-%m-%d %H:%M} UTC",
+            do="BACKFILL_PLAN_DAYS says how long plans may wait",
+        )
+    refuse_early(project.store, of.plan, at)
+    environment, who = of.plan.environment, project.who
+    gate = gate_in(project, environment)
+    may = entitled(gate.policy, Act.PROMOTE, environment) if gate else frozenset[str]()
+    if gate is not None and may:
+        parts = _parts(of, gate) | {_NOT_BEFORE: at.isoformat()}
+        statement = Statement(
+            act=Act.PROMOTE,
+            plan_id=plan_id,
+            environment=environment,
+            at=project.clock(),
+            expires=at + _LATE,
+            reason=reason,
+            parts=tuple(sorted(parts.items())),
+            nonce=project.run_id,
+        )
+        who = signed(project, gate, statement, may).principal
+    detail = {"at": at.isoformat()}
+    event = project.store.plans.tell(plan_id, APPOINTED, who=who, why=reason, detail=detail)
+    return Appointment(at, who, reason, event.number)
+
+
+def end_appointment(project: Project, plan_id: str, why: str) -> None:
+    """Take the appointment of a plan back, if one stands, or say that it could not be kept."""
+    if appointment_of(project.store.plans.events(plan_id)) is not None:
+        project.store.plans.tell(plan_id, APPOINTMENT_ENDED, who=project.who, why=why)
+
+
+def appointments_due(store: Store, now: datetime) -> dict[str, Appointment]:
+    """Read the appointments whose time has come, by plan."""
+    asked = store.plans.begun_and_not_ended(APPOINTED, APPOINTMENT_ENDED, PlanStatus.BUILT)
+    found = {plan_id: appointment_of(store.plans.events(plan_id)) for plan_id in asked}
+    return {plan_id: each for plan_id, each in found.items() if each and each.at <= now}
+
+
+def appointed_principal(project: Project, plan_id: str, gate: Gate) -> str | None:
+    """Name who has signed for the promotion of a plan just as it is now, at an instant that has come.
+
+    The appointment must still stand: one that was taken back leaves its signature behind.
+    """
+    if plan_id not in appointments_due(project.store, project.clock()):
+        return None
+    of = built_plan(project, plan_id)
+    may = entitled(gate.policy, Act.PROMOTE, of.plan.environment)
+    rows = [row for row in project.store.approvals.of_plan(plan_id) if row.act == Act.PROMOTE.value]
+    parts = _parts(of, gate) if rows else {}
+    found = (_signer(project, gate, row, parts) for row in rows)
+    return next((principal for principal in found if principal in may), None)
+
+
+def _signer(
+    project: Project, gate: Gate, row: SignedStatement, parts: Mapping[str, str]
+) -> str | None:
+    """Name who has signed to promote the plan as it is, if the instant that was signed for has come."""
+    try:
+        principal = gate.signers.principal(row.text, row.signature)
+        said = read_statement(row.text)
+    except (SignatureError, StatementError):
+        return None
+    not_before = dict(said.parts).get(_NOT_BEFORE, "")
+    void = void_because(
+        said,
+        plan_id=row.plan_id,
+        parts={**parts, _NOT_BEFORE: not_before},
+        now=project.clock(),
+        acts=frozenset({Act.PROMOTE}),
+    )
+    come = bool(not_before) and datetime.fromisoformat(not_before) <= project.clock()
+    return principal if come and not void else None
+
+
+def _parts(of: BuiltPlan, gate: Gate) -> dict[str, str]:
+    return bound_parts(Reviewed(project=of.project, plan=of.plan, gate=gate))

@@ -1,0 +1,116 @@
+"""Tell consumers what becomes of plans that touch what they read: fill the outbox from events, and empty it.
+
+Notices are sent after an operation is done, never within it: what can't be delivered now is tried again later,
+by the next operation on a plan or by the sensor.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from backfill_assets.engine.project.channels import DeliveryError
+from backfill_assets.engine.review.answers import answers
+from backfill_assets.engine.review.compared import sums_of
+from backfill_assets.engine.review.evidence import facts_of, report_of
+from backfill_assets.engine.review.reviewed import built_plan
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.planning.review.answers import BUILT
+from backfill_assets.planning.review.notices import (
+    TOLD,
+    next_attempt,
+    notice_text,
+    notice_title,
+    told_consumers,
+)
+from backfill_assets.snapshots.stored_plan import PlanStatus
+from backfill_assets.state.database import StateBusyError, StateUnavailableError
+from backfill_assets.state.locks import PlanLeasedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from backfill_assets.engine.project.project import InProject
+    from backfill_assets.engine.review.facts import Facts
+    from backfill_assets.models.consumer import Consumer
+    from backfill_assets.planning.review.touched import Touched
+    from backfill_assets.snapshots.notice import Notice
+    from backfill_assets.snapshots.stored_plan import PlanEvent
+
+_LEASE = "notices"
+_log = logging.getLogger(__name__)
+
+
+def send_notices(run: InProject) -> None:
+    """Send every notice that is due; one that fails is tried again later, and the log says why.
+
+    An operation that is done does not fail with its notices: a state that is busy leaves them to the next.
+    """
+    store = run.store
+    try:
+        if not (store.notices.unsent(TOLD) or store.notices.due(run.clock())):
+            return
+        store.locks.take_lease(_LEASE, run.run_id)
+    except (PlanLeasedError, StateBusyError, StateUnavailableError):
+        return  # another process is at it, or the next operation will be
+    try:
+        for event in store.notices.unsent(TOLD):
+            store.notices.put(event, told_consumers(_concerned(run, event)))
+        for notice in store.notices.due(run.clock()):
+            _send(run, notice)
+    except BackfillAssetsError as error:
+        _log.warning("notices are left for later: %s", error)
+    finally:
+        store.locks.release_lease(_LEASE, run.run_id)
+
+
+def _concerned(run: InProject, event: PlanEvent) -> list[Consumer]:
+    """Give the consumers for whom an event changes something, or may."""
+    plan, declared = built_plan(run.project, event.plan_id), run.project.loaded.graph.consumers
+    if not declared or not plan.plan.protected or (event.event == BUILT and plan.is_automatic):
+        return []
+    names = dict.fromkeys(each.consumer for each in _touched(run, event.plan_id))
+    return [declared[name] for name in names if name in declared]
+
+
+def _touched(run: InProject, plan_id: str) -> tuple[Touched, ...]:
+    """Find whom a plan touches: as it is built, as it was published, or as it was planned."""
+    if run.store.plans.get(plan_id).status is PlanStatus.BUILT:
+        return answers(run.project, plan_id).touched
+    return facts_of(run, plan_id).touched()
+
+
+def _send(run: InProject, notice: Notice) -> None:
+    consumer = run.project.loaded.graph.consumers.get(notice.consumer)
+    if consumer is None:
+        run.store.notices.failed(notice, "the consumer is not declared any more", None)
+        return
+    events = run.store.plans.events(notice.plan_id)
+    event = next(each for each in events if each.number == notice.number)
+    environment = run.store.plans.get(notice.plan_id).environment
+    changes = _changes(run, notice)
+    text = notice_text(event, consumer, changes, report_of(run, notice.plan_id))
+    try:
+        run.project.deliver(notice.channel, notice_title(event, environment), text)
+    except DeliveryError as error:
+        at = next_attempt(notice.asked_at, notice.attempts + 1, run.clock())
+        _log.warning("notice to %s: %s", notice.consumer, error)
+        run.store.notices.failed(notice, error.why, at)
+        return
+    run.store.notices.delivered(notice)
+
+
+def _changes(run: InProject, notice: Notice) -> Iterator[str]:
+    """Say what a plan changes for a consumer, a sentence for each model."""
+    facts = facts_of(run, notice.plan_id)
+    for found in _touched(run, notice.plan_id):
+        if found.consumer == notice.consumer:
+            columns = ", ".join(found.columns) or "all columns"
+            cells = ", ".join(facts.named(found.model, found.cells))
+            yield f"{found.model}: {columns} in {cells}{_numbers(facts, found)}."
+
+
+def _numbers(facts: Facts, found: Touched) -> str:
+    sums = sums_of(facts, found)
+    said = [f"{name} {before} before, {after} after" for name, (before, after) in sums.items()]
+    return f"; {'; '.join(said)}" if said else ""

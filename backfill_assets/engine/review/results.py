@@ -1,0 +1,148 @@
+"""Registered results: what each rests on, which a plan invalidates, and which have to be computed again before it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from backfill_assets.errors import RequestError
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.intervals.text import ranges_text
+from backfill_assets.models.cells_by_model import CellsByModel
+from backfill_assets.planning.review.answers import built_at
+from backfill_assets.snapshots.environment import workspace_name
+from backfill_assets.snapshots.publication import PublicationKind
+from backfill_assets.snapshots.result import Invalidated, Result
+from backfill_assets.snapshots.stored_plan import ENDS, PlanStatus
+
+if TYPE_CHECKING:
+    from backfill_assets.engine.project.project import Project
+    from backfill_assets.engine.review.reviewed import BuiltPlan
+    from backfill_assets.planning.plan.plan import Plan
+    from backfill_assets.state.store import Store
+
+
+def register_result(
+    project: Project,
+    environment: str,
+    wanted: tuple[str, str, IntervalSet],
+    plan_id: str,
+    reason: str,
+    *,
+    rerun: bool,
+) -> Result:
+    """Register a result: what it has used is what is published now, or what a built plan would publish.
+
+    Args:
+        project: who registers it.
+        environment: whose publication it used.
+        wanted: its name, the model, and the cells.
+        plan_id: the built plan that it was computed on; empty: what is published.
+        reason: what it found, or who signed it off.
+        rerun: whether it has to be computed again before a plan that invalidates it is promoted.
+
+    Raises:
+        RequestError: it has no name, some of the cells are not published, or the plan is not built.
+    """
+    name, model, cells = wanted
+    if not name.strip():
+        raise RequestError(found="a result without a name", expected="what people call it")
+    read = environment
+    if plan_id:
+        status = project.store.plans.get(plan_id).status
+        if status is not PlanStatus.BUILT:
+            raise RequestError(
+                found=f"plan {plan_id} is {status.value}",
+                expected="one that is built: it can be read then",
+            )
+        read = workspace_name(plan_id)
+    view = project.store.views.of(read)
+    ready = view.ready(model) if model in view.models else IntervalSet.empty()
+    if cells - ready:
+        cadence = project.loaded.graph.model(model).cadence
+        raise RequestError(
+            found=f"{plan_id or environment} has nothing of {model} in {ranges_text(cadence, cells - ready)}",
+            expected="cells that are published, or built in the plan",
+        )
+    pointer = view.models[model].pointer
+    result = Result(
+        name=name, environment=environment, model=model, plan_id=plan_id, cells=cells,
+        version=pointer.version, delta_version=pointer.delta_version, rerun=rerun,
+        who=project.who, at=project.clock(), reason=reason,
+    )  # fmt: skip
+    project.store.results.register(result)
+    return result
+
+
+def planned_invalid(store: Store, plan: Plan) -> tuple[Invalidated, ...]:
+    """List the results that a plan may invalidate, as far as can be said before it is built."""
+    changed = CellsByModel.of((each.model, each.cells) for each in plan.models)
+    return invalid_results(store, plan.environment, plan.plan_id, changed)
+
+
+def invalidated(of: BuiltPlan) -> tuple[Invalidated, ...]:
+    """List the results that a plan invalidates as it is built: a cell that they have used holds something else."""
+    changed = CellsByModel.of(
+        (planned.model, IntervalSet.of(of.differing(planned))) for planned in of.plan.models
+    )
+    return invalid_results(of.store, of.plan.environment, of.plan.plan_id, changed)
+
+
+def results_awaited(of: BuiltPlan) -> tuple[str, ...]:
+    """Say which results have to be computed again before a plan is promoted, a clause each."""
+    if not any(each.rerun for each in of.store.results.of_environment(of.plan.environment)):
+        return ()
+    return tuple(
+        f"result '{each.result.name}' rests on {each.result.model} {_ranges(of, each)} and has to be computed again on the "
+        f"plan: `backfill results add '{each.result.name}' {each.result.model} CELLS --plan {of.plan.plan_id}`"
+        for each in invalidated(of)
+        if each.result.rerun and not each.again
+    )
+
+
+def _ranges(of: BuiltPlan, found: Invalidated) -> str:
+    return ranges_text(of.project.loaded.graph.model(found.result.model).cadence, found.cells)
+
+
+def current_results(store: Store, environment: str, besides: str = "") -> tuple[Result, ...]:
+    """Read the last registration of each result, by name and model: on what is published, or on a plan that was.
+
+    Args:
+        store: the state.
+        environment: whose publication they use.
+        besides: the plan whose own are left out; empty: none.
+    """
+    found = dict[tuple[str, str], Result]()
+    for row in sorted(store.results.of_environment(environment), key=lambda row: row.at):
+        if row.plan_id and row.plan_id == besides:
+            continue
+        if not row.plan_id or store.plans.get(row.plan_id).status in ENDS:
+            found[row.name, row.model] = row
+    return tuple(found[key] for key in sorted(found))
+
+
+def changed_since(store: Store, result: Result) -> IntervalSet:
+    """Give the cells that a result has used and that were published otherwise since."""
+    own = (result.plan_id, PublicationKind.PROMOTE)
+    return IntervalSet.union_all(
+        move.changed & result.cells
+        for move in store.history.moves_in(result.environment)
+        if move.model == result.model and move.at >= result.at and (move.plan_id, move.kind) != own
+    )
+
+
+def invalid_results(
+    store: Store, environment: str, plan_id: str, changed: CellsByModel
+) -> tuple[Invalidated, ...]:
+    """List the results that rest on cells which a plan changes; one computed again on the plan as it is built says so."""
+    built = built_at(store.plans.events(plan_id))
+    rows = store.results.of_environment(environment)
+    again = {
+        (row.name, row.model)
+        for row in rows
+        if row.plan_id == plan_id and built is not None and row.at >= built
+    }
+    return tuple(
+        Invalidated(row, row.cells & changed[row.model], (row.name, row.model) in again)
+        for row in current_results(store, environment, plan_id)
+        if row.cells & changed[row.model]
+    )

@@ -1,0 +1,121 @@
+"""Appointments: the instant at which a plan that is built is to be promoted, once a person has asked for it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime, time, timedelta
+from typing import TYPE_CHECKING, Any
+
+from backfill_assets.errors import RequestError
+from backfill_assets.intervals.instants import InstantFormatError, read
+from backfill_assets.intervals.interval import in_utc
+from backfill_assets.intervals.zones import zone_of
+from backfill_assets.snapshots.publication import PROMOTED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from backfill_assets.snapshots.stored_plan import PlanEvent
+
+APPOINTED, APPOINTMENT_ENDED = "appointed", "appointment ended"
+"""The events of a plan that ask for its promotion at an instant, and that say that it is over."""
+
+NEVER = "never"
+"""Takes an appointment back."""
+
+_DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_TEXT = re.compile(r"(?:([a-z]{3})[a-z]* )?(\d\d):(\d\d)(?: (\S+))?", re.IGNORECASE | re.ASCII)
+_WEEK = 7
+_ENDS = {APPOINTMENT_ENDED, PROMOTED, "abandoned"}
+
+
+@dataclass(frozen=True, slots=True)
+class Appointment:
+    """When a plan is to be promoted.
+
+    Attributes:
+        at: the instant (UTC).
+        who: asked for it.
+        why: in words.
+        number: of the event that asked for it.
+    """
+
+    at: datetime
+    who: str
+    why: str
+    number: int
+
+
+def appointment_of(events: Iterable[PlanEvent]) -> Appointment | None:
+    """Read the appointment that stands from a plan's history; None where none does."""
+    stands = None
+    for event in events:
+        if event.event == APPOINTED:
+            at = datetime.fromisoformat(event.detail["at"])
+            stands = Appointment(at, event.who, event.why, event.number)
+        elif event.event in _ENDS:
+            stands = None
+    return stands
+
+
+def appointment_json(found: Appointment | None) -> dict[str, Any] | None:
+    """Give an appointment as plain values."""
+    return None if found is None else {"at": found.at.isoformat(), "who": found.who}
+
+
+def next_time(text: str, now: datetime) -> datetime:
+    """Give the instant that a text names (UTC): the next such time, of a weekday, by a zone's clocks.
+
+    A time that clocks skip on that day is the first instant after it; of one that they repeat, it is the first.
+
+    Args:
+        text: ``Sun 03:00``, ``03:00 Europe/Berlin`` (UTC unless a zone is named), or an instant with its offset.
+        now: the instant from which on it is looked for.
+
+    Raises:
+        RequestError: the text can't be read, or its instant is past.
+        UnknownZoneError: there is no such time zone.
+    """
+    match = _TEXT.fullmatch(" ".join(text.split()))
+    at = _instant(text) if match is None else _next(match, now)
+    if at is None:
+        raise RequestError(
+            found=f"--at {text!r} can't be read",
+            expected="a weekday and a time such as 'Sun 03:00 Europe/Berlin', or an instant with its offset",
+            do=f"write one of them, or '{NEVER}' to take an appointment back; nothing was published",
+        )
+    if at <= now:
+        raise RequestError(
+            found=f"--at {text!r} is past",
+            expected="an instant that is to come",
+            do="nothing was published",
+        )
+    return at
+
+
+def _instant(text: str) -> datetime | None:
+    try:
+        found = read(text)
+    except InstantFormatError:
+        return None
+    return found if isinstance(found, datetime) else None
+
+
+def _next(match: re.Match[str], now: datetime) -> datetime | None:
+    day, hour, minute, zone = match.groups()
+    weekday = None if day is None else day.lower()
+    try:
+        clock = time(int(hour), int(minute), tzinfo=zone_of(zone or "UTC"))
+    except ValueError:
+        return None
+    if weekday is not None and weekday not in _DAYS:
+        return None
+    today = now.astimezone(clock.tzinfo).date()
+    days = (today + timedelta(days=ahead) for ahead in range(_WEEK + 1))
+    instants = (
+        in_utc(datetime.combine(each, clock))
+        for each in days
+        if weekday is None or _DAYS[each.weekday()] == weekday
+    )
+    return next((at for at in instants if at > now), None)

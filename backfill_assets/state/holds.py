@@ -1,0 +1,179 @@
+"""Holds as the state keeps them: protected environments whose pointers nothing moves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import sqlalchemy as sa
+
+from backfill_assets.errors import RequestError
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.cells_by_model import CellsByModel
+from backfill_assets.snapshots.environment import Environment
+from backfill_assets.snapshots.hold import Hold, held_name
+from backfill_assets.state import environments, layered_view, pointers
+from backfill_assets.state.aggregate import Aggregate, D
+from backfill_assets.state.tables import HOLDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import datetime
+
+    from backfill_assets.snapshots.environment import Pointer
+    from backfill_assets.state.database import Database
+
+
+class Holds(Aggregate[D]):
+    """Which consumers are held, and what each reads.
+
+    Each method is one transaction.
+    """
+
+    def all(self) -> tuple[Hold, ...]:
+        """Read all holds, by the names of their environments."""
+        return self._database.read(holds)
+
+    def of_consumer(self, consumer: str) -> Hold | None:
+        """Read the hold of a consumer; None for one that is not held."""
+        return self._database.read(lambda connection: _found(connection, held_name(consumer)))
+
+    def read_by(self, consumer: str, environment: str) -> str:
+        """Name the environment that a consumer of this one reads: its hold's, or this one itself."""
+        hold = self.of_consumer(consumer)
+        return hold.environment if hold is not None and hold.of == environment else environment
+
+    def of_environment(self, environment: str) -> Hold | None:
+        """Read the hold that an environment is; None for an environment that is none."""
+        return self._database.read(lambda connection: _found(connection, environment))
+
+    def hold(self: Holds[Database], wanted: Hold) -> Hold:
+        """Freeze what a consumer reads: its models, at the pins of this moment.
+
+        Returns:
+            The hold, with those of its models that are published.
+
+        Raises:
+            UnknownEnvironmentError: there is no environment to keep a publication of.
+            RequestError: it is held already, or another environment has its name; or the environment is not
+                protected, or publishes none of the models.
+        """
+        return self._database.write(lambda connection: _hold(connection, wanted, self._clock()))
+
+    def release(self: Holds[Database], consumer: str) -> tuple[Hold, CellsByModel]:
+        """End a hold: from then on the consumer reads what is published.
+
+        Returns:
+            The hold, and the cells in which the two differ.
+
+        Raises:
+            RequestError: the consumer is not held.
+        """
+        now = self._clock()
+        return self._database.write(lambda connection: _release(connection, consumer, now))
+
+
+def holds(connection: sa.Connection) -> tuple[Hold, ...]:
+    """Read all holds, by the names of their environments."""
+    rows = connection.execute(sa.select(HOLDS).order_by(HOLDS.c.environment))
+    return tuple(_read(connection, row) for row in rows)
+
+
+def _found(connection: sa.Connection, environment: str) -> Hold | None:
+    row = connection.execute(sa.select(HOLDS).where(HOLDS.c.environment == environment)).first()
+    return None if row is None else _read(connection, row)
+
+
+def _read(connection: sa.Connection, row: sa.Row[tuple[object, ...]]) -> Hold:
+    own = pointers.own_pointers(connection, row.environment)
+    return Hold(
+        row.environment, row.consumer, row.held_of, tuple(own),
+        row.held_at, row.until, row.who, row.reason,
+    )  # fmt: skip
+
+
+def _hold(connection: sa.Connection, wanted: Hold, now: datetime) -> Hold:
+    _check_free(connection, wanted)
+    if not environments.environment(connection, wanted.of).protected:
+        raise RequestError(
+            found=f"environment '{wanted.of}' is not protected",
+            expected="one whose history changes by plans only, as prod's does",
+        )
+    published = list(_published(connection, wanted.of, wanted.models))
+    if not published:
+        raise RequestError(
+            found=f"environment '{wanted.of}' has published nothing of what consumer "
+            f"'{wanted.consumer}' reads",
+            do="fill it with `backfill run` first",
+        )
+    environments.save_environment(connection, Environment(wanted.environment, protected=True))
+    for at in published:
+        pointers.put_pointer(connection, replace(at, environment=wanted.environment), now)
+    values = {
+        "environment": wanted.environment, "consumer": wanted.consumer, "held_of": wanted.of,
+        "held_at": now, "until": wanted.until, "who": wanted.who, "reason": wanted.reason,
+    }  # fmt: skip
+    connection.execute(sa.insert(HOLDS).values(values))
+    return replace(wanted, models=tuple(at.model for at in published), held_at=now)
+
+
+def _check_free(connection: sa.Connection, wanted: Hold) -> None:
+    there = _found(connection, wanted.environment)
+    if there is not None:
+        raise RequestError(
+            found=f"consumer '{there.consumer}' is held already, since {there.held_at:%Y-%m-%d %H:%M} UTC",
+            do=f"`backfill release '{there.consumer}'` first",
+        )
+    if environments.find_environment(connection, wanted.environment) is not None:
+        raise RequestError(
+            found=f"there is an environment '{wanted.environment}' already, which is no hold",
+            do="rename the consumer, or drop that environment with `backfill envs drop`",
+        )
+
+
+def _published(
+    connection: sa.Connection, environment: str, models: Iterable[str]
+) -> Iterable[Pointer]:
+    there = pointers.pointers(connection, environment)
+    for model in sorted(models):
+        at = there.get(model)
+        if at is not None and at.delta_version >= 0:
+            yield at
+
+
+def _release(connection: sa.Connection, consumer: str, now: datetime) -> tuple[Hold, CellsByModel]:
+    hold = _found(connection, held_name(consumer))
+    if hold is None:
+        known = ", ".join(each.consumer for each in holds(connection)) or "none"
+        raise RequestError(
+            found=f"consumer '{consumer}' is not held",
+            expected=f"one that is: {known}",
+        )
+    differs = _differences(connection, hold)
+    environments.forget_environment(connection, hold.environment, now)
+    connection.execute(sa.delete(HOLDS).where(HOLDS.c.environment == hold.environment))
+    return hold, differs
+
+
+def _differences(connection: sa.Connection, hold: Hold) -> CellsByModel:
+    """Give the cells whose content differs between what is held and what is published."""
+    present = pointers.pointers(connection, hold.of)
+    held = pointers.own_pointers(connection, hold.environment)
+    return CellsByModel.of(
+        (model, _differing(connection, at, present.get(model))) for model, at in held.items()
+    )
+
+
+def _differing(connection: sa.Connection, held: Pointer, present: Pointer | None) -> IntervalSet:
+    before = _contents(connection, held)
+    after = {} if present is None else _contents(connection, present)
+    cells = before.keys() | after.keys()
+    return IntervalSet.of_pairs(
+        cell for cell in sorted(cells) if before.get(cell) != after.get(cell)
+    )
+
+
+def _contents(connection: sa.Connection, at: Pointer) -> dict[tuple[int, int], str]:
+    return {
+        (cell.starts, cell.ends): cell.content for cell in layered_view.cells_at(connection, at)
+    }

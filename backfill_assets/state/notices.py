@@ -1,0 +1,120 @@
+"""The outbox: which events of plans consumers are told of, over which channels, and what became of it.
+
+An event of a plan is written in the transaction of what happened; the outbox is filled from these events, so
+no notice is lost with a process, and none is sent within a publication.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import sqlalchemy as sa
+
+from backfill_assets.snapshots.notice import Notice
+from backfill_assets.snapshots.stored_plan import PlanEvent
+from backfill_assets.state.aggregate import Aggregate, D
+from backfill_assets.state.tables import NOTICES, PLAN_EVENTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import datetime
+
+    from backfill_assets.state.database import Database
+
+_KEY = (NOTICES.c.plan_id, NOTICES.c.number, NOTICES.c.consumer, NOTICES.c.channel)
+_FIELDS = tuple(Notice.__dataclass_fields__)
+_NO_ONE = ""  # the row of an event that concerns no consumer: it was looked at
+
+
+class Notices(Aggregate[D]):
+    """Notices to consumers. Each method is one transaction."""
+
+    def unsent(self, events: Iterable[str]) -> list[PlanEvent]:
+        """Read the events of these names whose notices are not in the outbox yet, the earliest first."""
+        wanted = tuple(events)
+        return self._database.read(lambda connection: _unsent(connection, wanted))
+
+    def due(self, now: datetime) -> list[Notice]:
+        """Read the notices that are to be tried at an instant (UTC), the earliest first."""
+        return self._read(NOTICES.c.next_at <= now)
+
+    def latest(self, limit: int, plan_id: str | None = None) -> list[Notice]:
+        """Read notices, the latest event last.
+
+        Args:
+            limit: how many at the most.
+            plan_id: only those of this plan.
+        """
+        of_plan = sa.true() if plan_id is None else NOTICES.c.plan_id == plan_id
+        return self._read(of_plan)[-limit:]
+
+    def put(self: Notices[Database], event: PlanEvent, told: Iterable[tuple[str, str]]) -> None:
+        """Put the notices of an event into the outbox, once.
+
+        Args:
+            event: what happened.
+            told: consumers and channels; none: the event concerns no consumer.
+        """
+        rows = [*dict.fromkeys(told)]
+        self._database.write(lambda connection: _put(connection, event, rows, self._clock()))
+
+    def delivered(self: Notices[Database], notice: Notice) -> None:
+        """Note that a notice was delivered."""
+        done = replace(notice, attempts=notice.attempts + 1, next_at=None, error="")
+        self._keep(replace(done, delivered_at=self._clock()))
+
+    def failed(
+        self: Notices[Database], notice: Notice, error: str, next_at: datetime | None
+    ) -> None:
+        """Note that an attempt failed, and when the next one is (UTC); None gives the notice up."""
+        tried = replace(notice, attempts=notice.attempts + 1, next_at=next_at, error=error)
+        self._keep(tried)
+
+    def _keep(self: Notices[Database], notice: Notice) -> None:
+        key = (notice.plan_id, notice.number, notice.consumer, notice.channel)
+        same = sa.and_(*(column == value for column, value in zip(_KEY, key, strict=True)))
+        values = {
+            name: getattr(notice, name) for name in ("attempts", "next_at", "delivered_at", "error")
+        }
+        changed = sa.update(NOTICES).where(same).values(values)
+        self._database.write(lambda connection: connection.execute(changed))
+
+    def _read(self, wanted: sa.ColumnElement[bool]) -> list[Notice]:
+        query = (
+            sa.select(NOTICES)
+            .where(wanted, NOTICES.c.consumer != _NO_ONE)
+            .order_by(NOTICES.c.asked_at, *_KEY)
+        )
+        return self._database.read(
+            lambda connection: [
+                Notice(**{name: getattr(row, name) for name in _FIELDS})
+                for row in connection.execute(query)
+            ]
+        )
+
+
+def _unsent(connection: sa.Connection, events: tuple[str, ...]) -> list[PlanEvent]:
+    same = (NOTICES.c.plan_id == PLAN_EVENTS.c.plan_id) & (NOTICES.c.number == PLAN_EVENTS.c.number)
+    known = sa.exists().where(same)
+    wanted = sa.select(PLAN_EVENTS).where(PLAN_EVENTS.c.event.in_(events), ~known)
+    rows = connection.execute(wanted.order_by(PLAN_EVENTS.c.at, PLAN_EVENTS.c.number))
+    names = PlanEvent.__dataclass_fields__
+    return [PlanEvent(**{name: getattr(row, name) for name in names}) for row in rows]
+
+
+def _put(
+    connection: sa.Connection, event: PlanEvent, rows: list[tuple[str, str]], now: datetime
+) -> None:
+    there = (NOTICES.c.plan_id == event.plan_id) & (NOTICES.c.number == event.number)
+    if connection.execute(sa.select(NOTICES.c.number).where(there).limit(1)).first():
+        return
+    values = [
+        {
+            "plan_id": event.plan_id, "number": event.number, "event": event.event,
+            "consumer": consumer, "channel": channel, "asked_at": now, "attempts": 0,
+            "next_at": now if consumer else None, "delivered_at": None, "error": "",
+        }
+        for consumer, channel in rows or [(_NO_ONE, "")]
+    ]  # fmt: skip
+    connection.execute(sa.insert(NOTICES), values)

@@ -1,0 +1,67 @@
+"""Read models at their pins for their consumers: for a check, a query that gives rows which must not be, or as rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from backfill_assets.models.column import quoted
+from backfill_assets.warehouse.rows.json_rows import as_json
+from backfill_assets.warehouse.rows.reading import read_pinned, rows_of
+from backfill_assets.warehouse.spark.session import batch_session
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+    from backfill_assets.intervals.interval_set import IntervalSet
+    from backfill_assets.models.model import Model
+    from backfill_assets.models.sql.query import SqlQuery
+    from backfill_assets.warehouse.files.tables import Table
+
+
+@dataclass(frozen=True, slots=True)
+class WrongRows:
+    """What a check has found: how many rows, and one of them as JSON; empty where there is none."""
+
+    count: int
+    first: str
+
+
+def wrong_rows(
+    spark: SparkSession, query: SqlQuery, tables: Mapping[str, tuple[Model, Table]]
+) -> WrongRows:
+    """Count the rows that a query gives.
+
+    Args:
+        spark: the run's.
+        query: without parameters, over models by their names.
+        tables: each of these models, and where and at which pins it is read.
+
+    Raises:
+        PinGoneError: a pinned version can't be read any more.
+        CorruptTableError: a table's log is damaged.
+    """
+    session = batch_session(spark)
+    views = {name: f"_check__{name.replace('.', '__')}" for name in tables}
+    for name, (model, table) in tables.items():
+        read_pinned(session, model, table).createOrReplaceTempView(views[name])
+    found = session.sql(query.bind({}, views))
+    count = found.count()
+    first = as_json(found, 1) if count else ()
+    return WrongRows(count, first[0] if first else "")
+
+
+def rows_read(
+    spark: SparkSession, model: Model, table: Table, columns: Iterable[str], cells: IntervalSet
+) -> pa.Table:
+    """Read columns of some cells of a model into memory, as a consumer reads them.
+
+    Raises:
+        PinGoneError: a pinned version can't be read any more.
+        CorruptTableError: a table's log is damaged.
+    """
+    rows = rows_of(batch_session(spark), model, table, cells)
+    return rows.select(*map(quoted, columns)).toArrow()

@@ -1,0 +1,132 @@
+"""Count the NULLs of a source's files: as Delta's log has them, else as the files' own footers do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from backfill_assets.intervals.cadence import WHOLE_CELL
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.planning.review.source_columns import FileNulls, SourceColumns, filled
+from backfill_assets.warehouse.files.tables import delta_json_schema, delta_schema, same_type
+from backfill_assets.warehouse.log.delta_log import local_folder
+from backfill_assets.warehouse.sources.file_spans import file_of, logged_files
+from backfill_assets.warehouse.sources.source_changes import is_cut
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+
+    from pyarrow.fs import FileSystem
+
+    from backfill_assets.models.source import Source
+
+_MOST_FOOTERS = 200
+"""Files whose footers are opened where the log does not tell: an older one may lack a column altogether."""
+
+
+def source_columns(
+    path: str, source: Source, delta_version: int, columns: Collection[str], cells: IntervalSet
+) -> SourceColumns:
+    """Tell which of some declared columns are there, and hold a value in each of these cells.
+
+    Args:
+        path: of the table.
+        source: whose columns they are.
+        delta_version: at which the table is read.
+        columns: by name.
+        cells: those that hold rows.
+
+    Raises:
+        CorruptTableError: the log is damaged, or of a form that only Spark reads.
+    """
+    types = dict(delta_schema(path, delta_version))
+    asked = [column for column in source.schema if column.name in columns]
+    differing = {
+        column.name: f"{types[column.name]}, declared {column.dtype}"
+        if column.name in types
+        else "missing"
+        for column in asked
+        if column.name not in types or not same_type(types[column.name], column.dtype)
+    }
+    names = [column.name for column in asked if column.name not in differing]
+    if not names or not cells:
+        return SourceColumns(differing)
+    if _renamed(path, delta_version):
+        return filled([FileNulls(None, None, {})], names, cells, differing)
+    return filled(_files(path, source, delta_version, names, cells), names, cells, differing)
+
+
+def _renamed(path: str, delta_version: int) -> bool:
+    """Whether the files hold columns under other names than the table."""
+    held = delta_json_schema(path, delta_version)["fields"]
+    return any("delta.columnMapping.physicalName" in field.get("metadata", {}) for field in held)
+
+
+def _files(
+    path: str, source: Source, delta_version: int, columns: list[str], cells: IntervalSet
+) -> Iterator[FileNulls]:
+    opened = 0
+    for entry in logged_files(path, delta_version):
+        nulls = {column: _nulls(entry, column) for column in columns}
+        rows, span = entry.get("num_records"), _span(entry, source)
+        untold = [column for column, count in nulls.items() if count is None]
+        if untold and (span is None or span & cells) and opened < _MOST_FOOTERS:
+            opened += 1
+            rows, found = _footer(path, entry, untold)
+            nulls |= found
+        one = bool(span) and (not is_cut(source) or source.cadence.count(span.span()) == 1)
+        yield FileNulls(span, rows, nulls, one_cell=one)
+
+
+def _span(entry: Mapping[str, Any], source: Source) -> IntervalSet | None:
+    if not is_cut(source):
+        return IntervalSet.of([WHOLE_CELL])
+    return file_of(entry, str(source.time_column), source.cadence).cells(source.cadence)
+
+
+def _nulls(entry: Mapping[str, Any], column: str) -> int | None:
+    if f"partition.{column}" in entry:
+        return entry.get("num_records") if entry[f"partition.{column}"] is None else 0
+    return entry.get(f"null_count.{column}")
+
+
+def _footer(
+    path: str, entry: Mapping[str, Any], columns: list[str]
+) -> tuple[int | None, dict[str, int | None]]:
+    """Read a file's number of rows, and of NULLs; all of them in a column that it does not have."""
+    from pyarrow import parquet  # noqa: PLC0415 - only a checklist needs it
+
+    name = unquote(entry["path"])
+    store, root = _store(path)
+    try:
+        with store.open_input_file(name if "://" in name else f"{root}/{name}") as file:
+            footer = parquet.read_metadata(file)
+    except OSError:  # gone, or out of reach: the batch that reads it will say so
+        return entry.get("num_records"), dict.fromkeys(columns)
+    there = {*footer.schema.to_arrow_schema().names}
+    return footer.num_rows, {
+        column: _counted(footer, column) if column in there else footer.num_rows
+        for column in columns
+    }
+
+
+def _counted(footer: Any, column: str) -> int | None:  # noqa: ANN401 - pyarrow's FileMetaData
+    """Add up a column's NULLs; None where the file does not tell, as of nested columns."""
+    chunks = [
+        footer.row_group(group).column(at).statistics
+        for group in range(footer.num_row_groups)
+        for at in range(footer.num_columns)
+        if footer.schema.column(at).path == column
+    ]
+    if not chunks or not all(chunk and chunk.has_null_count for chunk in chunks):
+        return None
+    return sum(chunk.null_count for chunk in chunks)
+
+
+def _store(path: str) -> tuple[FileSystem, str]:
+    from pyarrow.fs import FileSystem, LocalFileSystem  # noqa: PLC0415
+
+    local = local_folder(path)
+    if local is not None:
+        return LocalFileSystem(), str(local.absolute())
+    return FileSystem.from_uri(path.rstrip("/"))

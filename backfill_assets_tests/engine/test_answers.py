@@ -1,0 +1,304 @@
+"""Consumers answer to plans that change what they read, and are told of them; promotions wait for what they ask."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from backfill_assets.engine.plans.plan_verbs import rollback_plan
+from backfill_assets.engine.project.channels import DeliveryError
+from backfill_assets.engine.project.project import InProject
+from backfill_assets.engine.review.acting import NotEntitledError, UnsignedActError
+from backfill_assets.engine.review.answers import UnansweredError, answer, answers
+from backfill_assets.engine.review.approvals import approve, to_approve
+from backfill_assets.engine.review.bound_parts import bound_parts
+from backfill_assets.engine.review.notices import send_notices
+from backfill_assets.errors import RequestError
+from backfill_assets.models.consumer import Consumer, Reading
+from backfill_assets.models.graph import build_graph
+from backfill_assets.orchestration.follow_ups import notices_due
+from backfill_assets.planning.plan.request import Restatement
+from backfill_assets.planning.review.answers import ACKNOWLEDGED, OBJECTED
+from backfill_assets.planning.review.approval import Act
+from backfill_assets.snapshots.stored_plan import PlanStatus
+from backfill_assets_tests.builders import a_source
+from backfill_assets_tests.engine.plans import Plans
+from backfill_assets_tests.engine.test_plans import COSTS, OLD, ROWS, VISITS, changed
+from backfill_assets_tests.engine.world import on, row
+from backfill_assets_tests.signing import quick_gate, quick_sign
+
+if TYPE_CHECKING:
+    from backfill_assets.models.graph import Graph
+    from backfill_assets.planning.plan.plan import Plan
+    from backfill_assets.snapshots.notice import Notice
+    from backfill_assets_tests.engine.world import World
+
+DAY = timedelta(days=1)
+DORA = "dora@shop"
+
+
+def consumer(name: str, **declared: Any) -> Consumer:  # noqa: ANN401
+    usual: dict[str, Any] = {
+        "kind": "dashboard",
+        "owner": "team:web",
+        "reads": [Reading(VISITS)],
+        "channels": ["board"],
+    }
+    return Consumer(name=name, **{**usual, **declared})
+
+
+def reading(*consumers: Consumer) -> Graph:
+    return build_graph(OLD.models.values(), OLD.sources.values(), consumers)
+
+
+@dataclass
+class Post:
+    """Stands for channels: keeps what is delivered, and delivers nothing while it is down."""
+
+    told: list[tuple[str, str, str]] = field(default_factory=list[tuple[str, str, str]])
+    down: bool = False
+
+    def __call__(self, channel: str, title: str, text: str) -> None:
+        if self.down:
+            raise DeliveryError(channel, "connection refused")
+        self.told.append((channel, title, text))
+
+    @property
+    def titles(self) -> list[str]:
+        return [title for _, title, _ in self.told]
+
+
+@pytest.fixture
+def post() -> Post:
+    return Post()
+
+
+@pytest.fixture
+def plans(world: World, post: Post) -> Plans:
+    world.begin(OLD, *ROWS)
+    return Plans(world, given={"deliver": post})
+
+
+def built(world: World, plans: Plans, graph: Graph) -> Plan:
+    """A plan that changes the cost of the 8th of January, built."""
+    world.land(a_source(), *changed(row(8, 1, 99.0)))
+    plan = plans.make(graph, restate=(Restatement(VISITS, "2024-01-08", "2024-01-08"),))
+    assert plans.apply(graph, plan).status is PlanStatus.BUILT
+    return plan
+
+
+def total(world: World) -> Any:  # noqa: ANN401
+    return world.rows(COSTS, "ds", "total")[1]
+
+
+def notices(world: World) -> list[Notice]:
+    return world.store.notices.latest(100)
+
+
+def test_a_plan_waits_for_the_acknowledgement_of_a_consumer_that_asks_for_it(
+    world: World, plans: Plans
+):
+    graph = reading(
+        consumer("board", on_change="ack"), consumer("log", reads=[Reading(COSTS)], channels=[])
+    )
+    plan = built(world, plans, graph)
+
+    with pytest.raises(UnansweredError, match=r"board \(team:web\) has not acknowledged"):
+        plans.promote(graph, plan)
+    assert total(world) == (on(8), 8)
+
+    answer(plans.project(graph), plan.plan_id, "board", ACKNOWLEDGED, "told them")
+    plans.promote(graph, plan)
+    assert total(world) == (on(8), 99)
+
+
+def test_an_objection_holds_a_plan_until_it_is_taken_back_whoever_objects(
+    world: World, plans: Plans
+):
+    graph = reading(consumer("log", channels=[]))
+    plan = built(world, plans, graph)
+    project = plans.project(graph)
+    with pytest.raises(RequestError, match="an objection has no reason"):
+        answer(project, plan.plan_id, "log", OBJECTED)
+    answer(project, plan.plan_id, "log", OBJECTED, "the quarter closes")
+
+    with pytest.raises(UnansweredError, match=r"log objected by ana on .*: the quarter closes"):
+        plans.promote(graph, plan)
+
+    answer(project, plan.plan_id, "log", ACKNOWLEDGED)
+    plans.promote(graph, plan)
+    assert total(world) == (on(8), 99)
+
+
+def test_a_notice_period_counts_from_the_build_and_an_acknowledgement_ends_it(
+    world: World, plans: Plans
+):
+    graph = reading(consumer("board", on_change="notify", notice_days=3))
+    plan = built(world, plans, graph)
+    world.clock.now += 3 * DAY - timedelta(seconds=1)
+    with pytest.raises(UnansweredError, match=r"the notice period of board \(team:web\) ends on "):
+        plans.promote(graph, plan)
+
+    awaits = answers(plans.project(graph), plan.plan_id).awaits
+    world.clock.now += timedelta(seconds=1)
+    over = answers(plans.project(graph), plan.plan_id).awaits
+    world.clock.now -= DAY
+    answer(plans.project(graph), plan.plan_id, "board", ACKNOWLEDGED)
+    acknowledged = answers(plans.project(graph), plan.plan_id).awaits
+
+    assert (len(awaits), over, acknowledged) == (1, (), ())
+
+
+@pytest.mark.parametrize(
+    "reads",
+    [Reading(VISITS, columns=["id"]), Reading(VISITS, days_back=1), Reading(COSTS, columns=["ds"])],
+    ids=["other columns", "later days", "a column of a reader that stays"],
+)
+def test_a_consumer_for_which_nothing_changes_is_not_asked(
+    world: World, plans: Plans, reads: Reading
+):
+    graph = reading(consumer("board", on_change="ack", reads=[reads]))
+    plan = built(world, plans, graph)
+    with pytest.raises(RequestError, match="changes nothing that consumer 'board' reads"):
+        answer(plans.project(graph), plan.plan_id, "board", ACKNOWLEDGED)
+
+    plans.promote(graph, plan)
+
+    assert total(world) == (on(8), 99)
+
+
+def test_an_answer_to_an_earlier_build_does_not_count(world: World, plans: Plans):
+    graph = reading(consumer("board", on_change="ack"))
+    plan = built(world, plans, graph)
+    answer(plans.project(graph), plan.plan_id, "board", ACKNOWLEDGED)
+    world.store.plans.tell(plan.plan_id, "built", who="another apply")
+
+    with pytest.raises(UnansweredError, match="has not acknowledged"):
+        plans.promote(graph, plan)
+
+
+def test_only_a_built_plan_and_a_declared_consumer_are_answered_for(world: World, plans: Plans):
+    graph = reading(consumer("board", on_change="ack"))
+    plan = built(world, plans, graph)
+    project = plans.project(graph)
+    with pytest.raises(RequestError, match=r"there is no consumer 'boards'.*board"):
+        answer(project, plan.plan_id, "boards", ACKNOWLEDGED)
+    answer(project, plan.plan_id, "board", ACKNOWLEDGED)
+    plans.promote(graph, plan)
+    with pytest.raises(RequestError, match="is promoted; expected one that is built"):
+        answer(project, plan.plan_id, "board", OBJECTED, "too late")
+
+
+def test_under_a_policy_the_owner_signs_and_what_the_history_says_is_not_believed(
+    world: World, plans: Plans
+):
+    gate = quick_gate("[[rules]]\napprovers = ['bob@shop']\n", "bob@shop", DORA)
+    graph = reading(consumer("board", owner=DORA, on_change="ack"))
+    plan = built(world, plans, graph)
+
+    def as_(who: str | None) -> Any:  # noqa: ANN401
+        signing = {"gate": lambda: gate, "sign": quick_sign(who) if who else None}
+        return plans.project(graph, **signing)
+
+    of = to_approve(as_("bob@shop"), plan.plan_id)
+    approve(of, bound_parts(of), "")
+    with pytest.raises(NotEntitledError, match="bob@shop may not acknowledge"):
+        answer(as_("bob@shop"), plan.plan_id, "board", ACKNOWLEDGED)
+    with pytest.raises(UnsignedActError):
+        answer(as_(None), plan.plan_id, "board", ACKNOWLEDGED)
+    world.store.plans.tell(plan.plan_id, ACKNOWLEDGED, who=DORA, detail={"consumer": "board"})
+    assert answers(as_(None), plan.plan_id).awaits == ("board (dora@shop) has not acknowledged",)
+
+    answer(as_(DORA), plan.plan_id, "board", ACKNOWLEDGED, "fine")
+    (given,) = answers(as_(None), plan.plan_id).given
+    assert (given.who, given.agrees, given.reason) == (DORA, True, "fine")
+
+    (signed,) = (
+        each
+        for each in world.store.approvals.of_plan(plan.plan_id)
+        if each.act == Act.ACKNOWLEDGE.value
+    )
+    world.store.approvals.keep(replace(signed, signature="x"))
+    assert len(answers(as_(None), plan.plan_id).given) == 1
+
+
+def test_consumers_are_told_of_each_step_with_what_changes_for_them_and_what_they_are_asked(
+    world: World, plans: Plans, post: Post
+):
+    graph = reading(consumer("board", on_change="ack"), consumer("log", channels=[]))
+    plan = built(world, plans, graph)
+    answer(plans.project(graph), plan.plan_id, "board", ACKNOWLEDGED)
+    plans.promote(graph, plan)
+    rollback_plan(plans.project(graph), plan)
+
+    name = plan.plan_id
+    assert post.titles == [
+        f"Plan {name} for prod is ready",
+        f"Plan {name} for prod is published",
+        f"Plan {name} for prod is rolled back",
+    ]
+    channel, _, text = post.told[0]
+    assert channel == "board"
+    assert "web.visits: cost in 2024-01-08" in text
+    assert (
+        f'It is not published before you acknowledge it: backfill acknowledge {name} "board"'
+        in text
+    )
+    assert "web.visits: cost in 2024-01-08" in post.told[1][2]
+    assert all(notice.delivered_at for notice in notices(world))
+
+
+def test_a_channel_that_is_down_fails_no_promotion_and_is_tried_again_later(
+    world: World, plans: Plans, post: Post
+):
+    graph = reading(consumer("board", on_change="notify"))
+    post.down = True
+    plan = built(world, plans, graph)
+    plans.promote(graph, plan)
+
+    assert total(world) == (on(8), 99)
+    assert {(each.attempts, each.error) for each in notices(world)} == {(1, "connection refused")}
+    assert notices_due(world.store, world.clock()) == ()
+    world.clock.now += timedelta(minutes=1)
+    assert len(notices_due(world.store, world.clock())) == 1
+
+    post.down = False
+    send_notices(InProject(project=plans.project(graph)))
+    assert [title.split()[-1] for title in post.titles] == ["ready", "published"]
+    assert notices_due(world.store, world.clock()) == ()
+
+
+def test_a_notice_that_is_not_delivered_for_days_is_given_up(
+    world: World, plans: Plans, post: Post
+):
+    graph = reading(consumer("board", on_change="notify"))
+    post.down = True
+    built(world, plans, graph)
+    run = InProject(project=plans.project(graph))
+    for _ in range(3):
+        world.clock.now += DAY
+        send_notices(run)
+
+    (notice,) = notices(world)
+    assert (notice.given_up, notice.attempts) == (True, 4)
+    world.clock.now += DAY
+    send_notices(run)
+    assert notices(world) == [notice]
+
+
+def test_a_process_that_died_before_its_notices_leaves_them_to_the_next(
+    world: World, plans: Plans, post: Post
+):
+    graph = reading(consumer("board", on_change="notify"))
+    plan = built(world, plans, graph)
+    post.told.clear()
+    world.store.plans.tell(plan.plan_id, "approved", who="bob@shop")  # and died
+
+    assert len(notices_due(world.store, world.clock())) == 1
+    send_notices(InProject(project=plans.project(graph)))
+    send_notices(InProject(project=plans.project(graph)))
+
+    assert post.titles == [f"Plan {plan.plan_id} for prod is approved"]

@@ -1,0 +1,126 @@
+"""Registered results: which a plan invalidates, and those that have to be computed again before it is promoted."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from backfill_assets.engine.plans.plan_verbs import rollback_plan
+from backfill_assets.engine.review.answers import UnansweredError
+from backfill_assets.engine.review.results import (
+    changed_since,
+    current_results,
+    planned_invalid,
+    register_result,
+)
+from backfill_assets.errors import RequestError
+from backfill_assets.intervals import Interval, IntervalSet
+from backfill_assets.planning.plan.request import Restatement
+from backfill_assets.snapshots.environment import PROD
+from backfill_assets.snapshots.stored_plan import PlanStatus
+from backfill_assets_tests.builders import a_source
+from backfill_assets_tests.engine.plans import Plans
+from backfill_assets_tests.engine.test_plans import COSTS, OLD, ROWS, VISITS, changed
+from backfill_assets_tests.engine.world import on, row
+
+if TYPE_CHECKING:
+    from backfill_assets.planning.plan.plan import Plan
+    from backfill_assets.snapshots.result import Result
+    from backfill_assets_tests.engine.world import World
+
+REPORT = "report of January"
+
+
+def days(first: int, last: int) -> IntervalSet:
+    model = OLD.model(VISITS)
+    return IntervalSet.of(
+        [Interval(model.cadence.cell(str(on(first))).start, model.cadence.cell(str(on(last))).end)]
+    )
+
+
+@pytest.fixture
+def plans(world: World) -> Plans:
+    world.begin(OLD, *ROWS)
+    return Plans(world)
+
+
+def registered(plans: Plans, *span: int, plan: str = "", rerun: bool = True) -> Result:
+    wanted = (REPORT, VISITS, days(*span))
+    return register_result(plans.project(OLD), PROD, wanted, plan, "signed off", rerun=rerun)
+
+
+@pytest.fixture
+def plan(world: World, plans: Plans) -> Plan:
+    """A plan that builds the 8th and the 9th again, of which only the 8th differs."""
+    world.land(a_source(), *changed(row(8, 1, 99.0)))
+    return plans.make(OLD, restate=(Restatement(VISITS, "2024-01-08", "2024-01-09"),))
+
+
+def stale(world: World) -> dict[str, bool]:
+    found = current_results(world.store, PROD)
+    return {result.name: bool(changed_since(world.store, result)) for result in found}
+
+
+def test_a_plan_names_the_results_that_it_may_invalidate_before_it_is_built(
+    world: World, plans: Plans, plan: Plan
+):
+    registered(plans, 7, 9)
+
+    (found,) = planned_invalid(world.store, plan)
+
+    assert (found.result.name, found.cells) == (REPORT, days(8, 9))
+
+
+def test_a_result_that_has_to_be_computed_again_holds_the_promotion_until_it_was(
+    world: World, plans: Plans, plan: Plan
+):
+    registered(plans, 7, 9)
+    assert plans.apply(OLD, plan).status is PlanStatus.BUILT
+    with pytest.raises(
+        UnansweredError, match=r"result 'report of January' rests on web\.visits 2024-01-08 and"
+    ):
+        plans.promote(OLD, plan)
+
+    registered(plans, 7, 9, plan=plan.plan_id)
+    plans.promote(OLD, plan)
+
+    assert world.rows(COSTS, "ds", "total")[1] == (on(8), 99)
+    assert stale(world) == {REPORT: False}
+    text = (Path(world.root) / "evidence" / plan.plan_id / "consumers.json").read_text()
+    (noted,) = json.loads(text)["results"]
+    assert (noted["name"], noted["cells"], noted["computed_again"]) == (
+        REPORT, ["2024-01-08"], True,
+    )  # fmt: skip
+    rollback_plan(plans.project(OLD), plan)
+    assert stale(world) == {REPORT: True}
+
+
+@pytest.mark.parametrize(("span", "rerun"), [((9, 10), True), ((7, 9), False)])
+def test_a_result_whose_cells_come_out_as_they_were_or_that_may_be_outdated_holds_nothing(
+    world: World,
+    plans: Plans,
+    plan: Plan,
+    span: tuple[int, int],
+    rerun: bool,  # noqa: FBT001 - a parameter of the test
+):
+    registered(plans, *span, rerun=rerun)
+    plans.apply(OLD, plan)
+    plans.promote(OLD, plan)
+
+    assert stale(world) == {REPORT: not rerun}
+
+
+def test_what_a_result_can_not_have_used_is_refused(world: World, plans: Plans, plan: Plan):
+    with pytest.raises(RequestError, match=r"prod has nothing of web\.visits in 2024-01-11"):
+        registered(plans, 9, 11)
+    with pytest.raises(RequestError, match="is proposed; expected one that is built"):
+        registered(plans, 9, 10, plan=plan.plan_id)
+    wanted = (" ", VISITS, days(8, 9))
+    with pytest.raises(RequestError, match="a result without a name"):
+        register_result(plans.project(OLD), PROD, wanted, "", "", rerun=False)
+    registered(plans, 8, 9)
+    assert world.store.results.forget(PROD, REPORT) == 1
+    assert world.store.results.forget(PROD, REPORT) == 0

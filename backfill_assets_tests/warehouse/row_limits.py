@@ -1,0 +1,5 @@
+"""A constant of an author's, in a module of its own."""
+
+from __future__ import annotations
+
+LONGEST = 2
