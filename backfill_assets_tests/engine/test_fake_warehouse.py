@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from backfill_assets.engine.batch.audit_run import audit_published
 from backfill_assets.engine.fill.fill import fill_cells
 from backfill_assets.engine.plans.plan_verbs import apply_plan, promote_plan, rollback_plan
+from backfill_assets.engine.plans.refusals import PlanConflictError
 from backfill_assets.engine.project.events import Committed, Event, Failed
 from backfill_assets.engine.project.opening import open_run
 from backfill_assets.intervals import Daily, Hourly, Weekly
@@ -127,7 +128,12 @@ class Teller:
         """Plan, build and publish days anew; a plan that fails is left as it is."""
         restated = Restatement(VISITS, f"2024-01-{first:02}", f"2024-01-{last:02}")
         plan = self.plans.make(self.graph, restate=(restated,))
-        outcome = apply_plan(self.plans.project(self.graph), plan)
+        try:
+            outcome = apply_plan(self.plans.project(self.graph), plan)
+        except PlanConflictError:  # an earlier plan that failed still holds these days
+            self.seen.append("refused: an earlier plan holds these days")
+            self.look()
+            return
         self.seen += [outcome.status, outcome.spared, outcome.refused]
         if outcome.status is PlanStatus.BUILT:
             self.seen.append(promote_plan(self.plans.project(self.graph), plan).status)
