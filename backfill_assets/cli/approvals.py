@@ -13,7 +13,7 @@ from backfill_assets.cli.output import counted, print_json, say
 from backfill_assets.cli.stored_plans import kept_plan
 from backfill_assets.engine.review.answers import Answers, answers
 from backfill_assets.engine.review.approvals import standing
-from backfill_assets.render.plan_words import instant_text
+from backfill_assets.intervals.instants import minute_text
 from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
 
 if TYPE_CHECKING:
@@ -83,14 +83,12 @@ def _required(found: Standing) -> str:
 
 def _line(row: SignedStatement, judged: Judged | None) -> str:
     who = judged.signed.principal if judged else row.principal
-    said = f"{row.act} by {who} on {instant_text(row.at)}"
+    said = f"{row.act} by {who} on {minute_text(row.at)}"
     if judged is None:
         return said
     why = f": {judged.reason}" if judged.reason else ""
     counts = (
-        f"void, {judged.void}"
-        if judged.void
-        else f"valid until {instant_text(row.expires)} at most"
+        f"void, {judged.void}" if judged.void else f"valid until {minute_text(row.expires)} at most"
     )
     return f"{said}{why}; {counts}"
 

@@ -12,7 +12,7 @@ from backfill_assets.cli.options import AsJson, Why  # noqa: TC001 - typer reads
 from backfill_assets.cli.output import err, print_json, say
 from backfill_assets.engine.review.approvals import approve as give_approval, standing, to_approve
 from backfill_assets.engine.review.bound_parts import bound_parts
-from backfill_assets.render.plan_words import instant_text
+from backfill_assets.intervals.instants import minute_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -61,9 +61,7 @@ def approve(
         say(f"still required: {reason_}", indent=2)
     if not lacking:
         say(f"Next: backfill promote {made.plan_id}")
-    say(
-        f"{made.plan_id}: approved by {made.principal}, until {instant_text(made.expires)} at most."
-    )
+    say(f"{made.plan_id}: approved by {made.principal}, until {minute_text(made.expires)} at most.")
 
 
 def _show(of: Reviewed, parts: Mapping[str, str]) -> None:

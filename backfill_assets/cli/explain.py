@@ -17,7 +17,7 @@ from backfill_assets.cli.why import cells_asked
 from backfill_assets.engine.review.cell_numbers import ROWS
 from backfill_assets.engine.review.explaining import explain_number
 from backfill_assets.errors import RequestError
-from backfill_assets.intervals.instants import end_at, start_at
+from backfill_assets.intervals.instants import end_at, minute_text, start_at
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.render.number_changes import (
     exact,
@@ -26,7 +26,6 @@ from backfill_assets.render.number_changes import (
     part_texts,
     plans_told,
 )
-from backfill_assets.render.plan_words import instant_text
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -188,4 +187,4 @@ class _Answer:
 
 
 def _moment(moment: datetime | None, otherwise: str) -> str:
-    return instant_text(moment) if moment else otherwise
+    return minute_text(moment) if moment else otherwise

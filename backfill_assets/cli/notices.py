@@ -13,7 +13,7 @@ from backfill_assets.cli.options import AsJson  # noqa: TC001 - typer reads it
 from backfill_assets.cli.output import counted, print_json, say
 from backfill_assets.cli.stored_plans import kept_plan
 from backfill_assets.engine.review.notices import send_notices
-from backfill_assets.render.plan_words import instant_text
+from backfill_assets.intervals.instants import minute_text
 
 if TYPE_CHECKING:
     from backfill_assets.snapshots.notice import Notice
@@ -61,8 +61,8 @@ def notices(
 def _line(notice: Notice) -> str:
     what = f"{notice.plan_id} {notice.event}: {notice.consumer} over {notice.channel}"
     if notice.delivered_at:
-        return f"{what}, delivered {instant_text(notice.delivered_at)}"
+        return f"{what}, delivered {minute_text(notice.delivered_at)}"
     tried = f"{notice.error} ({counted(notice.attempts, 'attempt')})" if notice.error else ""
     if notice.next_at is None:
         return f"{what}, GIVEN UP: {tried}"
-    return f"{what}, next attempt {instant_text(notice.next_at)}{f': {tried}' if tried else ''}"
+    return f"{what}, next attempt {minute_text(notice.next_at)}{f': {tried}' if tried else ''}"

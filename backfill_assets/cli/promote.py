@@ -19,11 +19,11 @@ from backfill_assets.cli.told_cells import cells_json, cells_told, say_cells
 from backfill_assets.engine.plans.plan_verbs import promote_plan
 from backfill_assets.engine.review.aftercare import ask_watch
 from backfill_assets.engine.review.appointments import appoint_at
+from backfill_assets.intervals.instants import minute_text
 from backfill_assets.planning.review.aftercare import read_watch, watch_of
 from backfill_assets.planning.review.appointment import appointment_json
 from backfill_assets.render.actual import actual_text
 from backfill_assets.render.plan_life import next_commands
-from backfill_assets.render.plan_words import instant_text
 from backfill_assets.render.watch_words import appointment_text
 from backfill_assets.snapshots.stored_plan import PlanStatus
 
@@ -156,7 +156,7 @@ def _besides(appended: dict[str, str], promoted: Outcome) -> tuple[str, ...]:
 
 def _say_next(plan: Plan, watching: Watch | None) -> None:
     if watching:
-        until = instant_text(watching.until)
+        until = minute_text(watching.until)
         say(f"Watched until {until}: backfill aftercare {plan.plan_id}, or the sensor, looks")
     commands = next_commands(plan.plan_id, PlanStatus.PROMOTED.value)
     say(f"Next: {', or '.join(commands)} to go back")
@@ -179,7 +179,7 @@ def _already(at: Operating, plan: Plan, *, as_json: bool) -> None:
             }
         )
         return
-    told = f" on {instant_text(done.at)} by {done.who}" if done else ""
+    told = f" on {minute_text(done.at)} by {done.who}" if done else ""
     say(f"{plan_id}: nothing to do: it was promoted{told}.")
 
 

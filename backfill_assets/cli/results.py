@@ -16,8 +16,8 @@ from backfill_assets.cli.stored_plans import kept_plan
 from backfill_assets.cli.why import cells_asked
 from backfill_assets.engine.review.results import changed_since, current_results, register_result
 from backfill_assets.errors import RequestError
+from backfill_assets.intervals.instants import minute_text
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.render.plan_words import instant_text
 
 if TYPE_CHECKING:
     from backfill_assets.cli.operating import Operating
@@ -134,4 +134,4 @@ def _row(at: Operating, result: Result, changed: IntervalSet) -> dict[str, Any]:
         for key, cells in ranges.items()
     }
     plain = asdict(result) | named
-    return {**plain, "at": result.at.isoformat(), "said": instant_text(result.at)}
+    return {**plain, "at": result.at.isoformat(), "said": minute_text(result.at)}

@@ -17,6 +17,7 @@ from backfill_assets.cli.stored_plans import Kept, kept_plan
 from backfill_assets.cli.watching import watch
 from backfill_assets.engine.review.acting import PolicyMissingError
 from backfill_assets.engine.review.answers import answers
+from backfill_assets.intervals.instants import minute_text
 from backfill_assets.planning.review.acceptance import with_acceptances
 from backfill_assets.planning.review.aftercare import LOOKED, watch_json, watch_of
 from backfill_assets.planning.review.appointment import appointment_json, appointment_of
@@ -24,7 +25,6 @@ from backfill_assets.planning.review.dual_run import dual_run_json, dual_run_of
 from backfill_assets.render.check_words import check_text, checks_markdown
 from backfill_assets.render.plan_life import next_commands, progress, status_text
 from backfill_assets.render.plan_markdown import plan_markdown
-from backfill_assets.render.plan_words import instant_text
 from backfill_assets.render.watch_words import appointment_text, dual_run_text, watch_text
 from backfill_assets.snapshots.stored_plan import PlanStatus
 
@@ -195,7 +195,7 @@ def _event(event: PlanEvent) -> str:
     spared = (
         f"; {counted(count, 'cell')} spared, what they read came out as it was" if count else ""
     )
-    return f"          {instant_text(event.at)}  {event.event}{who}{why}{spared}"
+    return f"          {minute_text(event.at)}  {event.event}{who}{why}{spared}"
 
 
 def _next(kept: Kept, status: str, control: Control) -> tuple[str, ...]:

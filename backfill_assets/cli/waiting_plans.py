@@ -8,11 +8,11 @@ from backfill_assets.cli.output import say
 from backfill_assets.engine.project.plan_age import open_plans, waits_until
 from backfill_assets.engine.review.aftercare import watches
 from backfill_assets.engine.review.dual_runs import dual_run
+from backfill_assets.intervals.instants import minute_text
 from backfill_assets.planning.review.aftercare import watch_json
 from backfill_assets.planning.review.appointment import appointment_json, appointment_of
 from backfill_assets.planning.review.dual_run import dual_run_json
 from backfill_assets.render.plan_life import next_commands
-from backfill_assets.render.plan_words import instant_text
 from backfill_assets.render.watch_words import watch_text
 
 if TYPE_CHECKING:
@@ -64,8 +64,8 @@ def _row(run: RunContext, plan: Plan) -> dict[str, Any]:
         "plan": plan.plan_id,
         "status": status.value,
         "asked_by": plan.request.asked_by,
-        "since": instant_text(run.store.plans.touched(plan.plan_id)),
-        "until": instant_text(until),
+        "since": minute_text(run.store.plans.touched(plan.plan_id)),
+        "until": minute_text(until),
         "outwaited": outwaited,
         "models": [planned.model for planned in plan.models],
         "pauses_schedules": plan.request.pause_schedules,

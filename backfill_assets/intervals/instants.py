@@ -49,6 +49,11 @@ def read(when: When) -> date | datetime:
     return in_utc(instant)
 
 
+def minute_text(instant: datetime) -> str:
+    """Write an instant in UTC to the minute, as people read it."""
+    return f"{instant:%Y-%m-%d %H:%M} UTC"
+
+
 def start_at(when: When, zone: str) -> datetime:
     """The instant at which something that starts then starts; a date starts at local midnight."""
     value = read(when)

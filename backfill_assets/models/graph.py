@@ -77,6 +77,20 @@ class Graph:
             raise unknown_model(name, self.models)
         return self.models[name]
 
+    def consumer(self, name: str) -> Consumer:
+        """Find a declared consumer.
+
+        Raises:
+            RequestError: there is none of that name.
+        """
+        if name not in self.consumers:
+            declare = "declare it in CONSUMERS of the catalog"
+            raise RequestError(
+                found=f"there is no consumer '{name}'",
+                do=close_to(name, self.consumers) if self.consumers else declare,
+            )
+        return self.consumers[name]
+
     def node(self, name: str) -> Model | Source:
         """Find a model or source."""
         if name in self.sources:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from backfill_assets.intervals.instants import minute_text
 from backfill_assets.intervals.interval import instant_of
 from backfill_assets.planning.review.history_map import SIGNS, line_of, span_of
-from backfill_assets.render.plan_words import instant_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -61,7 +61,7 @@ def model_texts(model: MappedModel, naming: Naming) -> Iterator[str]:
 
 def made_text(made: Made) -> str:
     """Name a snapshot: its id, when it came, and the plan that brought it."""
-    since = f", since {instant_text(made.since)}" if made.since else ""
+    since = f", since {minute_text(made.since)}" if made.since else ""
     by = f" by plan {made.plan_id}" if made.plan_id else ""
     return f"snapshot {made.fingerprint[:_SHOWN]}{since}{by}"
 

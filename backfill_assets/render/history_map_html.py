@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
+from backfill_assets.intervals.instants import minute_text
 from backfill_assets.intervals.interval import instant_of
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.review.history_map import span_of
 from backfill_assets.render.history_map import by_text, made_text, model_texts
-from backfill_assets.render.plan_words import instant_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -59,7 +59,7 @@ def map_html(models: Sequence[MappedModel], naming: Naming, environment: str, at
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             f"<title>{escape(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n<main>",
             f"<h1>{escape(title)}</h1>",
-            f"<p>Each letter is a snapshot of its model, the oldest A. Drawn {instant_text(at)}.</p>",
+            f"<p>Each letter is a snapshot of its model, the oldest A. Drawn {minute_text(at)}.</p>",
             *_table(models, naming),
             *_signs(),
             *_details(models, naming),

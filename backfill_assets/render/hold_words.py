@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from backfill_assets.render.plan_words import instant_text
+from backfill_assets.intervals.instants import minute_text
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -20,7 +20,7 @@ def hold_text(hold: Hold, now: datetime) -> str:
     held = f"{hold.consumer} reads {', '.join(hold.models)} as {hold.of} published them {_since(hold, now)}"
     if hold.until is None:
         return f"held     {held}, by {hold.who}{why}; `{release}`"
-    until = instant_text(hold.until)
+    until = minute_text(hold.until)
     if hold.is_overdue(now):
         return f"OVERDUE  {held}, by {hold.who}{why}; it was to end on {until}, and goes on until `{release}`"
     return f"held     {held}, until {until}, by {hold.who}{why}; `{release}`"
@@ -34,7 +34,7 @@ def untouched_text(hold: Hold, models: Collection[str], now: datetime) -> str:
 
 
 def _since(hold: Hold, now: datetime) -> str:
-    return f"on {instant_text(hold.held_at)} ({_age(now - hold.held_at)} ago)"
+    return f"on {minute_text(hold.held_at)} ({_age(now - hold.held_at)} ago)"
 
 
 def _age(age: timedelta) -> str:

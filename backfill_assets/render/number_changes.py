@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from backfill_assets.intervals.instants import minute_text
 from backfill_assets.planning.plan.plan_json import PlanFormatError, read_plan
 from backfill_assets.planning.review.number_changes import CauseKind
-from backfill_assets.render.plan_words import asked_text, instant_text
+from backfill_assets.render.plan_words import asked_text
 from backfill_assets.snapshots.batch import EMPTY, GAP
 from backfill_assets.state.plans import UnknownPlanError
 
@@ -61,7 +62,7 @@ def _plan_told(store: StateReader, plan_id: str) -> str:
 def step_text(step: Step, told: Mapping[str, str]) -> str:
     """Name a step: when, what, by whom and why."""
     by = f" by {step.who}" if step.who else ""
-    return f"{instant_text(step.at)}, {_what(step, told)}{by}"
+    return f"{minute_text(step.at)}, {_what(step, told)}{by}"
 
 
 def _what(step: Step, told: Mapping[str, str]) -> str:

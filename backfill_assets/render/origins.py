@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from backfill_assets.intervals.instants import minute_text
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.plan.plan_json import PlanFormatError, read_plan
-from backfill_assets.render.plan_words import instant_text, reason_text
+from backfill_assets.render.plan_words import reason_text
 from backfill_assets.snapshots.batch import EMPTY
 from backfill_assets.state.batch_rows import UnknownBatchError
 from backfill_assets.state.plans import UnknownPlanError
@@ -116,7 +117,7 @@ def _let_in(store: StateReader, row: BatchRow) -> str:
     moves = [move for move in store.history.moves_of(row.plan_id) if move.model == row.model]
     who = next((move.who for move in reversed(moves) if move.who), stored.created_by)
     if moves:
-        return f"{why}; promoted by {who} on {instant_text(moves[-1].at)}"
+        return f"{why}; promoted by {who} on {minute_text(moves[-1].at)}"
     return f"{why}; {events[-1].event} by {events[-1].who}" if events else why
 
 

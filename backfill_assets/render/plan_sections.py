@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from backfill_assets.intervals.instants import minute_text
 from backfill_assets.planning.plan.plan import Change
 from backfill_assets.render.plan_words import (
     LEGEND,
@@ -18,7 +19,6 @@ from backfill_assets.render.plan_words import (
     category_text,
     counted,
     estimate_text,
-    instant_text,
     nothing_text,
     strategy_texts,
     symbol,
@@ -212,8 +212,8 @@ def plan_sections(plan: Plan, naming: Naming, ranges: int) -> Iterator[Section]:
     yield Title(plan.plan_id, plan.environment, guard, plan.request.asked_by)
     yield from _fact("Reason", plan.request.reason)
     yield from _fact("Asked", asked_text(plan.request))
-    until = instant_text(plan.until)
-    yield Fact("Expires", f"{instant_text(plan.expires_at)}; history ends at {until}")
+    until = minute_text(plan.until)
+    yield Fact("Expires", f"{minute_text(plan.expires_at)}; history ends at {until}")
     if changed := tuple(map(_changed, _with_changes(plan))):
         yield Changes(changed)
     if plan.models or plan.removed:

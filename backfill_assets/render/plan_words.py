@@ -11,7 +11,6 @@ from backfill_assets.planning.plan.plan import Build, Change
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from datetime import datetime
 
     from backfill_assets.intervals.cadence import Cadence
     from backfill_assets.intervals.interval_set import IntervalSet
@@ -186,11 +185,6 @@ def bytes_text(size: float) -> str:
             return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
         size /= 1000
     return f"{size:.1f} TB"
-
-
-def instant_text(instant: datetime) -> str:
-    """Write an instant to the minute."""
-    return instant.strftime("%Y-%m-%d %H:%M UTC")
 
 
 def asked_text(request: PlanRequest) -> str:

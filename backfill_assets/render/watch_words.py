@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from backfill_assets.render.plan_words import counted, instant_text
+from backfill_assets.intervals.instants import minute_text
+from backfill_assets.render.plan_words import counted
 
 if TYPE_CHECKING:
     from backfill_assets.planning.review.aftercare import Watch
@@ -20,7 +21,7 @@ def watch_text(watch: Watch) -> str:
         found += ", the last one well"
     looks = f"{counted(len(watch.looks), 'look')}, {found}" if watch.looks else "no look yet"
     begin = "was watched" if watch.ended else "is watched"
-    return f"{begin} until {instant_text(watch.until)}, {looks}"
+    return f"{begin} until {minute_text(watch.until)}, {looks}"
 
 
 def dual_run_text(dual: DualRun) -> str:
@@ -28,7 +29,7 @@ def dual_run_text(dual: DualRun) -> str:
     times = counted(len(dual.compared), "comparison")
     found = dual.refused or "every difference explained"
     compared = f"{times}, in the last one: {found}" if dual.compared else "not compared yet"
-    return f"both histories are filled until {instant_text(dual.until)}; {compared}"
+    return f"both histories are filled until {minute_text(dual.until)}; {compared}"
 
 
 def appointment_text(found: Appointment | None) -> str:
@@ -36,4 +37,4 @@ def appointment_text(found: Appointment | None) -> str:
     if found is None:
         return "has no appointment"
     why = f": {found.why}" if found.why else ""
-    return f"is to be promoted on {instant_text(found.at)}, asked for by {found.who}{why}"
+    return f"is to be promoted on {minute_text(found.at)}, asked for by {found.who}{why}"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from backfill_assets.intervals.instants import end_at, start_at
+from backfill_assets.intervals.instants import end_at, minute_text, start_at
 from backfill_assets.planning.plan.plan import Build
 from backfill_assets.planning.plan.request import Category
-from backfill_assets.render.plan_words import instant_text, reason_text
+from backfill_assets.render.plan_words import reason_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -87,7 +87,7 @@ def _left_out(
         yield part, False, text
         rest -= part
     yield rest & planned.kept, False, _kept(planned)
-    due = f"not due when the plan was made ({instant_text(plan.until)})"
+    due = f"not due when the plan was made ({minute_text(plan.until)})"
     early = ", or before its source data begins (the plan's notes say where)" * bool(
         plan.request.start
     )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import sqlalchemy as sa
 
 from backfill_assets.errors import RequestError
+from backfill_assets.intervals.instants import minute_text
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.snapshots.environment import Environment
@@ -121,7 +122,7 @@ def _check_free(connection: sa.Connection, wanted: Hold) -> None:
     there = _found(connection, wanted.environment)
     if there is not None:
         raise RequestError(
-            found=f"consumer '{there.consumer}' is held already, since {there.held_at:%Y-%m-%d %H:%M} UTC",
+            found=f"consumer '{there.consumer}' is held already, since {minute_text(there.held_at)}",
             do=f"`backfill release '{there.consumer}'` first",
         )
     if environments.find_environment(connection, wanted.environment) is not None:

@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING
 import sqlalchemy as sa
 
 from backfill_assets.snapshots.notice import Notice
-from backfill_assets.snapshots.stored_plan import PlanEvent
 from backfill_assets.state.aggregate import Aggregate, D
+from backfill_assets.state.plans import events_of
 from backfill_assets.state.tables import NOTICES, PLAN_EVENTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
 
+    from backfill_assets.snapshots.stored_plan import PlanEvent
     from backfill_assets.state.database import Database
 
 _KEY = (NOTICES.c.plan_id, NOTICES.c.number, NOTICES.c.consumer, NOTICES.c.channel)
@@ -99,8 +100,7 @@ def _unsent(connection: sa.Connection, events: tuple[str, ...]) -> list[PlanEven
     known = sa.exists().where(same)
     wanted = sa.select(PLAN_EVENTS).where(PLAN_EVENTS.c.event.in_(events), ~known)
     rows = connection.execute(wanted.order_by(PLAN_EVENTS.c.at, PLAN_EVENTS.c.number))
-    names = PlanEvent.__dataclass_fields__
-    return [PlanEvent(**{name: getattr(row, name) for name in names}) for row in rows]
+    return events_of(rows)
 
 
 def _put(

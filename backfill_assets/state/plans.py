@@ -302,7 +302,11 @@ def tell(connection: sa.Connection, added: NewEvent, now: datetime) -> PlanEvent
 def plan_events(connection: sa.Connection, plan_id: str) -> list[PlanEvent]:
     """Read what happened to a plan, from the first."""
     wanted = sa.select(PLAN_EVENTS).where(PLAN_EVENTS.c.plan_id == plan_id)
-    rows = connection.execute(wanted.order_by(PLAN_EVENTS.c.number))
+    return events_of(connection.execute(wanted.order_by(PLAN_EVENTS.c.number)))
+
+
+def events_of(rows: Iterable[sa.Row[tuple[object, ...]]]) -> list[PlanEvent]:
+    """Give rows of the table of events as events, in their order."""
     names = PlanEvent.__dataclass_fields__
     return [PlanEvent(**{name: getattr(row, name) for name in names}) for row in rows]
 

@@ -132,12 +132,11 @@ class Teller:
             outcome = apply_plan(self.plans.project(self.graph), plan)
         except PlanConflictError:  # an earlier plan that failed still holds these days
             self.seen.append("refused: an earlier plan holds these days")
-            self.look()
-            return
-        self.seen += [outcome.status, outcome.spared, outcome.refused]
-        if outcome.status is PlanStatus.BUILT:
-            self.seen.append(promote_plan(self.plans.project(self.graph), plan).status)
-            self.plan = plan
+        else:
+            self.seen += [outcome.status, outcome.spared, outcome.refused]
+            if outcome.status is PlanStatus.BUILT:
+                self.seen.append(promote_plan(self.plans.project(self.graph), plan).status)
+                self.plan = plan
         self.look()
 
     def roll_back(self) -> None:

@@ -16,6 +16,7 @@ from backfill_assets.engine.project.frozen_code import FrozenCode
 from backfill_assets.engine.project.opening import look, open_run
 from backfill_assets.engine.project.plan_age import waits_until
 from backfill_assets.errors import BackfillAssetsError, RequestError
+from backfill_assets.intervals.instants import minute_text
 from backfill_assets.models.automation import Automation
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.plan.plan_json import read_plan
@@ -205,7 +206,7 @@ class _Scan:
         for name, rest in rests.items():
             batch = self.project.store.batches.find(rest.batch_id)
             error = (batch.error if batch else None) or "no cause was recorded"
-            causes.setdefault(error, []).append(f"{name} at {rest.until:%Y-%m-%d %H:%M} UTC")
+            causes.setdefault(error, []).append(f"{name} at {minute_text(rest.until)}")
         for error, listed in causes.items():
             self.notes.append(
                 f"cells {_whose(where)} have failed and are tried again by themselves: "

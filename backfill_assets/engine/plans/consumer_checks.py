@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.batch.batch_inputs import published_table
 from backfill_assets.engine.batch.failures import sentence
 from backfill_assets.engine.plans.comparing import wrong_once
-from backfill_assets.engine.plans.evaluations import evaluations
+from backfill_assets.engine.plans.evaluations import evaluated
 from backfill_assets.engine.project.at_work import Phase
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.snapshots.plan_check import CONSUMER, PlanCheck
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from backfill_assets.engine.plans.operation import Operation
-    from backfill_assets.models.consumer import CheckQuery, Consumer
+    from backfill_assets.models.consumer import CheckQuery
 
 
 class ConsumerCheckError(BackfillAssetsError):
@@ -32,32 +34,56 @@ class ConsumerCheckError(BackfillAssetsError):
         )
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A check or an evaluation: its consumer's and its own name, the models that it reads, and how it is run."""
+
+    name: str
+    models: frozenset[str]
+    run: Callable[[], tuple[bool, str]]
+
+
 def consumer_checks(op: Operation) -> list[PlanCheck]:
     """Run every check and evaluation that reads a model which the plan moves.
 
     Checks run on the whole models as they would be read. A query that Spark refuses fails its check: the text says why.
     """
+    if not op.plan.protected:
+        return []
     moved = {planned.model for planned in op.plan.models if planned.moves} | {*op.plan.removed}
-    asked = [
-        (consumer, check)
-        for consumer in op.project.loaded.graph.consumers.values()
-        for check in consumer.checks
-        if op.plan.protected and moved & check.query.tables()
+    consumers = op.project.loaded.graph.consumers.values()
+    checks = (
+        _Asked(f"{each.name}: {check.name}", check.query.tables(), partial(_result, op, check))
+        for each in consumers
+        for check in each.checks
+    )
+    evaluations = (
+        _Asked(
+            f"{each.name}: {evaluation.name}",
+            frozenset(reading.model for reading in each.reads),
+            partial(evaluated, op, each, evaluation),
+        )
+        for each in consumers
+        for evaluation in each.evaluations
+    )
+    return [
+        *_results(op, "what consumers have declared", checks, moved),
+        *_results(op, "what consumers evaluate", evaluations, moved),
     ]
-    checked = list(_results(op, asked, moved)) if asked else []
-    return [*checked, *evaluations(op, moved)]
 
 
 def _results(
-    op: Operation, asked: Sequence[tuple[Consumer, CheckQuery]], moved: set[str]
+    op: Operation, what: str, known: Iterable[_Asked], moved: set[str]
 ) -> Iterator[PlanCheck]:
-    with op.at_work.at(Phase.CHECKING, "what consumers have declared", of=len(asked)) as step:
-        for consumer, check in asked:
-            name = f"{consumer.name}: {check.name}"
-            step.next(name)
-            passed, text = _result(op, check)
-            model = min(moved & check.query.tables())
-            yield PlanCheck(model, name, passed, text, decided_by=CONSUMER)
+    asked = [each for each in known if moved & each.models]
+    if not asked:
+        return
+    with op.at_work.at(Phase.CHECKING, what, of=len(asked)) as step:
+        for each in asked:
+            step.next(each.name)
+            passed, text = each.run()
+            model = min(moved & each.models)
+            yield PlanCheck(model, each.name, passed, text, decided_by=CONSUMER)
 
 
 def _result(op: Operation, check: CheckQuery) -> tuple[bool, str]:

@@ -14,12 +14,10 @@ import pyarrow.parquet as pq
 
 from backfill_assets.engine.batch.batch_inputs import published_table
 from backfill_assets.engine.plans.comparing import measured_once
-from backfill_assets.engine.project.at_work import Phase
 from backfill_assets.engine.review.compared import Measured
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.interval import epoch_of
 from backfill_assets.planning.review.touched import reads_since
-from backfill_assets.snapshots.plan_check import CONSUMER, PlanCheck
 from backfill_assets.warehouse.rows.check_query import rows_read
 
 if TYPE_CHECKING:
@@ -54,28 +52,8 @@ class _Read:
     cells: IntervalSet
 
 
-def evaluations(op: Operation, moved: set[str]) -> list[PlanCheck]:
-    """Run every evaluation of a consumer that reads a model which the plan moves, on both sides."""
-    asked = [
-        (consumer, evaluation)
-        for consumer in op.project.loaded.graph.consumers.values()
-        for evaluation in consumer.evaluations
-        if op.plan.protected and moved & {reading.model for reading in consumer.reads}
-    ]
-    if not asked:
-        return []
-    with op.at_work.at(Phase.CHECKING, "what consumers evaluate", of=len(asked)) as step:
-        found: list[PlanCheck] = []
-        for consumer, evaluation in asked:
-            name = f"{consumer.name}: {evaluation.name}"
-            step.next(name)
-            passed, text = _result(op, consumer, evaluation)
-            model = min(moved & {reading.model for reading in consumer.reads})
-            found.append(PlanCheck(model, name, passed, text, decided_by=CONSUMER))
-        return found
-
-
-def _result(op: Operation, consumer: Consumer, evaluation: Evaluation) -> tuple[bool, str]:
+def evaluated(op: Operation, consumer: Consumer, evaluation: Evaluation) -> tuple[bool, str]:
+    """Run an evaluation on both sides, and tell whether they are near enough, and what was found."""
     try:
         before, after = (
             _measured(op, consumer, evaluation, run) for run in (op.environment(), op.workspace())

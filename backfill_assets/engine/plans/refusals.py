@@ -12,6 +12,7 @@ from backfill_assets.engine.review.answers import refuse_unanswered
 from backfill_assets.engine.review.approvals import refuse_unapproved
 from backfill_assets.engine.review.preflight import refuse_lost_history
 from backfill_assets.errors import BackfillAssetsError, RequestError
+from backfill_assets.intervals.instants import minute_text
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.planning.plan.in_flight import in_flight
@@ -99,7 +100,7 @@ def refuse(op: Operation) -> None:
     if stored.status is PlanStatus.PROPOSED:
         if plan.expires_at <= op.clock():
             raise RequestError(
-                found=f"plan {plan.plan_id} expired at {plan.expires_at:%Y-%m-%d %H:%M} UTC, "
+                found=f"plan {plan.plan_id} expired at {minute_text(plan.expires_at)}, "
                 "nothing was written",
                 do="make it again, so that it says what there is to do now",
             )
@@ -133,7 +134,7 @@ def refuse_outwaited(op: Operation) -> None:
     until = waits_until(op.store, op.plan)
     if until <= op.clock():
         raise RequestError(
-            found=f"plan {op.plan_id} was not continued before {until:%Y-%m-%d %H:%M} UTC, "
+            found=f"plan {op.plan_id} was not continued before {minute_text(until)}, "
             "nothing was written: late data goes on without it since then, so what it has "
             "built is too old",
             do=f"Run `backfill abandon {op.plan_id}`, then make the plan again; BACKFILL_PLAN_DAYS "

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import RequestError
-from backfill_assets.models.graph import close_to
 from backfill_assets.snapshots.hold import Hold, held_name
 
 if TYPE_CHECKING:
@@ -13,7 +12,6 @@ if TYPE_CHECKING:
 
     from backfill_assets.engine.project.project import Project
     from backfill_assets.models.cells_by_model import CellsByModel
-    from backfill_assets.models.consumer import Consumer
     from backfill_assets.state.store import Store
 
 
@@ -27,7 +25,7 @@ def hold_consumer(
             is published, or the environment is not protected, or `until` is past.
         UnknownEnvironmentError: there is no environment of that name.
     """
-    consumer, now = _declared(project, name), project.clock()
+    consumer, now = project.loaded.graph.consumer(name), project.clock()
     if until is not None and until <= now:
         raise RequestError(
             found=f"--until {until.isoformat()} is past", expected="an instant that is to come"
@@ -71,11 +69,3 @@ def refuse_hold(store: Store, environment: str) -> None:
             "built in it",
             do=f"work in '{hold.of}'; `backfill release '{hold.consumer}'` ends the hold",
         )
-
-
-def _declared(project: Project, name: str) -> Consumer:
-    known = project.loaded.graph.consumers
-    if name not in known:
-        meant = close_to(name, known) if known else "declare it in CONSUMERS of the catalog"
-        raise RequestError(found=f"there is no consumer '{name}'", do=meant)
-    return known[name]

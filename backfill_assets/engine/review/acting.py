@@ -6,7 +6,8 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
-from backfill_assets.planning.review.approval import Act, Statement, statement_text
+from backfill_assets.intervals.instants import minute_text
+from backfill_assets.planning.review.approval import Act, Statement, read_statement, statement_text
 from backfill_assets.snapshots.signed_statement import SignedStatement
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class PolicyMissingError(BackfillAssetsError):
     def __init__(self, environment: str, since: datetime) -> None:
         self.environment, self.since = environment, since
         super().__init__(
-            f"{environment} is under a policy since {since:%Y-%m-%d %H:%M} UTC, and this process has none "
+            f"{environment} is under a policy since {minute_text(since)}, and this process has none "
             "that names it; nothing was written. Let BACKFILL_POLICY name the policy here too; one that "
             f"names {environment} without a rule ends it"
         )
@@ -119,6 +120,17 @@ def acting(project: Project, act: Act, subject: str, environment: str) -> str | 
         nonce=project.run_id,
     )
     return signed(project, gate, statement, may).principal
+
+
+def verified(gate: Gate, kept: SignedStatement) -> tuple[str, Statement]:
+    """Name who has signed a statement that is kept, and read what was signed: its columns prove nothing.
+
+    Raises:
+        SignatureError: the signature is not that of a known signer.
+        StatementError: the text that was signed is no statement.
+    """
+    principal = gate.signers.principal(kept.text, kept.signature)
+    return principal, read_statement(kept.text)
 
 
 def signed(

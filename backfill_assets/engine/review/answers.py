@@ -7,14 +7,13 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.project.ssh_signatures import SignatureError
-from backfill_assets.engine.review.acting import gate_in, signed
+from backfill_assets.engine.review.acting import gate_in, signed, verified
 from backfill_assets.engine.review.bound_parts import bound_parts
 from backfill_assets.engine.review.results import results_awaited
 from backfill_assets.engine.review.reviewed import Reviewed, built_plan
 from backfill_assets.errors import BackfillAssetsError, RequestError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.consumer import OnChange
-from backfill_assets.models.graph import close_to
 from backfill_assets.planning.review.answers import (
     ACKNOWLEDGED,
     OBJECTED,
@@ -27,7 +26,6 @@ from backfill_assets.planning.review.approval import (
     Act,
     Statement,
     StatementError,
-    read_statement,
     void_because,
 )
 from backfill_assets.planning.review.touched import ROWS, ChangedModel, touched
@@ -154,10 +152,8 @@ def answer(project: Project, plan_id: str, consumer: str, event: str, reason: st
 
 
 def _refuse(project: Project, plan_id: str, consumer: str, event: str, reason: str) -> None:
-    known, stored = project.loaded.graph.consumers, project.store.plans.get(plan_id)
-    if consumer not in known:
-        meant = close_to(consumer, known) if known else "declare it in CONSUMERS of the catalog"
-        raise RequestError(found=f"there is no consumer '{consumer}'", do=meant)
+    graph, stored = project.loaded.graph, project.store.plans.get(plan_id)
+    graph.consumer(consumer)
     if stored.status is not PlanStatus.BUILT:
         raise RequestError(
             found=f"plan {plan_id} is {stored.status.value}",
@@ -168,7 +164,7 @@ def _refuse(project: Project, plan_id: str, consumer: str, event: str, reason: s
             found="an objection has no reason", do="say with --reason what has to change"
         )
     names = sorted(
-        {each.consumer for each in _touched(built_plan(project, plan_id), known.values())}
+        {each.consumer for each in _touched(built_plan(project, plan_id), graph.consumers.values())}
     )
     if consumer not in names:
         raise RequestError(
@@ -198,8 +194,7 @@ def _signed_answers(of: BuiltPlan, gate: Gate) -> Iterator[Answer]:
 
 def _signed_answer(of: Reviewed, row: SignedStatement, parts: Mapping[str, str]) -> Answer | None:
     try:
-        principal = of.gate.signers.principal(row.text, row.signature)
-        said = read_statement(row.text)
+        principal, said = verified(of.gate, row)
     except (SignatureError, StatementError):
         return None
     name = dict(said.parts).get(_CONSUMER, "")

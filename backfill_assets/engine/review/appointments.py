@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.engine.project.plan_age import waits_until
 from backfill_assets.engine.project.ssh_signatures import SignatureError
-from backfill_assets.engine.review.acting import entitled, gate_in, signed
+from backfill_assets.engine.review.acting import entitled, gate_in, signed, verified
 from backfill_assets.engine.review.bound_parts import bound_parts
 from backfill_assets.engine.review.dual_runs import refuse_early
 from backfill_assets.engine.review.reviewed import Reviewed, built_plan
 from backfill_assets.errors import RequestError
+from backfill_assets.intervals.instants import minute_text
 from backfill_assets.planning.review.appointment import (
     APPOINTED,
     APPOINTMENT_ENDED,
@@ -24,7 +25,6 @@ from backfill_assets.planning.review.approval import (
     Act,
     Statement,
     StatementError,
-    read_statement,
     void_because,
 )
 from backfill_assets.snapshots.stored_plan import PlanStatus
@@ -79,8 +79,8 @@ def appoint(project: Project, plan_id: str, at: datetime, reason: str) -> Appoin
     until = waits_until(project.store, stored)
     if at >= until:
         raise RequestError(
-            found=f"plan {plan_id} may wait until {until:%Y-%m-%d %H:%M} UTC",
-            expected=f"an earlier time than {at:%Y-%m-%d %H:%M} UTC",
+            found=f"plan {plan_id} may wait until {minute_text(until)}",
+            expected=f"an earlier time than {minute_text(at)}",
             do="BACKFILL_PLAN_DAYS says how long plans may wait",
         )
     refuse_early(project.store, of.plan, at)
@@ -138,8 +138,7 @@ def _signer(
 ) -> str | None:
     """Name who has signed to promote the plan as it is, if the instant that was signed for has come."""
     try:
-        principal = gate.signers.principal(row.text, row.signature)
-        said = read_statement(row.text)
+        principal, said = verified(gate, row)
     except (SignatureError, StatementError):
         return None
     not_before = dict(said.parts).get(_NOT_BEFORE, "")

@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.project.ssh_signatures import SignatureError
-from backfill_assets.engine.review.acting import entitled, gate_in, signed
+from backfill_assets.engine.review.acting import entitled, gate_in, signed, verified
 from backfill_assets.engine.review.bound_parts import bound_parts
 from backfill_assets.engine.review.notices import send_notices
 from backfill_assets.engine.review.plan_facts import facts_of
@@ -22,7 +22,6 @@ from backfill_assets.planning.review.approval import (
     Act,
     Statement,
     StatementError,
-    read_statement,
     void_because,
 )
 from backfill_assets.planning.review.policy import (
@@ -198,8 +197,7 @@ def _standing(of: Reviewed) -> Standing:
 def _judged(of: Reviewed, row: SignedStatement, parts: Mapping[str, str]) -> Judged:
     """Verify a signature, and hold what was signed against the plan as it is now."""
     try:
-        principal = of.gate.signers.principal(row.text, row.signature)
-        said = read_statement(row.text)
+        principal, said = verified(of.gate, row)
     except (SignatureError, StatementError) as error:
         return Judged(row, error.found)
     proven = SignedStatement(

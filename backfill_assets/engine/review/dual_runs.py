@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import RequestError
+from backfill_assets.intervals.instants import minute_text
 from backfill_assets.planning.plan.plan_json import read_plan
 from backfill_assets.planning.review.dual_run import dual_run_of
 from backfill_assets.snapshots.stored_plan import PlanStatus
@@ -40,7 +41,7 @@ def refuse_early(store: Store, plan: Plan, at: datetime) -> None:
     if dual is not None and at < dual.until:
         raise RequestError(
             found=f"plan {plan.plan_id} is a dual run until "
-            f"{dual.until:%Y-%m-%d %H:%M} UTC, nothing was published: until then "
+            f"{minute_text(dual.until)}, nothing was published: until then "
             f"{plan.environment}'s own cells are authoritative",
             do=f"`backfill apply {plan.plan_id}` compares both now; promote it then",
         )

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.engine.review.way_back import way_back
 from backfill_assets.intervals.grid import Unit
+from backfill_assets.intervals.instants import minute_text
 from backfill_assets.models.audit import Severity
 from backfill_assets.planning.plan.plan import Change, Why
 from backfill_assets.planning.plan.request import Category, KeptRows
 from backfill_assets.planning.review.release_note import Cause, ConsumerNote, ModelNote, ReleaseNote
 from backfill_assets.planning.review.straddling import Straddling, straddling
 from backfill_assets.planning.review.touched import ROWS
-from backfill_assets.render.plan_words import counted, instant_text
+from backfill_assets.render.plan_words import counted
 from backfill_assets.snapshots.stored_plan import AUDITED
 
 if TYPE_CHECKING:
@@ -60,12 +61,12 @@ def release_note(facts: Facts) -> ReleaseNote:
         tests=(*_tests(facts),),
         known=(*_known(facts),),
         back=back.commands,
-        until=instant_text(back.until) if back.until else "",
+        until=minute_text(back.until) if back.until else "",
     )
 
 
 def _published(move: PointerMove) -> str:
-    return f"{instant_text(move.at)}{f', by {move.who}' if move.who else ''}"
+    return f"{minute_text(move.at)}{f', by {move.who}' if move.who else ''}"
 
 
 def _model(facts: Facts, planned: ModelPlan, move: PointerMove | None) -> ModelNote:

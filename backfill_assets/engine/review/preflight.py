@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from backfill_assets.engine.project.opening import look
 from backfill_assets.engine.project.run_context import source_path
 from backfill_assets.errors import RequestError
+from backfill_assets.intervals.instants import minute_text
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.cells import cells_read
@@ -179,7 +180,7 @@ def _published(project: Project, plan: Plan) -> str:
     if not events:
         return ""
     by = f" by {events[-1].who}" if events[-1].who else ""
-    return f"in {plan.environment} at {events[-1].at:%Y-%m-%d %H:%M} UTC{by}"
+    return f"in {plan.environment} at {minute_text(events[-1].at)}{by}"
 
 
 def _ranges(graph: Graph) -> Callable[[str, IntervalSet], str]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from backfill_assets.render.plan_words import instant_text
+from backfill_assets.intervals.instants import minute_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,7 +69,7 @@ def way_back_text(facts: Facts) -> str:
     back = way_back(facts)
     lines = [f"# How to take back plan {facts.plan_id}", ""]
     if back.commands and back.until:
-        lines += [f"Until {instant_text(back.until)}:", ""]
+        lines += [f"Until {minute_text(back.until)}:", ""]
         lines += [f"    {command}" for command in back.commands]
         lines += [
             "",

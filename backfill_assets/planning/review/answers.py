@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from backfill_assets.intervals.instants import minute_text
 from backfill_assets.models.consumer import OnChange
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class Answer:
         """The answer as a sentence without its end."""
         said = "acknowledged" if self.agrees else "objected"
         reason = f": {self.reason}" if self.reason else ""
-        return f"{self.consumer} {said} by {self.who} on {self.at:%Y-%m-%d %H:%M} UTC{reason}"
+        return f"{self.consumer} {said} by {self.who} on {minute_text(self.at)}{reason}"
 
 
 def built_at(events: Iterable[PlanEvent]) -> datetime | None:
@@ -98,4 +99,4 @@ def _awaited(
     if consumer.on_change is OnChange.ACK:
         yield f"{who} has not acknowledged"
     elif now < until:
-        yield f"the notice period of {who} ends on {until:%Y-%m-%d %H:%M} UTC"
+        yield f"the notice period of {who} ends on {minute_text(until)}"

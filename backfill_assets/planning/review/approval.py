@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, cast
 
 from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.intervals.instants import minute_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -139,9 +140,9 @@ def void_because(
     if statement.plan_id != plan_id:
         return f"it is one of plan {statement.plan_id}"
     if statement.at > now + SKEW:
-        return f"it is dated {_shown(statement.at)}, which is to come"
+        return f"it is dated {minute_text(statement.at)}, which is to come"
     if statement.expires <= now:
-        return f"it expired at {_shown(statement.expires)}"
+        return f"it expired at {minute_text(statement.expires)}"
     moved = moved_parts(dict(statement.parts), parts)
     return f"changed since: {', '.join(moved)}" if moved else ""
 
@@ -150,7 +151,3 @@ def moved_parts(signed: Mapping[str, str], now: Mapping[str, str]) -> tuple[str,
     """Name the parts that are not as they were signed, in the order of the parts now."""
     differing = [name for name, found in now.items() if signed.get(name) != found]
     return (*differing, *(name for name in signed if name not in now))
-
-
-def _shown(at: datetime) -> str:
-    return f"{at:%Y-%m-%d %H:%M} UTC"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from backfill_assets.intervals.instants import minute_text
 from backfill_assets.models.consumer import OnChange
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def notice_text(
     return "\n".join(
         (
             f"To {consumer.name} ({consumer.owner}).",
-            f"{event.event.capitalize()} on {_minute(event.at)} by {event.who or 'a run'}{why}.",
+            f"{event.event.capitalize()} on {minute_text(event.at)} by {event.who or 'a run'}{why}.",
             *changes,
             *_asked(event, consumer),
             *((f"Report: {report}",) if report else ()),
@@ -85,9 +86,5 @@ def _asked(event: PlanEvent, consumer: Consumer) -> Iterator[str]:
         yield f"It is not published before you acknowledge it: {command}"
     elif consumer.notice_days:
         until = event.at + timedelta(days=consumer.notice_days)
-        yield f"It is not published before {_minute(until)}, unless you acknowledge it: {command}"
+        yield f"It is not published before {minute_text(until)}, unless you acknowledge it: {command}"
     yield f'To object: {command} --object --reason "..."'
-
-
-def _minute(at: datetime) -> str:
-    return f"{at:%Y-%m-%d %H:%M} UTC"
