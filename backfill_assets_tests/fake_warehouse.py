@@ -29,7 +29,7 @@ from backfill_assets.engine.batch import audit_run
 from backfill_assets.intervals.cadence import WHOLE_CELL
 from backfill_assets.models.audit import RowCountWithin, RowRule, Unique
 from backfill_assets.models.audits_of import audits_of
-from backfill_assets.models.column import quoted
+from backfill_assets.models.column import MASKED, quoted
 from backfill_assets.models.content import (
     CellProfile,
     Content,
@@ -58,7 +58,7 @@ from backfill_assets.warehouse.sources.source_changes import is_cut
 from backfill_assets_tests.fake_session import NeedsRealSparkError, Session
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from pyspark.sql import Row
     from pyspark.sql.types import StructType
@@ -222,15 +222,21 @@ def failing_rows(rows: Frame, audit: Audit, subject: Subject, limit: int = 10) -
         f"SELECT * FROM {rows.viewed()} WHERE {_given(audit)} "
         f"QUALIFY count(1) OVER (PARTITION BY {names}) > 1"
     )
-    found, others = as_json(twice, limit), _held_elsewhere(rows, audit, subject)
-    return found if found or others is None else as_json(others, limit)
+    shown, others = subject.model.shown, _held_elsewhere(rows, audit, subject)
+    found = as_json(twice, limit, shown)
+    return found if found or others is None else as_json(others, limit, shown)
 
 
-def as_json(rows: Frame, limit: int) -> tuple[str, ...]:
-    """Give some rows as JSON objects, as Spark writes them."""
+def as_json(rows: Frame, limit: int, shown: Collection[str]) -> tuple[str, ...]:
+    """Give some rows as JSON objects, as Spark writes them, and mask them alike."""
     listed = rows.drop(CELL_COLUMN).collect()[:limit]
     return tuple(
-        f"{{{','.join(f'{json.dumps(name)}:{_json(value)}' for name, value in one.asDict().items())}}}"
+        "{"
+        + ",".join(
+            f"{json.dumps(name)}:{_json(value if name in shown or value is None else MASKED)}"
+            for name, value in one.asDict().items()
+        )
+        + "}"
         for one in listed
     )
 

@@ -22,6 +22,9 @@ FLOATS = ("double", "float")
 LEAST_TOLERANCE = 1e-300
 """Half of it is still a number without loss."""
 
+MASKED = "***"
+"""What a sample shows in the place of a value."""
+
 
 def _unknown_check(*, column: str, check: str) -> DeclarationError:
     return DeclarationError(
@@ -48,9 +51,12 @@ class Column:
             may differ from what readers have read before they are built again. It is an absolute
             number, and counts for early cutoff alone: every difference is published. None: every
             difference counts.
+        shown: whether samples of rows show its values. None: samples of failing rows show those of
+            key and time alone, comparisons of old and new rows show all.
 
     Raises:
         DeclarationError: another type has a tolerance, or it is no positive number.
+        DeclarationError: `shown` is neither True, False nor None.
     """
 
     name: str
@@ -61,8 +67,14 @@ class Column:
     description: str = ""
     tolerance: float | None = None
     warns: tuple[str, ...] = field(default=(), metadata=ADDED_LATER)
+    shown: bool | None = field(default=None, metadata=ADDED_LATER)
 
     def __post_init__(self) -> None:
+        if self.shown not in {True, False, None}:
+            raise DeclarationError(
+                found=f"column '{self.name}': found shown={self.shown!r}",
+                expected="True, False or None",
+            )
         if self.tolerance is not None:
             object.__setattr__(self, "tolerance", _tolerance(self))
 
@@ -141,6 +153,7 @@ def _column(name: str, declared: Any) -> Column:  # noqa: ANN401
         description=declared.description or "",
         tolerance=_metadata(declared).get("tolerance"),
         warns=_only_warning(declared.checks or ()),
+        shown=_metadata(declared).get("shown"),
     )
 
 

@@ -168,6 +168,21 @@ class Model:
         return None if isinstance(self.kind, Full) else self.kind.time_column
 
     @property
+    def shown(self) -> frozenset[str]:
+        """The columns whose values a sample of failing rows shows: of key and time, and those that say so."""
+        default = {*self.key, self.time_column}
+        return frozenset(
+            column.name
+            for column in self.schema
+            if column.shown or (column.shown is None and column.name in default)
+        )
+
+    @property
+    def hidden(self) -> frozenset[str]:
+        """The columns whose values no sample shows, of comparisons neither."""
+        return frozenset(column.name for column in self.schema if column.shown is False)
+
+    @property
     def keeps_rows(self) -> bool:
         """Whether rows stay after their source has lost them."""
         merged = isinstance(self.kind, IncrementalByUniqueKey)

@@ -26,6 +26,7 @@ from backfill_assets.models.column import (
     columns_of,
     sql_literal,
 )
+from backfill_assets.models.kind import IncrementalByTimeRange
 from backfill_assets_tests.builders import COLUMNS, a_model, a_source
 
 CHECKS = [
@@ -81,6 +82,34 @@ def test_types_keep_their_precision_and_elements():
         Column("cost", "decimal(12,4)", nullable=True, description="in dollars"),
         Column("tags", "array<string>", nullable=False),
     )
+
+
+def test_key_and_time_are_shown_and_what_says_so():
+    declared = pa.DataFrameSchema(
+        {
+            "day": pa.Column(T.DateType()),
+            "shop": pa.Column(T.StringType(), metadata={"shown": False}),
+            "amount": pa.Column(T.DoubleType(), metadata={"shown": True}),
+            "note": pa.Column(T.StringType()),
+        }
+    )
+
+    class Sales:
+        @classmethod
+        def to_schema(cls) -> pa.DataFrameSchema:
+            return declared
+
+    model = a_model(
+        unique_key=["day", "shop"], columns=columns_of(Sales), kind=IncrementalByTimeRange("day")
+    )
+    assert (model.shown, model.hidden) == ({"day", "amount"}, {"shop"})
+
+
+def test_a_word_in_the_place_of_shown_is_refused():
+    with pytest.raises(
+        DeclarationError, match=r"column 'c': found shown='no'; expected True, False or None"
+    ):
+        Column("c", "int", shown="no")  # type: ignore[arg-type]
 
 
 def test_a_check_that_is_no_predicate_over_a_row_is_refused_with_the_known_ones():

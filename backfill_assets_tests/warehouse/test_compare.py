@@ -143,6 +143,18 @@ def test_some_rows_that_differ_are_shown_with_both_values(spark: SparkSession, w
     assert shown[1].old["amount"] == 7
 
 
+def test_values_of_a_column_that_is_never_shown_are_masked(spark: SparkSession, world: Compared):
+    ds, shop, amount = world.model.schema
+    columns = (ds, replace(shop, shown=False), replace(amount, shown=False))
+    hidden = replace(world, model=replace(world.model, columns=columns))
+    changed, removed, _ = differences(spark, hidden, Question(), limit=3)
+    assert (changed.key["shop"], changed.old, changed.new) == (
+        "***", {"amount": "***"}, {"amount": "***"},
+    )  # fmt: skip
+    assert removed.old["amount"] == "***"
+    assert {one.key["shop"] for one in rows_outside(spark, hidden, "shop = 'a'").sample} == {"***"}
+
+
 def test_the_sql_is_the_query_that_was_run(spark: SparkSession, world: Compared):
     question = Question(by=(*BY_CELL, "shop"))
     sql = comparison_sql(world, question)

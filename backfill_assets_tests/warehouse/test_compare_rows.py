@@ -51,7 +51,7 @@ WIDE = (
     Column("sold", "bigint"),
     Column("open", "boolean"),
     Column("since", "date"),
-    Column("seen_at", "timestamp"),
+    Column("seen_at", "timestamp", shown=False),
 )
 ARROW = pa.schema(
     [

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -7,7 +8,14 @@ import pytest
 from backfill_assets.errors import DeclarationError
 from backfill_assets.intervals.cadence import WHOLE_CELL
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.models.audit import not_null, reconciles, references, row_rule, unique
+from backfill_assets.models.audit import (
+    not_null,
+    reconciles,
+    references,
+    row_rule,
+    sql_audit,
+    unique,
+)
 from backfill_assets.models.audits_of import audits_of
 from backfill_assets.models.column import Column
 from backfill_assets.models.source import Source, TimeColumns
@@ -147,7 +155,7 @@ def test_references_and_sums_are_compared_with_the_upstream(spark: SparkSession,
     assert [one.sums["reconciles_amount"] for one in found] == [("3.50", "3.50"), ("2.00", "4.00")]
     assert [one.sums["reconciles_rows"] for one in found] == [("1", "2"), ("2", "1")]
     (sample,) = failing_rows(rows, model.audits[0], subject)
-    assert sample == '{"ds":"2024-01-02","shop":"x","amount":1.00}'
+    assert sample == '{"ds":"2024-01-02","shop":"x","amount":"***"}'
 
 
 def test_samples_show_rows_that_break_a_rule_or_a_key(spark: SparkSession):
@@ -157,6 +165,35 @@ def test_samples_show_rows_that_break_a_rule_or_a_key(spark: SparkSession):
     )
     subject = Subject(model, days(1), NOWHERE)
     assert failing_rows(rows, model.audits[0], subject) == (
-        '{"ds":"2024-01-01","shop":"a","amount":9.00}',
+        '{"ds":"2024-01-01","shop":"a","amount":"***"}',
     )
     assert len(failing_rows(rows, audits_of(model)[0], subject)) == 2
+
+
+def sampled(spark: SparkSession, columns: tuple[Column, ...]) -> list[str]:
+    audit = sql_audit("wrong", "SELECT *, 'of ' || shop AS told FROM {rows} WHERE shop <> 'ok'")
+    model = sales(columns=columns, audits=[audit])
+    rows = contract(
+        frame(spark, columns, sale(1, "a", 9), "(DATE'2024-01-01', 'b', NULL)", sale(1, "ok")),
+        model,
+    )
+    return sorted(failing_rows(rows, audit, Subject(model, days(1), NOWHERE)))
+
+
+def test_samples_mask_all_but_key_time_and_what_is_declared_shown(spark: SparkSession):
+    ds, shop, amount = SALES_COLUMNS
+    assert sampled(spark, SALES_COLUMNS) == [
+        '{"ds":"2024-01-01","shop":"a","amount":"***","told":"***"}',
+        '{"ds":"2024-01-01","shop":"b","amount":null,"told":"***"}',
+    ]
+    assert sampled(spark, (ds, shop, replace(amount, shown=True)))[0] == (
+        '{"ds":"2024-01-01","shop":"a","amount":9.00,"told":"***"}'
+    )
+    assert sampled(spark, (ds, replace(shop, shown=False), amount))[0] == (
+        '{"ds":"2024-01-01","shop":"***","amount":"***","told":"***"}'
+    )
+
+
+def test_an_error_about_rows_masks_their_values(spark: SparkSession):
+    with pytest.raises(DeclarationError, match=r'"amount":"\*\*\*"'):
+        profiled(spark, sales(), sale(5, "b"))

@@ -156,6 +156,7 @@ def _column(column: Column) -> str:
     parts += [] if column.nullable else ["not null"]
     parts += ["unique"] if column.unique else []
     parts += [] if column.tolerance is None else [f"tolerance {column.tolerance:g}"]
+    parts += [] if column.shown is None else ["shown" if column.shown else "never shown"]
     parts += [
         f"{predicate} (warns)" if check in column.warns else predicate
         for check, predicate in column.checks

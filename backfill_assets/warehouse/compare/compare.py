@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.models.codec import ADDED_LATER
+from backfill_assets.models.column import MASKED
 from backfill_assets.models.model import CELL_COLUMN
 from backfill_assets.warehouse.compare.comparison_sql import (
     BY_CELL,
@@ -28,7 +29,7 @@ from backfill_assets.warehouse.spark.session import batch_session
 from backfill_assets.warehouse.spark.spark_errors import explaining
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from pyspark.sql import Row, SparkSession
 
@@ -155,6 +156,17 @@ class Difference:
     old: Mapping[str, Any]
     new: Mapping[str, Any]
 
+    def masked(self, hidden: Collection[str]) -> Difference:
+        """Give it without the values of some columns; a NULL stays."""
+
+        def masked(values: Mapping[str, Any]) -> dict[str, Any]:
+            return {
+                name: MASKED if name in hidden and value is not None else value
+                for name, value in values.items()
+            }
+
+        return replace(self, key=masked(self.key), old=masked(self.old), new=masked(self.new))
+
 
 @dataclass(frozen=True, slots=True)
 class OutsideRows:
@@ -204,7 +216,7 @@ def differences(
     """
     sides = sides_of(compared, question.cells)
     sql = differences_sql(pairs_sql(sides, question), sides, limit, most)
-    return _shown(spark, sql, compared.new.path)
+    return _shown(spark, sql, compared)
 
 
 def rows_outside(
@@ -231,7 +243,7 @@ def rows_outside(
         (row,) = batch_session(spark).sql(counted).collect()
     if not row["differing"]:
         return OutsideRows(0, ())
-    sample = _shown(spark, differences_sql(pairs, sides, _SAMPLE), compared.new.path)
+    sample = _shown(spark, differences_sql(pairs, sides, _SAMPLE), compared)
     return OutsideRows(row["differing"], sample)
 
 
@@ -268,10 +280,10 @@ def _decimal(text: str | None) -> Decimal | None:
     return None if text in (None, NO_SUM) else Decimal(text)
 
 
-def _shown(spark: SparkSession, sql: str, path: str) -> tuple[Difference, ...]:
-    with explaining(path):
+def _shown(spark: SparkSession, sql: str, compared: Compared) -> tuple[Difference, ...]:
+    with explaining(compared.new.path):
         rows = batch_session(spark).sql(sql).collect()
-    return tuple(_difference(row) for row in rows)
+    return tuple(_difference(row).masked(compared.model.hidden) for row in rows)
 
 
 def _difference(row: Row) -> Difference:

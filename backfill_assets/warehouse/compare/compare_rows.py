@@ -96,7 +96,11 @@ class RowsCompared:
                 difference[1],
             ),
         )[:limit]
-        return tuple(self._difference(cell or "", key, old, new) for cell, key, old, new in first)
+        hidden = self.sides.model.hidden
+        return tuple(
+            self._difference(cell or "", key, old, new).masked(hidden)
+            for cell, key, old, new in first
+        )
 
     def _changed(self, old: _Row, new: _Row) -> list[str]:
         return [

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class WrongRows:
-    """What a check has found: how many rows, and one of them as JSON; empty where there is none."""
+    """What a check has found: how many rows, and one of them as JSON with masked values; empty where there is none."""
 
     count: int
     first: str
@@ -50,7 +50,9 @@ def wrong_rows(
         read_pinned(session, model, table).createOrReplaceTempView(views[name])
     found = session.sql(query.bind({}, views))
     count = found.count()
-    first = as_json(found, 1) if count else ()
+    shown = frozenset[str]().union(*(model.shown for model, _ in tables.values()))
+    hidden = frozenset[str]().union(*(model.hidden for model, _ in tables.values()))
+    first = as_json(found, 1, shown - hidden) if count else ()
     return WrongRows(count, first[0] if first else "")
 
 

@@ -35,7 +35,7 @@ def refuse_outside(
     """
     cadence = model.cadence
     if None in counts:
-        example = _example(rows, f"{CELL_COLUMN} IS NULL")
+        example = _example(rows, f"{CELL_COLUMN} IS NULL", model)
         raise DeclarationError(
             found=f"the query of '{model.name}' gave {counts[None]} rows whose time column "
             f"'{model.time_column or ''}' is NULL, for example {example}",
@@ -46,7 +46,7 @@ def refuse_outside(
     outside = sorted(cell for cell in counts if cell is not None and cell not in inside)
     if outside:
         first, last = number_text(cadence, outside[0]), number_text(cadence, outside[-1])
-        example = _example(rows, f"{number_expression(cadence)} = {outside[0]}")
+        example = _example(rows, f"{number_expression(cadence)} = {outside[0]}", model)
         raise DeclarationError(
             found=f"the query of '{model.name}' gave {sum(counts[cell] for cell in outside)} rows "
             f"outside the batch's cells (cells {first} to {last}), for example {example}",
@@ -55,6 +55,6 @@ def refuse_outside(
         )
 
 
-def _example(rows: DataFrame, where: str) -> str:
-    examples = as_json(rows.where(where), 1)
+def _example(rows: DataFrame, where: str, model: Model) -> str:
+    examples = as_json(rows.where(where), 1, model.shown)
     return examples[0] if examples else "(none)"

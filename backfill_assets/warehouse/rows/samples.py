@@ -30,25 +30,28 @@ if TYPE_CHECKING:
 def failing_rows(  # noqa: PLR0911 - one case for each audit
     rows: DataFrame, audit: Audit, subject: Subject, limit: int = 10
 ) -> tuple[str, ...]:
-    """Give up to `limit` rows of a (cached) batch that fail an audit, as JSON objects.
+    """Give up to `limit` rows of a (cached) batch that fail an audit, as JSON objects with masked values.
 
-    Audits of whole cells (row counts, sums) have no failing rows.
+    Audits of whole cells (row counts, sums) have no failing rows. Of entities that lack, all columns are shown but
+    those that never are.
     """
+    shown = subject.model.shown
     match audit:
         case RowRule():
-            return as_json(rows.where(f"NOT coalesce({audit.predicate}, TRUE)"), limit)
+            return as_json(rows.where(f"NOT coalesce({audit.predicate}, TRUE)"), limit, shown)
         case References():
-            return as_json(_unreferenced(rows, audit, subject), limit)
+            return as_json(_unreferenced(rows, audit, subject), limit, shown)
         case Unique():
             return _repeated(rows, audit, subject, limit)
         case Complete():
-            return as_json(lacking_entities(rows, audit, subject).drop("cell"), limit)
+            lacking = lacking_entities(rows, audit, subject).drop("cell")
+            return as_json(lacking, limit, {*audit.columns} - subject.model.hidden)
         case KnownRows():
             wrong = " OR ".join(f"({known.where} AND NOT ({known.holds}))" for known in audit.rows)
-            return as_json(rows.where(wrong), limit)
+            return as_json(rows.where(wrong), limit, shown)
         case SqlAudit() | PythonAudit():
             found = failing_by_query(rows, audit, subject.model, subject.cells)
-            return as_json(found, limit)
+            return as_json(found, limit, shown)
         case _:
             return ()
 
@@ -68,11 +71,12 @@ def _repeated(rows: DataFrame, audit: Unique, subject: Subject, limit: int) -> t
     same = Window.partitionBy(*(quoted(name) for name in audit.columns))
     counted = rows.withColumn("_same", F.count(F.lit(1)).over(same))
     given = " AND ".join(f"{quoted(name)} IS NOT NULL" for name in audit.columns)
-    repeated = as_json(counted.where(f"_same > 1 AND {given}").drop("_same"), limit)
+    same_rows = counted.where(f"_same > 1 AND {given}").drop("_same")
+    repeated = as_json(same_rows, limit, subject.model.shown)
     others = rows_elsewhere(
         rows.sparkSession, subject.model, subject.cells, subject.target, audit.columns
     )
     if repeated or others is None:
         return repeated
     clashing = rows.join(others.drop(CELL_COLUMN), list(audit.columns), "left_semi")
-    return as_json(clashing, limit)
+    return as_json(clashing, limit, subject.model.shown)
