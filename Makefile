@@ -6,7 +6,7 @@ WRITE_PATH := backfill_assets_tests/engine backfill_assets_tests/warehouse backf
 export DAGSTER_DISABLE_TELEMETRY := 1
 
 .DEFAULT_GOAL := help
-.PHONY: recordings test-spark examples example-pages edit-pairs faults faults-long help env s3-jars demo ui spark-server spark-server-stop audit test-connect wheel test stories test-all check bench lock bounds clean
+.PHONY: recordings mutation test-spark examples example-pages edit-pairs faults faults-long help env s3-jars demo ui spark-server spark-server-stop audit test-connect wheel test stories test-all check bench lock bounds clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,6 +45,9 @@ test: s3-jars ## Run the tests, but not the long ones, three at a time
 
 stories: env ## Run the long stories of plans and of the queue: about half an hour
 	@$(BIN)/pytest -m "story and not slow"
+
+mutation: env ## Fill the demo's data, and plant defects in every sample model: ten minutes
+	@$(BIN)/pytest -m "" backfill_assets_tests/pipelines/test_planted_defects.py
 
 examples: env ## Run every example that Spark documents of its functions through the binding: minutes
 	@$(BIN)/pytest -m "" -s backfill_assets_tests/warehouse/test_spark_examples.py

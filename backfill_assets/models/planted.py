@@ -11,11 +11,12 @@ from backfill_assets.models.column import is_numeric
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from backfill_assets.models.column import Column
     from backfill_assets.models.model import Model
 
 
 class Defect(StrEnum):
-    """What goes wrong in one cell; a shift concerns every cell."""
+    """What goes wrong in one cell; a shift of the time that names it concerns every cell."""
 
     DUPLICATED = "rows twice"
     FANNED_OUT = "a join fans out"
@@ -26,6 +27,7 @@ class Defect(StrEnum):
     DOUBLED = "values doubled"
     NEGATED = "sign flipped"
     EMPTIED = "a burst of NULLs"
+    MOVED = "a shift by two hours"
 
 
 OF_ROWS = (
@@ -65,12 +67,18 @@ def defects_of(model: Model) -> Iterator[Planted]:
             yield Planted(Defect.DOUBLED, column.name)
             yield Planted(Defect.NEGATED, column.name)
         yield Planted(Defect.EMPTIED, column.name)
+        if column.name != model.time_column and _is_time(column):
+            yield Planted(Defect.MOVED, column.name)
 
 
 def _knows_instants(model: Model) -> bool:
     """Whether a row's time column says where in its cell it lies."""
     types = {column.name: column.dtype.strip().lower() for column in model.schema}
     return types.get(model.time_column or "") == "timestamp"
+
+
+def _is_time(column: Column) -> bool:
+    return column.dtype.strip().lower() in {"date", "timestamp"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +106,7 @@ _ADVICE = {
     Defect.DOUBLED: 'metric_within("{0}", 0.05), reconciles("{0}", ...) or trend_within("{0}")',
     Defect.NEGATED: 'accepted_range("{0}", 0, None)',
     Defect.EMPTIED: 'not_null("{0}", allowed=...)',
+    Defect.MOVED: "row_rule(...) that holds {0} against another column",
 }
 
 

@@ -15,6 +15,7 @@ from backfill_assets_tests.engine.world import World, row
 VISITS = "web.visits"
 
 
+@pytest.mark.story
 @pytest.mark.spark
 def test_a_new_version_that_doubles_a_metric_is_stopped_before_its_commit(world: World):
     def visits(times: int):  # noqa: ANN202

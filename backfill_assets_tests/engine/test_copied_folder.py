@@ -78,6 +78,7 @@ def texts(url: str, root: Path) -> str:
 _DRIVER = {"sqli": "", "post": "+psycopg"}
 
 
+@pytest.mark.story
 @pytest.mark.parametrize("state", ["sqlite", "postgresql"])
 def test_all_works_on_a_copied_folder_and_the_original_is_never_touched(
     state: str,

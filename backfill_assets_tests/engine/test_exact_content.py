@@ -95,6 +95,7 @@ def test_a_correction_of_a_double_is_published_and_reaches_its_readers(
     assert plans.make(GRAPH).is_empty
 
 
+@pytest.mark.story
 def test_a_plan_that_was_built_with_rounded_checksums_publishes_what_it_corrects(world: World):
     plans = Plans(world)
     landed(world, 1234567890.10, 1234567894.90)

@@ -376,6 +376,7 @@ def test_any_story_comes_out_on_the_fake_as_on_spark(
     assert on_both(spark, tmp_path_factory.mktemp("story"), DAYS, story)
 
 
+@pytest.mark.story
 def test_comparisons_and_audits_of_what_is_published_agree(spark: SparkSession, tmp_path: Path):
     where = "cost > 5 AND ds < DATE'2024-01-09'"
 

@@ -37,6 +37,7 @@ def planted(spark: SparkSession, postgres: Server, tmp_path: Path) -> Project:
     )
 
 
+@pytest.mark.story
 @pytest.mark.spark
 @pytest.mark.e2e
 def test_no_secret_reaches_a_file_the_state_or_what_is_said(

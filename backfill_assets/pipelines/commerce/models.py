@@ -6,10 +6,12 @@ from backfill_assets.intervals.cadence import Daily, Monthly, Weekly, Whole
 from backfill_assets.models.audit import (
     Reconciles,
     accepted_range,
+    distinct_within,
     reconciles,
     references,
     row_count_within,
     row_rule,
+    sql_audit,
 )
 from backfill_assets.models.kind import Full, IncrementalByTimeRange, IncrementalByUniqueKey
 from backfill_assets.models.model import Model
@@ -22,6 +24,14 @@ from backfill_assets.pipelines.commerce.sources import FIRST_DAY, LAST_DAY
 _DAYS = Daily(start=FIRST_DAY, end=LAST_DAY)
 _OWNER = "team:commerce-analytics"
 _COSTS_NOT_NEGATIVE = row_rule("revenue_covers_cost", "revenue >= cost AND cost >= 0")
+_MARGIN_OF_REVENUE = row_rule(
+    "margin_is_of_revenue",
+    "margin <=> CAST((revenue - cost) / NULLIF(revenue, 0) AS DECIMAL(9, 4))",
+)
+_CHANGES = 0.2
+"""The share of the orders' feed that may be changes of orders."""
+_PRODUCTS = 10
+"""What is on the menu."""
 
 orders = Model(
     name="commerce.orders",
@@ -36,6 +46,10 @@ orders = Model(
     times=TimeColumns(event="ordered_at", updated="updated_at"),
     audits=[
         row_rule("total_is_subtotal_and_tax", "order_total = subtotal + tax_paid"),
+        row_rule("date_is_of_the_order", "order_date = TO_DATE(ordered_at)"),
+        row_rule("ordered_before_updated", "ordered_at <= updated_at"),
+        # The feed holds a row per change of an order.
+        reconciles("*", "commerce.raw_orders", "*", tolerance=_CHANGES),
         row_count_within(0.02, warn=True),
     ],
     late_window=3,
@@ -58,6 +72,8 @@ fact_order_items = Model(
     times=TimeColumns(event="order_date"),
     audits=[
         accepted_range("quantity", 0, None),
+        row_rule("amount_is_quantity_times_price", "amount = quantity * unit_price"),
+        reconciles("amount", "commerce.orders", "subtotal"),
         references("order_id", "commerce.orders", "order_id"),
         row_count_within(0.01, warn=True),
     ],
@@ -79,7 +95,15 @@ cost_history = Model(
     unique_key=["supply_id", "sku", "effective_from"],
     columns=schemas.CostHistory,
     times=TimeColumns(effective="effective_from"),
-    audits=[row_rule("ends_after_it_starts", "effective_to > effective_from")],
+    audits=[
+        row_rule("ends_after_it_starts", "effective_to > effective_from"),
+        sql_audit(
+            "a_price_ends_where_the_next_begins",
+            """SELECT * FROM {rows} QUALIFY NOT effective_to <=>
+               LEAD(effective_from) OVER (PARTITION BY supply_id, sku ORDER BY effective_from)""",
+        ),
+        distinct_within("sku", _PRODUCTS, _PRODUCTS),
+    ],
     owner=_OWNER,
     tags={"domain": "cost"},
 )
@@ -101,7 +125,9 @@ fact_orders = Model(
     times=TimeColumns(event="order_date"),
     audits=[
         _COSTS_NOT_NEGATIVE,
+        _MARGIN_OF_REVENUE,
         accepted_range("margin", 0, 1.5),
+        reconciles("*", "commerce.orders", "*"),
         reconciles("revenue", "commerce.orders", "subtotal"),
         Reconciles("items_add_up", "revenue", "commerce.fact_order_items", "amount"),
     ],
@@ -125,7 +151,10 @@ gross_margin_daily = Model(
     times=TimeColumns(event="order_date"),
     audits=[
         _COSTS_NOT_NEGATIVE,
+        _MARGIN_OF_REVENUE,
+        row_rule("gross_margin_is_revenue_less_cost", "gross_margin = revenue - cost"),
         accepted_range("margin", 0, 1.5),
+        reconciles("orders", "commerce.fact_orders", "*"),
         reconciles("revenue", "commerce.fact_orders"),
         reconciles("cost", "commerce.fact_orders"),
     ],
@@ -147,7 +176,11 @@ revenue_weekly = Model(
     unique_key=["week_start", "store_id"],
     columns=schemas.RevenueWeekly,
     times=TimeColumns(event="week_start"),
-    audits=[reconciles("revenue", "commerce.gross_margin_daily")],
+    audits=[
+        row_rule("starts_on_monday", "WEEKDAY(week_start) = 0"),
+        reconciles("orders", "commerce.gross_margin_daily"),
+        reconciles("revenue", "commerce.gross_margin_daily"),
+    ],
     late_window=1,  # the last days of a period come after its end
     owner=_OWNER,
     tags={"domain": "sales"},
@@ -164,7 +197,11 @@ revenue_monthly = Model(
     unique_key=["month_start", "store_id"],
     columns=schemas.RevenueMonthly,
     times=TimeColumns(event="month_start"),
-    audits=[reconciles("revenue", "commerce.gross_margin_daily")],
+    audits=[
+        row_rule("starts_on_the_first", "DAY(month_start) = 1"),
+        reconciles("orders", "commerce.gross_margin_daily"),
+        reconciles("revenue", "commerce.gross_margin_daily"),
+    ],
     late_window=1,  # the last days of a period come after its end
     owner=_OWNER,
     tags={"domain": "sales"},

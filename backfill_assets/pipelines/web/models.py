@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from backfill_assets.intervals.cadence import Daily, Hourly
-from backfill_assets.models.audit import row_count_within, row_rule
+from backfill_assets.models.audit import reconciles, row_count_within, row_rule, trend_within
 from backfill_assets.models.kind import IncrementalByTimeRange, IncrementalByUniqueKey
 from backfill_assets.models.model import Model
 from backfill_assets.models.source import TimeColumns
@@ -14,6 +14,8 @@ from backfill_assets.pipelines.web.sessions import LOOKBACK_HOURS, sessions as f
 from backfill_assets.pipelines.web.sources import FIRST_DAY, LAST_DAY
 
 _OWNER = "team:web-analytics"
+_REPEATED = 0.2
+"""The share of an hour's deliveries that may be repetitions."""
 
 events = Model(
     name="web.events",
@@ -29,6 +31,8 @@ events = Model(
     audits=[
         row_rule("date_is_of_the_event", "event_date = TO_DATE(event_time)"),
         row_rule("seen_before_ingested", "event_time <= ingested_at"),
+        # A view may be delivered more than once.
+        reconciles("*", "web.raw_events", "*", tolerance=_REPEATED),
         row_count_within(0.02, warn=True),
     ],
     late_window=24,
@@ -52,6 +56,14 @@ sessions = Model(
     audits=[
         row_rule("ends_after_it_starts", "started_at <= ended_at AND ended_at < closed_at"),
         row_rule("shorter_than_two_days", "closed_at - started_at <= INTERVAL 48 HOURS"),
+        row_rule(
+            "day_is_of_its_close", "session_date = TO_DATE(closed_at - INTERVAL 1 MICROSECOND)"
+        ),
+        row_rule("closed_by_silence_or_midnight", "closed_at <= ended_at + INTERVAL 30 MINUTES"),
+        row_rule("named_after_its_start", "session_id = user_id || '-' || UNIX_MICROS(started_at)"),
+        row_rule("views_cover_pages", "pages <= page_views"),
+        trend_within("*"),
+        trend_within("page_views"),
     ],
     late_window=2,
     batch_size=23,

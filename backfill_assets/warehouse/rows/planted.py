@@ -55,6 +55,9 @@ def planted_rows(  # noqa: C901, PLR0911 - one case for each defect
             return _with(rows, planted.column, f"IF({inside}, -{{0}}, {{0}})")
         case Defect.EMPTIED:
             return _with(rows, planted.column, f"IF({inside}, NULL, {{0}})")
+        case Defect.MOVED:
+            later = _later("{0}", dict(rows.dtypes)[planted.column], share)
+            return _with(rows, planted.column, f"IF({inside}, {later}, {{0}})")
 
 
 def differ(rows: DataFrame, others: DataFrame) -> bool:
@@ -84,14 +87,16 @@ def _altered(rows: DataFrame, model: Model) -> DataFrame:
 def _shifted(rows: DataFrame, model: Model, share: str) -> DataFrame:
     """Shift the time by two hours; of a model that knows days alone, that part of the rows by a day."""
     column = model.time_column or ""
-    time, kind = quoted(column), dict(rows.dtypes)[column]
-    late = (
-        f"{time} + INTERVAL {_HOURS} HOURS"
-        if kind.startswith("timestamp")
-        else f"IF(pmod({share}, 24) < {_HOURS}, date_add({time}, 1), {time})"
-    )
-    moved = _with(rows, column, late.replace(time, "{0}"))
+    kind = dict(rows.dtypes)[column]
+    moved = _with(rows, column, _later("{0}", kind, share))
     cell = cell_expression(column, kind, model.cadence)
     cells = rows.select(CELL_COLUMN).distinct()
     again = moved.drop(CELL_COLUMN).selectExpr("*", f"{cell} AS {CELL_COLUMN}")
     return again.join(cells, [CELL_COLUMN], "left_semi").select(*map(quoted, rows.columns))
+
+
+def _later(time: str, kind: str, share: str) -> str:
+    """Give a time two hours later, as SQL; of days, that part of the rows a day later."""
+    if kind.startswith("timestamp"):
+        return f"{time} + INTERVAL {_HOURS} HOURS"
+    return f"IF(pmod({share}, 24) < {_HOURS}, date_add({time}, 1), {time})"
