@@ -42,6 +42,7 @@ GROUPS = {
         "views": "views:views",
         "iceberg": "iceberg:app",
         "audit": "audit:audit",
+        "audits": "audits:audits",
         "metrics": "metrics:metrics",
     },
     "Fill": {

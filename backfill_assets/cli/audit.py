@@ -12,7 +12,7 @@ from backfill_assets.cli.options import AsJson, Env, Select  # noqa: TC001 - typ
 from backfill_assets.cli.output import Heading, counted, err, print_json, print_table, say
 from backfill_assets.cli.project import looked_at
 from backfill_assets.cli.selecting import model_named, selected
-from backfill_assets.engine.batch.audit_run import audit_published
+from backfill_assets.engine.batch.audit_run import audit_and_keep
 from backfill_assets.engine.batch.planted_run import audit_planted
 from backfill_assets.engine.project.at_work import Phase
 from backfill_assets.errors import RequestError
@@ -51,7 +51,9 @@ def audit(
     ] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Run every audit over published data, without rebuilding it.
+    """Run every audit over published data, without rebuilding it, and keep what was found.
+
+    `backfill audits` lists what was found the last times; `backfill report` tells Dagster of the last one.
 
     With `--mutate` the audits themselves are tested: duplicates, a fanned-out join, dropped rows, a cell that stops half-way, a shifted zone, doubled values, a
     flipped sign and a burst of NULLs are planted in a copy of the newest published cells, one after the other, and judged as a batch of
@@ -78,7 +80,7 @@ def audit(
         with run.at_work.at(Phase.CHECKING, of=len(names)) as step:
             for name in names:
                 step.next(name)
-                results[name] = audit_published(run, name)
+                results[name] = audit_and_keep(run, name)
     blocking = sum(result.blocks for audited in results.values() for result in audited)
     if junit is not None:
         _write(junit, junit_xml(results))
@@ -155,7 +157,7 @@ def _announce(run: RunContext, names: Sequence[str]) -> None:
     audits = sum(len(audits_of(run.graph.models[name])) for name in published)
     say(
         f"audit of {run.environment.name}: {counted(audits, 'audit')} of "
-        f"{counted(len(published), 'model')} over all that is published; nothing is written",
+        f"{counted(len(published), 'model')} over all that is published; no data is written",
         to=err,
     )
 

@@ -21,7 +21,8 @@ def report(as_json: AsJson = False) -> None:
     """Tell Dagster which cells are ready that were filled without it.
 
     `backfill run` is not seen by Dagster, so its UI shows such cells as missing. Reported are the cells that Dagster has no
-    materialization of, and those whose content has changed since it was told, as by a promotion or a rollback. Nothing is computed.
+    materialization of, and those whose content has changed since it was told, as by a promotion or a rollback; also what `backfill audit`
+    has found last, as evaluations of the checks of published data. Nothing is computed.
     Dagster's assets are what prod publishes: it is told of no other environment.
 
     Exit code: 0, also when Dagster knew all of it.

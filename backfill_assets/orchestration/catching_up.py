@@ -1,14 +1,16 @@
 """Tell Dagster's event log what is published, and what sources hold, where that changed without Dagster."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import dagster as dg
 
 from backfill_assets.engine.project.run_context import RunContext
-from backfill_assets.models.audit import Severity
+from backfill_assets.models.audit import Audit, Severity
+from backfill_assets.models.audit_result import AuditResult
 from backfill_assets.models.audits_of import audits_of
 from backfill_assets.models.model import Model
+from backfill_assets.orchestration.checks import PUBLISHED
 from backfill_assets.orchestration.metadata import asset_key, report_metadata
 from backfill_assets.orchestration.partitions import key_of
 from backfill_assets.orchestration.reporting import DATA_VERSION_TAG, check_result, data_version
@@ -20,7 +22,7 @@ def report_ready(
     run: RunContext,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> int:
-    """Report every ready cell whose content differs from what Dagster was told last, if anything.
+    """Report every ready cell whose content differs from what Dagster was told last, and the last audits of them.
 
     A cell that holds what Dagster was told last is left alone; one that a promotion, a rollback or
     an undo has changed since gets a new materialization.
@@ -36,7 +38,10 @@ def report_ready(
     for seen in run.store.sources.observed().values():
         if seen.source in run.graph.sources:
             _report_source(instance, seen)
-    return sum(_report_model(instance, run, name, progress) for name in run.graph.order)
+    reported = sum(_report_model(instance, run, name, progress) for name in run.graph.order)
+    for name in run.graph.order:
+        _report_published_audits(instance, run, run.graph.model(name))
+    return reported
 
 
 def _report_model(
@@ -121,20 +126,43 @@ def _report_audits(
     ]
     for audit in audits_of(model):
         results = [result for result in audited if result.audit == audit.name]
-        if not results:
+        if results:
+            _report_check(instance, model, audit, audit.name, results)
+
+
+def _report_published_audits(instance: dg.DagsterInstance, run: RunContext, model: Model) -> None:
+    """Report what the last audit of a model's published data found, if Dagster has not evaluated it since."""
+    history = run.store.published_audits.history(run.environment.name, model.name)
+    last = {row.result.audit: row for row in history if row.audited_at == history[0].audited_at}
+    for audit in audits_of(model):
+        row, check = last.get(audit.name), f"{PUBLISHED}{audit.name}"
+        if row is None:
             continue
-        evaluation = check_result(asset_key(model.name), audit.name, results)
-        instance.report_runless_asset_event(
-            dg.AssetCheckEvaluation(
-                asset_key=asset_key(model.name),
-                check_name=audit.name,
-                passed=evaluation.passed,
-                severity=evaluation.severity,
-                description=evaluation.description,
-                metadata=evaluation.metadata,
-                blocking=audit.severity is Severity.BLOCKING,
-            )
+        key = dg.AssetCheckKey(asset_key(model.name), check)
+        told = instance.get_latest_asset_check_evaluation_record(key)
+        if told is None or told.create_timestamp < row.audited_at.timestamp():
+            _report_check(instance, model, audit, check, [row.result])
+
+
+def _report_check(
+    instance: dg.DagsterInstance,
+    model: Model,
+    audit: Audit,
+    check: str,
+    results: Sequence[AuditResult],
+) -> None:
+    evaluation = check_result(asset_key(model.name), check, results)
+    instance.report_runless_asset_event(
+        dg.AssetCheckEvaluation(
+            asset_key=asset_key(model.name),
+            check_name=check,
+            passed=evaluation.passed,
+            severity=evaluation.severity,
+            description=evaluation.description,
+            metadata=evaluation.metadata,
+            blocking=audit.severity is Severity.BLOCKING,
         )
+    )
 
 
 def _known(instance: dg.DagsterInstance, key: dg.AssetKey) -> dict[str, str]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import dagster as dg
 
-from backfill_assets.engine.batch.audit_run import audit_published, audited_on_record
+from backfill_assets.engine.batch.audit_run import audit_and_keep, audited_on_record
 from backfill_assets.engine.project.opening import open_run
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.required import required
@@ -58,7 +58,7 @@ def published_checks(graph: Graph, model: Model) -> dg.AssetChecksDefinition:
         run = open_run(state.project(untraced(graph), context.run.run_id, spark), PROD)
         target = _targeted(context.run, model) if _ran_here(context, step) else None
         if target is None:
-            results, lacking = audit_published(run, model.name), ""
+            results, lacking = audit_and_keep(run, model.name), ""
         else:
             results = audited_on_record(run, model.name, target)
             due = required(model.cadence, start=None, end=None, now=run.clock())

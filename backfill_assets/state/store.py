@@ -29,6 +29,7 @@ from backfill_assets.state.migrate import migrate
 from backfill_assets.state.notices import Notices
 from backfill_assets.state.plans import Plans
 from backfill_assets.state.publications import Publications
+from backfill_assets.state.published_audits import PublishedAudits
 from backfill_assets.state.queue import Queue
 from backfill_assets.state.results import Results
 from backfill_assets.state.snapshots import Snapshots
@@ -79,6 +80,7 @@ class Aggregates(Aggregate[D]):
         self.holds = Holds(*opened)
         self.notices = Notices(*opened)
         self.results = Results(*opened)
+        self.published_audits = PublishedAudits(*opened)
 
 
 class StateReader(Aggregates[ReadDatabase]):

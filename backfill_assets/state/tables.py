@@ -24,8 +24,8 @@ def _number(name: str, *, key: bool = False) -> sa.Column[Any]:
     return sa.Column(name, sa.BigInteger, primary_key=key, nullable=False, autoincrement=False)
 
 
-def _instant(name: str) -> sa.Column[Any]:
-    return sa.Column(name, Instant, nullable=False)
+def _instant(name: str, *, key: bool = False) -> sa.Column[Any]:
+    return sa.Column(name, Instant, primary_key=key, nullable=False)
 
 
 def _value(name: str) -> sa.Column[Any]:
@@ -207,6 +207,26 @@ AUDIT_RESULTS = sa.Table(
     _value("cells"),
     _value("sample"),
     sa.Index("audit_results_model", "model", "audited_at"),
+)
+
+# What audits of published data have found, the last times that each model was audited.
+PUBLISHED_AUDITS = sa.Table(
+    "published_audits",
+    METADATA,
+    _text("environment", key=True),
+    _text("model", key=True),
+    _instant("audited_at", key=True),
+    _text("audit", key=True),
+    _text("version"),
+    _number("delta_version"),
+    _value("audited"),
+    _text("severity"),
+    sa.Column("passed", sa.Boolean, nullable=False),
+    _text("found"),
+    _text("allowed"),
+    _number("failing_rows"),
+    _value("cells"),
+    _value("sample"),
 )
 
 # Cells of a version that stay owed until a batch that began after `since` has rebuilt them: by one

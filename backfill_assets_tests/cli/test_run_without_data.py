@@ -129,7 +129,7 @@ def test_an_audit_says_what_it_is_before_it_starts(
 
     audits = len(audits_of(sales))
     assert first == (
-        f"audit of prod: {audits} audits of 1 model over all that is published; nothing is written"
+        f"audit of prod: {audits} audits of 1 model over all that is published; no data is written"
     )
 
 

@@ -2,19 +2,40 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import dagster as dg
 import pytest
 
-from backfill_assets_tests.orchestration.shop import checks
+from backfill_assets.engine.batch.audit_run import audit_and_keep
+from backfill_assets.engine.project.opening import open_run
+from backfill_assets.models.audits_of import audits_of
+from backfill_assets.models.graph import build_graph
+from backfill_assets.orchestration.catching_up import report_ready
+from backfill_assets.orchestration.resources import StateResource
+from backfill_assets.snapshots.environment import PROD
+from backfill_assets.snapshots.loaded import untraced
+from backfill_assets_tests.orchestration.shop import checks, lent
 from backfill_assets_tests.planting import plant, publish_head
-from backfill_assets_tests.toy import MODELS
+from backfill_assets_tests.toy import MODELS, SOURCES, sales
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from backfill_assets.engine.project.run_context import RunContext
     from backfill_assets_tests.orchestration.shop import Shop
 
 pytestmark = pytest.mark.spark
+
+
+@contextmanager
+def looked(shop: Shop) -> Iterator[RunContext]:
+    """Open prod as a command does, outside of Dagster's runs."""
+    state = StateResource()
+    loaded = untraced(build_graph(MODELS, SOURCES))
+    yield open_run(state.project(loaded, "by-hand", lent(shop.spark)), PROD)
+    state.store.close()
 
 
 def test_published_data_passes_and_a_planted_failure_fails_the_job(shop: Shop):
@@ -45,3 +66,28 @@ def test_published_data_passes_and_a_planted_failure_fails_the_job(shop: Shop):
     assert not found.passed
     assert "found 2 of" in (found.description or "")
     assert found.metadata["cells"].value == "2024-01-29"
+
+
+def test_dagster_is_told_what_the_command_has_found_and_only_once(shop: Shop):
+    shop.fill("toy.sales", cells="2024-01-28...2024-01-31")
+    check = dg.AssetCheckKey(dg.AssetKey(["toy", "sales"]), "published_amount_not_negative")
+    with looked(shop) as run:
+        audit_and_keep(run, "toy.sales")
+        report_ready(shop.instance, run)
+        told = shop.instance.get_latest_asset_check_evaluation_record(check)
+        report_ready(shop.instance, run)
+        again = shop.instance.get_latest_asset_check_evaluation_record(check)
+
+    assert told is not None
+    assert told.event is not None
+    assert again is not None
+    assert again.id == told.id
+
+
+def test_what_the_job_has_found_stands_in_the_history_of_audits(shop: Shop):
+    shop.fill("toy.sales", cells="2024-01-28...2024-01-31")
+    shop.audit()
+    with looked(shop) as run:
+        found = run.store.published_audits.history("prod", "toy.sales")
+    assert {row.result.audit for row in found} == {audit.name for audit in audits_of(sales)}
+    assert all(row.result.passed for row in found)

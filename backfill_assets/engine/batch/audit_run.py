@@ -12,6 +12,7 @@ from backfill_assets.engine.project.run_context import source_path
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.audits_of import audits_of
 from backfill_assets.models.source import Source
+from backfill_assets.state.published_audits import Published
 from backfill_assets.warehouse.files.tables import table_now
 from backfill_assets.warehouse.rows.inputs import Input
 from backfill_assets.warehouse.rows.profile import Subject, profile
@@ -64,6 +65,21 @@ def audit_published(
         result if result.passed else replace(result, sample=failing_rows(rows, audit, subject))
         for audit, result in zip(audits, results, strict=True)
     )
+
+
+def audit_and_keep(run: RunContext, name: str) -> tuple[AuditResult, ...]:
+    """Judge every published cell of one model, and keep what was found in the state's history.
+
+    Returns:
+        One result per audit; none at all when no cell is ready.
+    """
+    state = run.view().models.get(name)
+    results = audit_published(run, name, None if state is None else state.ready)
+    if state is not None and results:
+        pin = state.pointer
+        of = Published(run.environment.name, name, pin.version, pin.delta_version, state.ready)
+        run.store.published_audits.keep(of, results)
+    return results
 
 
 def audited_subject(run: RunContext, model: Model, cells: Sequence[Interval]) -> Subject:

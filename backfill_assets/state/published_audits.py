@@ -1,0 +1,120 @@
+"""Audits of published data as the state keeps them: what each has found the last times."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+
+from backfill_assets.models.audit import Severity
+from backfill_assets.models.audit_result import AuditResult
+from backfill_assets.state.aggregate import Aggregate, D
+from backfill_assets.state.tables import PUBLISHED_AUDITS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from backfill_assets.intervals.interval_set import IntervalSet
+    from backfill_assets.state.database import Database
+
+KEPT = 100
+"""How many of the last audits of a model in an environment are kept."""
+
+_OF = ("environment", "model", "version", "delta_version", "audited")
+_FOUND = ("audit", "passed", "found", "allowed", "failing_rows", "cells", "sample")
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What was audited.
+
+    Attributes:
+        environment: whose published data.
+        model: which.
+        version: the table that was read.
+        delta_version: its version.
+        audited: the cells.
+    """
+
+    environment: str
+    model: str
+    version: str
+    delta_version: int
+    audited: IntervalSet
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedAudit:
+    """What one audit has found.
+
+    Attributes:
+        of: what was audited.
+        audited_at: when, UTC.
+        result: what was found.
+    """
+
+    of: Published
+    audited_at: datetime
+    result: AuditResult
+
+
+class PublishedAudits(Aggregate[D]):
+    """The history of audits of published data. Each method is one transaction."""
+
+    def keep(
+        self: PublishedAudits[Database], of: Published, results: Sequence[AuditResult]
+    ) -> None:
+        """Keep what audits have found just now; of a model's audits before, the last `KEPT` times stay."""
+        rows = [_row(of, result, self._clock()) for result in results]
+        if not rows:
+            return
+
+        def work(connection: sa.Connection) -> None:
+            connection.execute(sa.delete(PUBLISHED_AUDITS).where(*_own(of), _at(rows)))
+            connection.execute(sa.insert(PUBLISHED_AUDITS), rows)
+            connection.execute(sa.delete(PUBLISHED_AUDITS).where(*_own(of), _before_the_last(of)))
+
+        self._database.write(work)
+
+    def history(self, environment: str, model: str) -> list[PublishedAudit]:
+        """Read what the audits of a model have found, the last time first."""
+        table = PUBLISHED_AUDITS.c
+        wanted = sa.select(PUBLISHED_AUDITS).where(
+            table.environment == environment, table.model == model
+        )
+        ordered = wanted.order_by(table.audited_at.desc(), table.audit)
+        return self._database.read(
+            lambda connection: [_read(row) for row in connection.execute(ordered)]
+        )
+
+
+def _own(of: Published) -> tuple[sa.ColumnElement[bool], ...]:
+    table = PUBLISHED_AUDITS.c
+    return table.environment == of.environment, table.model == of.model
+
+
+def _at(rows: Sequence[dict[str, Any]]) -> sa.ColumnElement[bool]:
+    return PUBLISHED_AUDITS.c.audited_at == rows[0]["audited_at"]
+
+
+def _before_the_last(of: Published) -> sa.ColumnElement[bool]:
+    times = sa.select(PUBLISHED_AUDITS.c.audited_at).where(*_own(of)).distinct()
+    last = times.order_by(PUBLISHED_AUDITS.c.audited_at.desc()).limit(KEPT).subquery()
+    return PUBLISHED_AUDITS.c.audited_at.not_in(sa.select(last.c.audited_at))
+
+
+def _row(of: Published, result: AuditResult, now: datetime) -> dict[str, Any]:
+    return {
+        **{name: getattr(of, name) for name in _OF},
+        **{name: getattr(result, name) for name in _FOUND},
+        "severity": result.severity.value,
+        "audited_at": now,
+    }
+
+
+def _read(row: sa.Row[Any]) -> PublishedAudit:
+    of = Published(**{name: getattr(row, name) for name in _OF})
+    found = {name: getattr(row, name) for name in _FOUND}
+    return PublishedAudit(of, row.audited_at, AuditResult(severity=Severity(row.severity), **found))
