@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.models.model import CELL_COLUMN
@@ -96,6 +97,28 @@ def _total(name: str, comparison: Comparison) -> Total:
         old_sum=_sum([part.old_sum for part in parts]),
         new_sum=_sum([part.new_sum for part in parts]),
         note="column removed" if name in comparison.removed else note,
+    )
+
+
+def null_rates(comparison: Comparison) -> tuple[str, ...]:
+    """Say of each column of both tables in which part of the rows it is NULL, where that part has changed."""
+    before = sum(group.old_rows for group in comparison.groups)
+    after = sum(group.new_rows for group in comparison.groups)
+    if not before or not after:
+        return ()
+    rates = (
+        (
+            total.column,
+            1 - Fraction(total.old_filled, before),
+            1 - Fraction(total.new_filled, after),
+        )
+        for total in totals(comparison)
+        if not total.note
+    )
+    return tuple(
+        f"NULL in {column}: {float(old):.2%} of rows before, {float(new):.2%} after"
+        for column, old, new in rates
+        if old != new
     )
 
 

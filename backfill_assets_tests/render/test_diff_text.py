@@ -9,6 +9,7 @@ from backfill_assets.render.diff_text import (
     difference_text,
     differs,
     group_row,
+    null_rates,
     total_row,
     totals,
 )
@@ -70,6 +71,15 @@ def test_totals_add_up_every_group():
     assert total_row(clicks) == ("clicks", "0", "0", "900", "", "70", "new column")
     assert cost.differs
     assert clicks.differs
+
+
+def test_the_part_of_rows_without_a_value_is_told_where_it_changes():
+    emptied = replace(SAME, columns={"cost": Measure(1, 3, 1, Decimal(5), Decimal(2))})
+    assert null_rates(a_comparison(emptied)) == (
+        "NULL in cost: 0.00% of rows before, 66.67% after",
+    )
+    assert null_rates(a_comparison(SAME, CHANGED, added=("clicks",))) == ()
+    assert null_rates(a_comparison(replace(emptied, old_rows=0))) == ()
 
 
 def test_what_was_nothing_has_no_share():
