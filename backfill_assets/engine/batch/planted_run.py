@@ -15,17 +15,17 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.audit import Severity
 from backfill_assets.models.audits_of import audits_of
 from backfill_assets.models.planted import Noticed, defects_of
-from backfill_assets.warehouse.rows.planted import differ, planted_rows
+from backfill_assets.warehouse.rows.planted import planted_rows
 from backfill_assets.warehouse.rows.profile import profile
 from backfill_assets.warehouse.rows.reading import published_rows
 from backfill_assets.warehouse.spark.session import batch_session
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from backfill_assets.engine.project.run_context import RunContext
     from backfill_assets.intervals.interval import Interval
-    from backfill_assets.models.content import Content
+    from backfill_assets.models.content import CellProfile, Content
     from backfill_assets.models.model import Model
     from backfill_assets.models.planted import Planted
     from backfill_assets.warehouse.rows.profile import Subject
@@ -71,12 +71,18 @@ def audit_planted(run: RunContext, name: str) -> Iterator[Noticed]:
 def _planted(
     model: Model, rows: _Rows, subject: Subject, contents: Mapping[Interval, Content]
 ) -> Iterator[Noticed]:
-    before = _failing(model, rows, subject, contents)
+    known = profile(rows, subject)
+    before = _failing(model, known, contents)
     middle = subject.cells[len(subject.cells) // 2]
     for planted in defects_of(model):
-        wrong = planted_rows(rows, model, planted, middle)
-        if differ(rows, wrong):
-            found = _failing(model, wrong, subject, contents)
+        try:
+            profiles = profile(planted_rows(rows, model, planted, middle), subject)
+        except DeclarationError:
+            yield _noticed(planted, {OUTSIDE: Severity.BLOCKING})
+            continue
+        # Equal checksums: the defect changes nothing, such as the sign of a zero amount.
+        if [one.content for one in profiles] != [one.content for one in known]:
+            found = _failing(model, profiles, contents)
             new = {audit: severity for audit, severity in found.items() if audit not in before}
             yield _noticed(planted, new)
 
@@ -89,12 +95,10 @@ def _noticed(planted: Planted, failing: Mapping[str, Severity]) -> Noticed:
 
 
 def _failing(
-    model: Model, rows: _Rows, subject: Subject, contents: Mapping[Interval, Content]
+    model: Model,
+    profiles: Sequence[CellProfile],
+    contents: Mapping[Interval, Content],
 ) -> dict[str, Severity]:
     """Name what would stop a batch of these rows, or be warned of."""
-    try:
-        profiles = profile(rows, subject)
-    except DeclarationError:
-        return {OUTSIDE: Severity.BLOCKING}
     results = judge(audits_of(model), profiles, contents, model.cadence)
     return {result.audit: result.severity for result in results if not result.passed}

@@ -60,11 +60,6 @@ def planted_rows(  # noqa: C901, PLR0911 - one case for each defect
             return _with(rows, planted.column, f"IF({inside}, {later}, {{0}})")
 
 
-def differ(rows: DataFrame, others: DataFrame) -> bool:
-    """Whether two sets of rows differ, repeated rows counted."""
-    return not (rows.exceptAll(others).isEmpty() and others.exceptAll(rows).isEmpty())
-
-
 def _with(rows: DataFrame, column: str, value: str) -> DataFrame:
     """Replace a column by a value, of the same type."""
     types = dict(rows.dtypes)

@@ -129,6 +129,7 @@ def profile(rows: DataFrame, subject: Subject) -> tuple[CellProfile, ...]:
     wanted = _main_wanted(rows, subject.model)
     parts = [_main(rows, subject, wanted)]
     parts += [part for audit in audits_of(subject.model) for part in _extra(rows, audit, subject)]
+    parts += [_upstream_sums(rows, name, subject) for name in _reconciled(subject.model)]
     parts += published_numbers(rows.sparkSession, subject)
     with explaining(subject.target.path):
         collected = reduce(lambda frame, other: frame.unionByName(other), parts).collect()
@@ -243,8 +244,6 @@ def _extra(rows: DataFrame, audit: Audit, subject: Subject) -> list[DataFrame]:
                 number = number_expression(subject.model.cadence)
                 parts.append(_part(part, elsewhere, number, _COUNTED))
             return parts
-        case Reconciles():
-            return [_upstream_sums(rows, audit, subject)]
         case Complete():
             return [_part(audit.name, lacking_entities(rows, audit, subject), "cell", _COUNTED)]
         case SqlAudit() | PythonAudit():
@@ -285,19 +284,34 @@ def _all_given(columns: Sequence[str]) -> str:
     return " AND ".join(f"{quoted(name)} IS NOT NULL" for name in columns)
 
 
-def _upstream_sums(rows: DataFrame, audit: Reconciles, subject: Subject) -> DataFrame:
-    """Sum the upstream's column by the model's own cells."""
-    upstream_input, cadence = subject.inputs[audit.upstream], subject.model.cadence
+def _reconciled(model: Model) -> dict[str, list[Reconciles]]:
+    """Give the audits that hold sums against an upstream's, by upstream: it is read once for all of them."""
+    by_upstream: dict[str, list[Reconciles]] = {}
+    for audit in audits_of(model):
+        if isinstance(audit, Reconciles):
+            by_upstream.setdefault(audit.upstream, []).append(audit)
+    return by_upstream
+
+
+def _upstream_sums(rows: DataFrame, name: str, subject: Subject) -> DataFrame:
+    """Sum an upstream's columns by the model's own cells, in the order of the audits that ask for them."""
+    upstream_input, cadence = subject.inputs[name], subject.model.cadence
     upstream = read_whole(rows.sparkSession, upstream_input)
     types = {field.name: field.dataType.simpleString() for field in upstream.schema.fields}
-    total = f"array({_total(audit.to_column, upstream.schema)})"
+    audits = _reconciled(subject.model)[name]
+    totals = ", ".join(_total(audit.to_column, upstream.schema) for audit in audits)
+    answers = f"array({totals})"
     time = upstream_input.declared.time_column
     if time is None or cadence.unit is Unit.WHOLE:
-        return _part(audit.name, upstream, "CAST(0 AS BIGINT)", total)
+        return _part(_sums_of(name), upstream, "CAST(0 AS BIGINT)", answers)
     span = IntervalSet.of(subject.cells)
     kept = upstream.where(time_predicate(time, types[time], cadence, span))
     cell = number_expression(cadence, cell_expression(time, types[time], cadence))
-    return _part(audit.name, kept, cell, total)
+    return _part(_sums_of(name), kept, cell, answers)
+
+
+def _sums_of(upstream: str) -> str:
+    return f"sums.{upstream}"
 
 
 def _total(column: str, schema: StructType) -> str:
@@ -348,9 +362,11 @@ def _cell_profile(
             if isinstance(audit, Counting)
         },
         sums={
-            audit.name: (main.get(f"sum.{audit.name}", "0"), _first(answers, audit.name, number))
-            for audit in audits_of(model)
-            if isinstance(audit, Reconciles)
+            audit.name: (main.get(f"sum.{audit.name}", "0"), theirs)
+            for upstream, audits in _reconciled(model).items()
+            for audit, theirs in zip(
+                audits, answers.of(_sums_of(upstream), number) or ["0"] * len(audits), strict=True
+            )
         },
     )
 
