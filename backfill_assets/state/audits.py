@@ -91,12 +91,24 @@ def _row(audited: Audited, result: AuditResult) -> dict[str, object]:
         "audited_at": audited.audited_at,
         "starts": bounds(audited.interval)["starts"],
         "ends": bounds(audited.interval)["ends"],
-        "severity": result.severity.value,
-        **{name: getattr(result, name) for name in _PLAIN},
+        **result_values(result),
     }
 
 
 def _audit(row: sa.Row[Any]) -> AuditRow:
     of = Audited(row.batch_id, row.attempt, row.model, cell_of(row), row.audited_at)
+    return AuditRow(of, result_of(row))
+
+
+def result_values(result: AuditResult) -> dict[str, object]:
+    """Write what an audit has found as the values of its columns."""
+    return {
+        "severity": result.severity.value,
+        **{name: getattr(result, name) for name in _PLAIN},
+    }
+
+
+def result_of(row: sa.Row[Any]) -> AuditResult:
+    """Read what an audit has found from the columns of a row."""
     plain = {name: getattr(row, name) for name in _PLAIN}
-    return AuditRow(of, AuditResult(severity=Severity(row.severity), **plain))
+    return AuditResult(severity=Severity(row.severity), **plain)

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from backfill_assets.models.audit import Severity
-from backfill_assets.models.audit_result import AuditResult
 from backfill_assets.state.aggregate import Aggregate, D
+from backfill_assets.state.audits import result_of, result_values
 from backfill_assets.state.tables import PUBLISHED_AUDITS
 
 if TYPE_CHECKING:
@@ -17,13 +16,13 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from backfill_assets.intervals.interval_set import IntervalSet
+    from backfill_assets.models.audit_result import AuditResult
     from backfill_assets.state.database import Database
 
 KEPT = 100
 """How many of the last audits of a model in an environment are kept."""
 
 _OF = ("environment", "model", "version", "delta_version", "audited")
-_FOUND = ("audit", "passed", "found", "allowed", "failing_rows", "cells", "sample")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,13 +107,11 @@ def _before_the_last(of: Published) -> sa.ColumnElement[bool]:
 def _row(of: Published, result: AuditResult, now: datetime) -> dict[str, Any]:
     return {
         **{name: getattr(of, name) for name in _OF},
-        **{name: getattr(result, name) for name in _FOUND},
-        "severity": result.severity.value,
+        **result_values(result),
         "audited_at": now,
     }
 
 
 def _read(row: sa.Row[Any]) -> PublishedAudit:
     of = Published(**{name: getattr(row, name) for name in _OF})
-    found = {name: getattr(row, name) for name in _FOUND}
-    return PublishedAudit(of, row.audited_at, AuditResult(severity=Severity(row.severity), **found))
+    return PublishedAudit(of, row.audited_at, result_of(row))

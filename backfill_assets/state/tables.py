@@ -32,6 +32,14 @@ def _value(name: str) -> sa.Column[Any]:
     return sa.Column(name, Value, nullable=False)
 
 
+def _audit_result() -> tuple[sa.Column[Any], ...]:
+    """The columns of what an audit has found."""
+    return (
+        _text("severity"), sa.Column("passed", sa.Boolean, nullable=False), _text("found"),
+        _text("allowed"), _number("failing_rows"), _value("cells"), _value("sample"),
+    )  # fmt: skip
+
+
 # One ever-growing number. Its row stays locked until the transaction that drew from it commits.
 COUNTER = sa.Table("counter", METADATA, _text("name", key=True), _number("value"))
 
@@ -199,13 +207,7 @@ AUDIT_RESULTS = sa.Table(
     _number("starts"),
     _number("ends"),
     _instant("audited_at"),
-    _text("severity"),
-    sa.Column("passed", sa.Boolean, nullable=False),
-    _text("found"),
-    _text("allowed"),
-    _number("failing_rows"),
-    _value("cells"),
-    _value("sample"),
+    *_audit_result(),
     sa.Index("audit_results_model", "model", "audited_at"),
 )
 
@@ -220,13 +222,7 @@ PUBLISHED_AUDITS = sa.Table(
     _text("version"),
     _number("delta_version"),
     _value("audited"),
-    _text("severity"),
-    sa.Column("passed", sa.Boolean, nullable=False),
-    _text("found"),
-    _text("allowed"),
-    _number("failing_rows"),
-    _value("cells"),
-    _value("sample"),
+    *_audit_result(),
 )
 
 # Cells of a version that stay owed until a batch that began after `since` has rebuilt them: by one
