@@ -66,7 +66,8 @@ class PublishedAudits(Aggregate[D]):
         self: PublishedAudits[Database], of: Published, results: Sequence[AuditResult]
     ) -> None:
         """Keep what audits have found just now; of a model's audits before, the last `KEPT` times stay."""
-        rows = [_row(of, result, self._clock()) for result in results]
+        now = self._clock()  # one time for all: they are told apart by it
+        rows = [_row(of, result, now) for result in results]
         if not rows:
             return
 

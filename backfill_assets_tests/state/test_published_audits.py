@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from itertools import count
 from typing import TYPE_CHECKING
 
 from backfill_assets.models.audit import Severity
 from backfill_assets.models.audit_result import AuditResult
 from backfill_assets.state import published_audits
 from backfill_assets.state.published_audits import Published
+from backfill_assets.state.store import Store
 from backfill_assets_tests.builders import days
+from backfill_assets_tests.state.building import NOON
 
 if TYPE_CHECKING:
     import pytest
 
-    from backfill_assets.state.store import Store
     from backfill_assets_tests.state.building import Clock
 
 OF = Published("prod", "web.visits", "v1", 7, days(1, 2, 4))
@@ -38,6 +40,15 @@ def test_what_audits_found_is_read_the_last_time_first(store: Store, clock: Cloc
     assert [row.result for row in found] == [FAILED, PASSED, ROWS]
     assert [row.of for row in found] == [replace(OF, delta_version=8), OF, OF]
     assert found[0].audited_at - found[1].audited_at == timedelta(hours=1)
+
+
+def test_results_of_one_audit_have_one_time_however_long_it_takes(url: str):
+    ticks = (NOON + timedelta(seconds=number) for number in count())
+    with Store.open(url, clock=lambda: next(ticks), lease_seconds=60.0) as store:
+        store.published_audits.keep(OF, [ROWS, PASSED])
+        found = store.published_audits.history("prod", "web.visits")
+    assert len({row.audited_at for row in found}) == 1
+    assert [row.result.audit for row in found] == ["cost", "rows"]
 
 
 def test_other_models_and_environments_have_a_history_of_their_own(store: Store):
