@@ -140,7 +140,8 @@ def _report_published_audits(instance: dg.DagsterInstance, run: RunContext, mode
             continue
         key = dg.AssetCheckKey(asset_key(model.name), check)
         told = instance.get_latest_asset_check_evaluation_record(key)
-        if told is None or told.create_timestamp < row.audited_at.timestamp():
+        # The record's own time is in whole seconds.
+        if told is None or told.event is None or told.event.timestamp < row.audited_at.timestamp():
             _report_check(instance, model, audit, check, [row.result])
 
 

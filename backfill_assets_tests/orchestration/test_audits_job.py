@@ -78,6 +78,14 @@ def test_dagster_is_told_what_the_command_has_found_and_only_once(shop: Shop):
         report_ready(shop.instance, run)
         again = shop.instance.get_latest_asset_check_evaluation_record(check)
 
+        every = [
+            shop.instance.get_latest_asset_check_evaluation_record(
+                dg.AssetCheckKey(check.asset_key, f"published_{audit.name}")
+            )
+            for audit in audits_of(sales)
+        ]
+
+    assert all(every)
     assert told is not None
     assert told.event is not None
     assert again is not None
