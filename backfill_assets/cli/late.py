@@ -77,7 +77,8 @@ def say_late(graph: Graph, done: Refreshed | None) -> None:
     for line in late_lines(graph, done) if done else ():
         say(line, indent=2)
     if done and done.waiting:
-        say("Next: backfill plan, for what is late and needs one")
+        next_ = f"backfill show {done.needed}, the plan" if done.needed else "backfill plan,"
+        say(f"Next: {next_} for what is late and needs one")
 
 
 def late_json(graph: Graph, done: Refreshed | None) -> dict[str, Any] | None:
@@ -88,6 +89,7 @@ def late_json(graph: Graph, done: Refreshed | None) -> dict[str, Any] | None:
         "built": naming_of(graph).listed(done.built),
         "spared": dict(done.spared),
         "needs_plan": _ranges(graph, done.waiting),
+        "needed_plan": done.needed,
         "held": _ranges(graph, done.held),
         "errors": [failure.error for failure in done.failed],
         "notes": list(done.notes),

@@ -258,6 +258,7 @@ def _late(work: PlanWork, asked: InEnvironment) -> None:
     work.context.add_output_metadata(
         {
             "plan_id": done.plan_id or "none was needed",
+            "needed_plan": done.needed or "none",
             **counted,
             "cells_spared": dict(done.spared),
             "because": dict(done.because),

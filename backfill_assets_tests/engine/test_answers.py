@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from backfill_assets.engine.automatic.late_plan import refresh_late
 from backfill_assets.engine.plans.plan_verbs import rollback_plan
 from backfill_assets.engine.project.channels import DeliveryError
 from backfill_assets.engine.project.project import InProject
@@ -168,6 +169,26 @@ def test_a_consumer_for_which_nothing_changes_is_not_asked(
     plans.promote(graph, plan)
 
     assert total(world) == (on(8), 99)
+
+
+def test_consumers_are_told_of_late_data_that_needs_a_plan(world: World, plans: Plans, post: Post):
+    graph = reading(
+        consumer("board", on_change="notify"),
+        consumer("trends", on_change="notify", reads=[Reading(VISITS, days_back=1)]),
+    )
+    refresh_late(world.open(graph))  # the first look
+    world.land(a_source(), *changed(row(8, 1, 99.0)))
+    needed = refresh_late(world.open(graph)).needed
+    send_notices(InProject(project=plans.project(graph)))
+
+    assert post.titles == [f"Plan {needed} for prod is needed for late data"]
+    (text,) = (text for _, _, text in post.told)
+    assert text.startswith("To board (team:web).\nNeeded on ")
+    assert f"{VISITS}: all columns in 2024-01-08" in text
+    assert text.endswith(f"by itself: backfill show {needed}")
+    refresh_late(world.open(graph))
+    send_notices(InProject(project=plans.project(graph)))
+    assert len(post.told) == 1
 
 
 def test_an_answer_to_an_earlier_build_does_not_count(world: World, plans: Plans):

@@ -11,13 +11,15 @@ from deltalake import write_deltalake
 from backfill_assets.engine.automatic.late_plan import refresh_late
 from backfill_assets.engine.fill.late_cells import lease_name
 from backfill_assets.engine.fill.outstanding import outstanding
+from backfill_assets.engine.plans.making import make_plan
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals import Monthly
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.audit import accepted_range
 from backfill_assets.models.upstream import Upstream
-from backfill_assets.planning.plan.request import Restatement
-from backfill_assets.planning.rule.late_work import ASKED_BY
+from backfill_assets.planning.plan.plan_json import read_plan
+from backfill_assets.planning.plan.request import PlanRequest, Restatement
+from backfill_assets.planning.rule.late_work import ASKED_BY, NEEDED
 from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets_tests.builders import a_graph, a_model, a_source, days
 from backfill_assets_tests.engine.plans import Plans
@@ -64,6 +66,10 @@ def filled(world: World, graph: Graph, *rows: Any) -> None:  # noqa: ANN401
 
 def refresh(world: World, graph: Graph) -> Refreshed:
     return refresh_late(world.open(graph))
+
+
+def events(world: World, plan_id: str) -> list[str]:
+    return [event.event for event in world.store.plans.events(plan_id)]
 
 
 def said(graph: Graph, cells: Any) -> dict[str, str]:  # noqa: ANN401
@@ -132,6 +138,50 @@ def test_a_correction_that_reaches_beyond_a_window_is_one_plan_at_once_or_not_at
     found = [row(10, 2), row(3, 2), row(9, 2), row(9, 3), row(8, 3)]
     assert world.rows(A) == kept(*ROWS, *found)
     assert refresh(world, graph).waiting == {}
+
+
+def test_what_needs_a_plan_is_planned_once_for_a_person_to_decide(world: World):
+    graph = chain(late_window=2)
+    filled(world, graph)
+    late(world, row(3, 2))
+    first = refresh(world, graph)
+    again = refresh(world, graph)
+    stored = world.store.plans.get(str(first.needed))
+    assert (stored.status, again.needed) == (PlanStatus.PROPOSED, stored.plan_id)
+    assert stored.reason == "late data: web.events got, lost or changed rows"
+    assert said(graph, stored.cells)[C] == "2024-01-03..2024-01-04 (2)"
+    assert events(world, stored.plan_id) == [NEEDED]
+
+    late(world, row(3, 3))  # once more the same cell: it is planned already
+    assert refresh(world, graph).needed == first.needed
+    late(world, row(2, 2))
+    wider = refresh(world, graph)
+    assert world.store.plans.get(str(first.needed)).status is PlanStatus.ABANDONED
+    assert events(world, str(wider.needed)) == [NEEDED]
+
+    plan = read_plan(world.store.plans.get(str(wider.needed)).content)
+    plans = Plans(world)
+    plans.apply(graph, plan)
+    assert refresh(world, graph).needed == plan.plan_id, "they wait for it"
+    plans.promote(graph, plan)
+    assert world.rows(C) == kept(*ROWS, row(3, 2), row(3, 3), row(2, 2))
+    assert refresh(world, graph).needed is None
+
+
+def test_a_plan_of_a_person_for_what_is_late_is_taken_for_the_one_that_is_needed(world: World):
+    graph = chain(late_window=2)
+    filled(world, graph)
+    late(world, row(3, 2))
+    plan = make_plan(Plans(world).project(graph), PlanRequest(environment="prod")).plan
+    assert refresh(world, graph).needed == plan.plan_id
+    assert events(world, plan.plan_id) == []
+
+    world.clock.now += timedelta(days=8)
+    anew = refresh(world, graph).needed
+    assert anew != plan.plan_id, "that one has expired"
+    assert events(world, str(anew)) == [NEEDED]
+    world.clock.now += timedelta(days=8)
+    assert events(world, str(refresh(world, graph).needed)) == [], "they were told of these cells"
 
 
 def test_a_month_that_is_closed_keeps_its_days_from_healing_by_themselves(world: World):

@@ -4,8 +4,8 @@
     -> where one model alone is concerned: in its own table, as ever
     -> else one plan: built and audited in a workspace, promoted in one transaction over all models
 
-Nothing asks for approval, for nothing happens that the models do not declare. What fails is left out
-and the rest goes on. What remembers the work is the stamps of the cells: a refresh that died is found
+Nothing asks for approval, for nothing happens that the models do not declare. For what lies outside of late
+windows a plan is kept, which a person decides on. What fails is left out and the rest goes on. What remembers the work is the stamps of the cells: a refresh that died is found
 again by the next one, which finishes its plan.
 """
 
@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.automatic.automatic_plan import carried_out, turn
+from backfill_assets.engine.automatic.needed_plan import needed_plan
 from backfill_assets.engine.fill.fill import fill_cells
 from backfill_assets.engine.fill.late_cells import late_work_of, lease_name
 from backfill_assets.engine.fill.observing import observe
@@ -67,6 +68,7 @@ class Refreshed:
         waiting: late, but outside of a late window or reaching out of one: needs a plan, by model.
         held: late, but others are at work where it reaches, by model.
         because: what changed, in words, by model.
+        needed: the plan for what is waiting, which a person decides on; None where there is none.
         failed: batches that failed; what they concern is left for the next time.
         notes: what else people should know.
         looks: what the look at the sources came to.
@@ -80,6 +82,7 @@ class Refreshed:
     waiting: CellsByModel = field(default_factory=CellsByModel)
     held: CellsByModel = field(default_factory=CellsByModel)
     because: Mapping[str, str] = field(default_factory=dict[str, str])
+    needed: str | None = None
     failed: tuple[Failed, ...] = ()
     notes: tuple[str, ...] = ()
     looks: tuple[SourceLook, ...] = ()
@@ -137,7 +140,16 @@ class _Refresh:
                 break
         if self.gave_up and late_work_of(self.run, self.left).automatic:
             self.so_far = replace(self.so_far, promoted=False)
-        return _told(late_work_of(self.run), self.so_far)
+        work = late_work_of(self.run)
+        self._propose(work)
+        return _told(work, self.so_far)
+
+    def _propose(self, work: LateWork) -> None:
+        """Keep a plan for what waits, for a person to decide on."""
+        try:
+            self.so_far = replace(self.so_far, needed=needed_plan(self.run, self.project, work))
+        except BackfillAssetsError as error:
+            self._note(f"no plan could be made for late data that needs one: {error}")
 
     def _begun(self) -> Iterator[Plan]:
         """Find plans of a refresh that died; one that was never applied is given up."""

@@ -23,6 +23,7 @@ from backfill_assets.planning.review.notices import (
     notice_title,
     told_consumers,
 )
+from backfill_assets.planning.rule.late_work import ASKED_BY
 from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets.state.database import StateBusyError, StateUnavailableError
 from backfill_assets.state.locks import PlanLeasedError
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
     from backfill_assets.engine.project.project import InProject
     from backfill_assets.engine.review.facts import Facts
+    from backfill_assets.engine.review.reviewed import BuiltPlan
     from backfill_assets.models.consumer import Consumer
     from backfill_assets.planning.review.touched import Touched
     from backfill_assets.snapshots.notice import Notice
@@ -67,10 +69,17 @@ def send_notices(run: InProject) -> None:
 def _concerned(run: InProject, event: PlanEvent) -> list[Consumer]:
     """Give the consumers for whom an event changes something, or may."""
     plan, declared = built_plan(run.project, event.plan_id), run.project.loaded.graph.consumers
-    if not declared or not plan.plan.protected or (event.event == BUILT and plan.is_automatic):
+    if not declared or not plan.plan.protected or _is_own_affair(plan, event):
         return []
     names = dict.fromkeys(each.consumer for each in _touched(run, event.plan_id))
     return [declared[name] for name in names if name in declared]
+
+
+def _is_own_affair(plan: BuiltPlan, event: PlanEvent) -> bool:
+    """Whether automation has built, or given up, a plan of its own: what it publishes is told alone."""
+    return (event.event == BUILT and plan.is_automatic) or (
+        event.event == "abandoned" and event.who == ASKED_BY
+    )
 
 
 def _touched(run: InProject, plan_id: str) -> tuple[Touched, ...]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.intervals.instants import minute_text
 from backfill_assets.models.consumer import OnChange
+from backfill_assets.planning.rule.late_work import NEEDED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from backfill_assets.snapshots.stored_plan import PlanEvent
 
 TOLD = {
+    NEEDED: "is needed for late data",
     "built": "is ready",
     "stopped": "is not built to the end",
     "approved": "is approved",
@@ -79,6 +81,8 @@ def notice_text(
 
 def _asked(event: PlanEvent, consumer: Consumer) -> Iterator[str]:
     """Say what the consumer is asked for, and until when."""
+    if event.event == NEEDED:
+        yield f"Late data reaches further back than it is brought in by itself: backfill show {event.plan_id}"
     if event.event != "built":
         return
     command = f'backfill acknowledge {event.plan_id} "{consumer.name}"'

@@ -1,0 +1,87 @@
+"""The plan that late data needs where late windows end: kept as a proposal for a person, and told of once.
+
+A proposal is made again when what it reads has moved, or when more cells wait; consumers are told again only of
+cells that they were not told of.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from backfill_assets.engine.plans.making import keep, plan_of
+from backfill_assets.engine.plans.plan_verbs import abandon_plan
+from backfill_assets.engine.project.plan_age import waits_until
+from backfill_assets.models.cells_by_model import CellsByModel
+from backfill_assets.planning.plan.plan_json import read_plan
+from backfill_assets.planning.plan.request import PlanRequest
+from backfill_assets.planning.plan.stale_inputs import moved
+from backfill_assets.planning.rule.late_work import ASKED_BY, NEEDED
+from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
+
+if TYPE_CHECKING:
+    from backfill_assets.engine.project.project import Project
+    from backfill_assets.engine.project.run_context import RunContext
+    from backfill_assets.planning.rule.late_work import LateWork
+    from backfill_assets.snapshots.stored_plan import StoredPlan
+
+
+def needed_plan(run: RunContext, project: Project, work: LateWork) -> str | None:
+    """Give the id of the plan for the cells that wait for one; make it where none stands.
+
+    Args:
+        run: the environment.
+        project: as if what the environment runs were loaded.
+        work: its late cells.
+
+    Returns:
+        None: no cell waits, or nothing is left to plan.
+
+    Raises:
+        BackfillAssetsError: no plan can be made; each cause has its own class.
+    """
+    if not work.waiting:
+        return None
+    listed = run.store.plans.latest(run.environment.name, (PlanStatus.PROPOSED, *OPEN))
+    known = next((plan.plan_id for plan in listed if _answers(run, plan, work)), None)
+    return known or _proposed(run, project, work, [plan for plan in listed if _is_ours(plan)])
+
+
+def _answers(run: RunContext, stored: StoredPlan, work: LateWork) -> bool:
+    """Whether a plan, of a person too, builds every cell that waits from what is there now."""
+    until = (
+        stored.expires_at
+        if stored.status is PlanStatus.PROPOSED
+        else waits_until(run.store, stored)
+    )
+    if run.clock() >= until or work.waiting - stored.cells:
+        return False
+    return not moved(read_plan(stored.content), run.graph, run.view())
+
+
+def _is_ours(stored: StoredPlan) -> bool:
+    """Whether it is an earlier proposal that no person has taken up."""
+    return stored.status is PlanStatus.PROPOSED and stored.created_by == ASKED_BY
+
+
+def _proposed(
+    run: RunContext, project: Project, work: LateWork, before: list[StoredPlan]
+) -> str | None:
+    reasons = dict.fromkeys(work.because[name] for name in work.waiting if name in work.because)
+    request = PlanRequest(
+        environment=run.environment.name,
+        asked_by=ASKED_BY,
+        reason=f"late data: {'; '.join(reasons)}",
+        select=tuple(f"{name}+" for name in work.waiting),
+        skip_upstream=True,
+    )
+    plan = plan_of(project, request)
+    if plan.is_empty:
+        return None
+    keep(project, plan)
+    told = CellsByModel.of(each for stored in before for each in stored.cells.items())
+    if work.waiting - told:
+        run.store.plans.tell(plan.plan_id, NEEDED, who=ASKED_BY, why=request.reason)
+    for stored in before:
+        if stored.plan_id != plan.plan_id:
+            abandon_plan(project, read_plan(stored.content), f"{plan.plan_id} takes its place")
+    return plan.plan_id
