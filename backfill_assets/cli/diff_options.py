@@ -20,7 +20,8 @@ Keys = Annotated[
 Tolerance = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="COLUMN=NUMBER", help="Values that differ by no more count as equal. Repeatable."
+        metavar="COLUMN=NUMBER [where GROUP=VALUE]",
+        help="Values that differ by no more count as equal; GROUP is one as of --by. Repeatable.",
     ),
 ]
 Profile = Annotated[

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 from backfill_assets.cli.why import cells_asked
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.column import quoted, sql_literal
 from backfill_assets.models.graph import close_to
 from backfill_assets.models.model import CELL_COLUMN
 from backfill_assets.planning.review.grouping import grouping_expression
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from backfill_assets.models.model import Model
 
 _CELL = "cell"
+_WHERE = re.compile(r"\swhere\s", re.IGNORECASE)
 _NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
 
 
@@ -32,7 +35,7 @@ class Asked:
         by: columns, periods or expressions.
         keys: ``COLUMN=VALUE``.
         cells: a range of them.
-        tolerances: ``COLUMN=NUMBER``.
+        tolerances: ``COLUMN=NUMBER``, or ``COLUMN=NUMBER where GROUP=VALUE``.
         profile: whether distinct values and percentiles are wanted.
         most: the column by whose change the rows are ordered; empty for none.
     """
@@ -62,12 +65,14 @@ def question(model: Model, asked: Asked, within: Cells | None) -> Question:
         within = IntervalSet.of([cells_asked(model.cadence, asked.cells)])
     if asked.most:
         _number(model, asked.most, f"--most {asked.most}", known)
+    read = [_tolerance(model, text, known) for text in asked.tolerances]
     return Question(
         by=by,
         cells=within,
         where=_condition(asked.keys, known, model.name),
         computed=computed,
-        tolerances=tuple(_tolerance(model, text, known) for text in asked.tolerances),
+        tolerances=tuple((column, number) for column, condition, number in read if not condition),
+        own_tolerances=tuple(each for each in read if each[1]),
         profile=asked.profile,
     )
 
@@ -86,8 +91,10 @@ def _grouping(
     return tuple(by) or BY_CELL, tuple(computed)
 
 
-def _tolerance(model: Model, text: str, known: Mapping[str, str]) -> tuple[str, str]:
-    column, equals, number = (part.strip() for part in text.partition("="))
+def _tolerance(model: Model, text: str, known: Mapping[str, str]) -> tuple[str, str, str]:
+    """Read a column, the condition that its rows fulfil, and the tolerance; an empty condition is of all."""
+    usual, *of = _WHERE.split(text, maxsplit=1)
+    column, equals, number = (part.strip() for part in usual.partition("="))
     try:
         value = Decimal(number)
     except InvalidOperation:
@@ -95,10 +102,21 @@ def _tolerance(model: Model, text: str, known: Mapping[str, str]) -> tuple[str, 
     if not equals or not value.is_finite() or value < 0:
         raise RequestError(
             found=f"--tolerance {text!r} can't be read",
-            expected="COLUMN=NUMBER, such as cost=0.01",
+            expected="COLUMN=NUMBER, such as cost=0.01, or cost=0.5 where channel=email",
         )
     _number(model, column, f"--tolerance {text}", known)
-    return column, format(value, "f")
+    return column, _within(model, of[0], text) if of else "", format(value, "f")
+
+
+def _within(model: Model, group: str, text: str) -> str:
+    """Write the condition that a row belongs to a group, such as ``channel=email`` or ``month=2024-03``."""
+    by, equals, value = (part.strip() for part in group.rpartition("="))
+    if not equals or not by:
+        raise RequestError(
+            found=f"--tolerance {text!r}: {group!r} can't be read", expected="GROUP=VALUE"
+        )
+    (name,), computed = _grouping(model, [by])
+    return _is_value(dict(computed).get(name, quoted(name)), value)
 
 
 def _number(model: Model, column: str, option: str, known: Mapping[str, str]) -> None:
@@ -122,6 +140,9 @@ def _condition(keys: Iterable[str], known: Mapping[str, str], model: str) -> str
                 found=f"--keys {key!r} can't be read: expected COLUMN=VALUE with a column of "
                 f"{model}"
             )
-        text = value.replace("\\", "\\\\").replace("'", "\\'")
-        parts.append(f"CAST(`{column}` AS STRING) = '{text}'")
+        parts.append(_is_value(quoted(column), value))
     return " AND ".join(parts) or None
+
+
+def _is_value(expression: str, value: str) -> str:
+    return f"CAST({expression} AS STRING) = {sql_literal(value)}"

@@ -19,6 +19,16 @@ def test_groups_tolerances_and_keys_are_read():
     assert question(a_model(), Asked(), None).by == ("_cell",)
 
 
+def test_a_tolerance_of_a_group_is_read_as_a_condition():
+    asked = Asked(tolerances=("cost=0.1", "cost=2 where id=7", "cost = 3 WHERE month=2024-03"))
+    found = question(a_model(), asked, None)
+    assert found.tolerances == (("cost", "0.1"),)
+    assert found.own_tolerances == (
+        ("cost", "CAST(`id` AS STRING) = '7'", "2"),
+        ("cost", "CAST(date_format(`_cell`, 'yyyy-MM') AS STRING) = '2024-03'", "3"),
+    )
+
+
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
@@ -28,6 +38,8 @@ def test_groups_tolerances_and_keys_are_read():
         (Asked(tolerances=("cost=NaN",)), "expected COLUMN=NUMBER"),
         (Asked(tolerances=("csot=1",)), "did you mean 'cost'"),
         (Asked(tolerances=("ds=1",)), "ds is of the key"),
+        (Asked(tolerances=("cost=1 where id",)), "expected GROUP=VALUE"),
+        (Asked(tolerances=("cost=1 where idd=7",)), "did you mean 'id'"),
         (Asked(most="csot"), "did you mean 'cost'"),
         (Asked(keys=("idd=7",)), "COLUMN=VALUE with a column of web.visits"),
     ],

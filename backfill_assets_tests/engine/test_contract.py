@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from backfill_assets.engine.plans import comparing
+from backfill_assets.engine.plans.plan_verbs import abandon_plan
 from backfill_assets.engine.plans.strategy_checks import StrategyCheckError, UnexpectedChangeError
 from backfill_assets.engine.review.known_differences import accept_difference, known_differences
 from backfill_assets.errors import RequestError
+from backfill_assets.planning.plan.plan_json import plan_json, read_plan
 from backfill_assets.planning.plan.request import Restatement, Strategy
 from backfill_assets.planning.review.contract import PLANNER
 from backfill_assets.snapshots.plan_check import STRATEGY
@@ -78,6 +80,28 @@ def test_what_is_outside_of_the_contract_is_not_published(world: World):
     with pytest.raises(UnexpectedChangeError):
         plans.promote(DOUBLED, plan)
     assert sorted(int(cost) for (cost,) in world.rows(VISITS, "cost")) == [7, 8, 9, 10]
+
+
+def test_a_sum_is_held_against_what_each_group_may_differ_by(world: World):
+    plans = Plans(world)
+    world.begin(OLD, *ROWS, row(10, 2, 5.0))
+    expect = ((VISITS, "cost within 10% a id, 100% in 2"),)
+    plan = plans.make(DOUBLED, expect=expect, asked_by="ann")
+    refused = plans.apply(DOUBLED, plan).refused
+    assert (
+        "sum of cost within 10% a id, 100% in 2: found +100.00% in 1: 34 before, 68 after"
+        in refused
+    )
+    assert "other id" not in refused
+    (check,) = (each for each in plan.contract if each.decided_by == "ann")
+    assert read_plan(plan_json(plan)).contract[0] == check
+    with pytest.raises(UnexpectedChangeError):
+        plans.promote(DOUBLED, plan)
+
+    abandon_plan(plans.project(DOUBLED), plan)
+
+    wider = plans.make(DOUBLED, expect=((VISITS, "cost within 100% a id"),), asked_by="ann")
+    assert not plans.apply(DOUBLED, wider).refused
 
 
 def test_what_is_inside_of_it_is_and_its_comparison_is_made_once(

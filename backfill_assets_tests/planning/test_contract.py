@@ -47,7 +47,22 @@ _percents = st.sampled_from([0.0, 0.5, 10.0, 33.0, 50.0, 100.0])
 _rules: st.SearchStrategy[Rule] = st.one_of(
     st.builds(OnlyColumns, st.sampled_from([(), ("cost",), ("clicks",), COLUMNS])),
     st.builds(RowsWithin, st.sampled_from(RowChange), _percents),
-    st.builds(SumWithin, st.sampled_from(COLUMNS), _percents, st.sampled_from(Per)),
+    st.builds(
+        SumWithin,
+        st.sampled_from(COLUMNS),
+        _percents,
+        st.sampled_from([per for per in Per if per is not Per.GROUP]),
+    ),
+    st.builds(
+        SumWithin,
+        st.sampled_from(COLUMNS),
+        _percents,
+        st.just(Per.GROUP),
+        st.just("id"),
+        st.lists(st.tuples(st.sampled_from("123"), _percents), unique_by=lambda own: own[0]).map(
+            tuple
+        ),
+    ),
     st.builds(
         OnlyCells, st.lists(st.sampled_from(CELLS), max_size=3, unique=True).map(IntervalSet.of)
     ),
@@ -67,6 +82,19 @@ def ways(old: Rows, new: Rows) -> dict[RowChange, set[tuple[int, int]]]:
     }
 
 
+def measures(before: Rows, after: Rows) -> dict[str, ColumnFound]:
+    return {
+        name: ColumnFound(
+            changed=len(differing(before, after, name)),
+            old_filled=sum(row[name] is not None for row in before.values()),
+            new_filled=sum(row[name] is not None for row in after.values()),
+            old_sum=Decimal(sum(row[name] or 0 for row in before.values())),
+            new_sum=Decimal(sum(row[name] or 0 for row in after.values())),
+        )
+        for name in COLUMNS
+    }
+
+
 def measured(old: Rows, new: Rows) -> Found:
     """Measure both tables cell by cell, as a comparison does."""
     found: list[CellFound] = []
@@ -75,20 +103,17 @@ def measured(old: Rows, new: Rows) -> Found:
             {at: row for at, row in side.items() if at[0] == number} for side in (old, new)
         )
         changed = ways(before, after)
-        columns = {
-            name: ColumnFound(
-                changed=len(differing(before, after, name)),
-                old_filled=sum(row[name] is not None for row in before.values()),
-                new_filled=sum(row[name] is not None for row in after.values()),
-                old_sum=Decimal(sum(row[name] or 0 for row in before.values())),
-                new_sum=Decimal(sum(row[name] or 0 for row in after.values())),
-            )
-            for name in COLUMNS
-        }
+        columns = measures(before, after)
         key = DAYS.key(cell)
         counts = {way: len(rows) for way, rows in changed.items()}
         found.append(CellFound(cell, key, key[:7], len(before), len(after), counts, columns))
-    return Found(tuple(found), len(old))
+    groups = {
+        str(number): measures(
+            *({at: row for at, row in side.items() if at[1] == number} for side in (old, new))
+        )
+        for number in {at[1] for at in (*old, *new)}
+    }
+    return Found(tuple(found), len(old), groups={"id": groups})
 
 
 def oracle(rule: Rule, old: Rows, new: Rows) -> bool:
@@ -104,12 +129,20 @@ def oracle(rule: Rule, old: Rows, new: Rows) -> bool:
         case NullsWithin(column, percent):
             return sum(row[column] is None for row in new.values()) <= percent / 100 * len(new)
         case SumWithin(column, percent, per):
-            names = {Per.WHOLE: str, Per.MONTH: lambda n: n < 2, Per.CELL: lambda n: n}
+            names: dict[Per, Any] = {
+                Per.WHOLE: lambda _: "",
+                Per.MONTH: lambda at: at[0] < 2,
+                Per.CELL: lambda at: at[0],
+                Per.GROUP: lambda at: str(at[1]),
+            }
             sums: dict[Any, list[int]] = defaultdict(lambda: [0, 0])
             for side, rows in enumerate((old, new)):
-                for (number, _), row in rows.items():
-                    sums["" if per is Per.WHOLE else names[per](number)][side] += row[column] or 0
-            return all(abs(b - a) * 100 <= percent * abs(a) for a, b in sums.values())
+                for at, row in rows.items():
+                    sums[names[per](at)][side] += row[column] or 0
+            own = dict(rule.own)
+            return all(
+                abs(b - a) * 100 <= own.get(name, percent) * abs(a) for name, (a, b) in sums.items()
+            )
 
 
 @given(old=_rows, new=_rows, rule=_rules)
@@ -180,6 +213,17 @@ def test_rules_are_read_as_people_write_them():
         "sum of cost within 0.5% a month": SumWithin("cost", 0.5, Per.MONTH),
         "only cells 2024-02-01..2024-02-03 (3) differ": OnlyCells(cells),
     }
+    groups = read(
+        "cost within 0.5% a ID, 3% in 7, 10 % in 8; cost within 2% per cell, 0% in 2024-02-01"
+    )
+    assert groups == {
+        "sum of cost within 0.5% a id, 3% in 7, 10% in 8": SumWithin(
+            "cost", 0.5, Per.GROUP, "id", (("7", 3), ("8", 10))
+        ),
+        "sum of cost within 2% a cell, 0% in 2024-02-01": SumWithin(
+            "cost", 2, Per.CELL, "", (("2024-02-01", 0),)
+        ),
+    }
     assert read("cost null within 1%; cost within 3%") == {
         "cost NULL in at most 1% of rows": NullsWithin("cost", 1),
         "sum of cost within 3%": SumWithin("cost", 3, Per.WHOLE),
@@ -212,7 +256,8 @@ def test_a_file_has_the_same_rules():
         ("cells 2024-02-03..2024-02-01", "2024-02-01"),
         ("cells yesterday", "yesterday"),
         ("only cost; only nothing", "said twice"),
-        ("cost within 1% a year", "expected one of"),
+        ("cost within 1% a idd", "did you mean 'id'"),
+        ("cost within 1% a id, 3%", "expected one of"),
     ],
 )
 def test_a_rule_that_cannot_be_read_says_what_was_meant(text: str, said: str):

@@ -123,6 +123,23 @@ def test_a_value_within_its_tolerance_is_equal_and_the_most_changed_key_comes_fi
     assert [(one.key["shop"], one.change) for one in shown] == [("b", "removed"), ("c", "added")]
 
 
+def test_some_rows_have_a_tolerance_of_their_own(spark: SparkSession, world: Compared):
+    def changed(*own: tuple[str, str], usual: str = "0") -> int:
+        asked = Question(
+            by=(),
+            tolerances=(("amount", usual),),
+            own_tolerances=tuple(("amount", condition, number) for condition, number in own),
+        )
+        return compare(spark, world, asked).groups[0].rows_changed
+
+    assert changed(("shop = 'a'", "1")) == 0
+    assert changed(("shop = 'b'", "1")) == 1
+    assert changed(("shop = NULL", "1")) == 1
+    assert changed(("shop = 'a'", "0.5"), usual="1") == 1, "less than is usual"
+    assert changed(("shop = 'a'", "0"), ("amount > 0", "1")) == 0, "the last one counts"
+    assert changed(("amount < 6", "1")) == 1, "it is true of the old row alone"
+
+
 def test_it_is_restricted_to_cells_and_to_keys(spark: SparkSession, world: Compared):
     cells = IntervalSet.of(days(2, 3))
     found = compare(spark, world, Question(cells=cells, where="shop = 'a'"))

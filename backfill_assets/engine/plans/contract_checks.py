@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 from backfill_assets.engine.batch.batch_inputs import published_table
 from backfill_assets.engine.plans.comparing import compared_once
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.planning.review.contract import RowChange, needs_every_cell
+from backfill_assets.planning.review.contract import Per, RowChange, SumWithin, needs_every_cell
 from backfill_assets.planning.review.contract_judging import CellFound, ColumnFound, Found, judge
 from backfill_assets.warehouse.compare.compare import Compared, Question
 from backfill_assets.warehouse.compare.comparison_sql import sides_of
@@ -63,8 +63,38 @@ def contract_results(  # noqa: PLR0913 - all that a comparison rests on
             old_rows=sum(content.rows for content in old.values()),
             added=sides.added,
             removed=sides.removed,
+            groups={name: _grouped(op, both, cells, name) for name in _groups(expected)},
         )
     return tuple(judge(each, found) for each in expected)
+
+
+def _groups(expected: Sequence[Expectation]) -> dict[str, None]:
+    """Name the columns in whose groups sums are compared."""
+    rules = (each.rule for each in expected)
+    return dict.fromkeys(
+        rule.group for rule in rules if isinstance(rule, SumWithin) and rule.per is Per.GROUP
+    )
+
+
+def _grouped(
+    op: Operation, both: Compared, cells: IntervalSet, column: str
+) -> dict[str, dict[str, ColumnFound]]:
+    """Compare the groups of one column over all cells."""
+    found = compared_once(op, both, Question(by=(column,), cells=cells)).groups
+    return {"NULL" if one.by[0] is None else one.by[0]: _columns(one) for one in found}
+
+
+def _columns(group: Group) -> dict[str, ColumnFound]:
+    return {
+        name: ColumnFound(
+            column.changed,
+            column.old_filled,
+            column.new_filled,
+            column.old_sum,
+            column.new_sum,
+        )
+        for name, column in group.columns.items()
+    }
 
 
 def _differs(old: Content, new: Content | None) -> bool:
@@ -93,16 +123,7 @@ def _compared(op: Operation, both: Compared, cells: IntervalSet) -> tuple[CellFo
                 RowChange.ADDED: group.keys_added,
                 RowChange.REMOVED: group.keys_removed,
             },
-            {
-                name: ColumnFound(
-                    column.changed,
-                    column.old_filled,
-                    column.new_filled,
-                    column.old_sum,
-                    column.new_sum,
-                )
-                for name, column in group.columns.items()
-            },
+            _columns(group),
         )
         for cell, group in sorted(groups.items(), key=lambda item: item[0].start)
     )

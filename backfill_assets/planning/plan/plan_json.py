@@ -34,7 +34,7 @@ _DIGITS = 9
 _NOT_CONTENT = ("plan_id", "estimate")
 _LATER = (
     "late", "lift_cutoffs", "kept_before", "kept_rows", "batch_size", "canaries", "expect", "contract",
-    "dual_run_days", "pause_schedules",
+    "dual_run_days", "pause_schedules", "group", "own",
 )  # fmt: skip
 _WHY = "it was edited, or another release of backfill_assets wrote it"
 _SHOWN = 60

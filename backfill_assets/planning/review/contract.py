@@ -29,6 +29,7 @@ class Per(StrEnum):
     WHOLE = "whole"
     MONTH = "month"
     CELL = "cell"
+    GROUP = "group"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +63,21 @@ class SumWithin:
     Attributes:
         sum_of: the column.
         percent: by how much it may differ at most, of the sum before.
-        per: over which stretches.
+        per: over which stretches, or in which groups.
+        group: of groups, the column whose values they are.
+        own: (stretch or group, percent) of those that may differ by more, or by less.
     """
 
     sum_of: str
     percent: float
     per: Per
+    group: str = ""
+    own: tuple[tuple[str, float], ...] = ()
+
+    @property
+    def each(self) -> str:
+        """What is summed apart, in a word: a stretch, or the column of the groups."""
+        return self.group or self.per.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +143,8 @@ def rule_words(  # noqa: C901, PLR0911 - one case for each form
         case RowsWithin(rows, percent):
             return f"at most {percent_text(percent)} of rows {rows.value}"
         case SumWithin(column, percent, per):
-            where = "" if per is Per.WHOLE else f" a {per.value}"
+            where = "" if per is Per.WHOLE else f" a {rule.each}"
+            where += "".join(f", {percent_text(own)} in {name}" for name, own in rule.own)
             if not percent:
                 return f"sum of {column} equal{where}"
             return f"sum of {column} within {percent_text(percent)}{where}"
@@ -160,7 +171,7 @@ def subject(rule: Rule) -> tuple[str, ...]:
         case RowsWithin(rows):
             return ("rows", rows.value)
         case SumWithin(column, _, per):
-            return ("sum", column, per.value)
+            return ("sum", column, per.value, rule.group)
         case OnlyCells():
             return ("cells",)
         case NullsWithin(column):

@@ -21,7 +21,7 @@ from backfill_assets.planning.review.contract import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from backfill_assets.intervals.interval import Interval
     from backfill_assets.planning.review.contract import Expectation, Rule
@@ -86,6 +86,7 @@ class Found:
         appended: cells that were published since the plan was made, and computed with its logic.
         explained: cells that differ for another reason, such as late rows: no proof of the planner's
             is about them.
+        groups: by the column whose values they are, the columns of each group, over all cells.
     """
 
     cells: Sequence[CellFound]
@@ -94,6 +95,9 @@ class Found:
     removed: tuple[str, ...] = ()
     appended: IntervalSet = field(default_factory=IntervalSet.empty)
     explained: IntervalSet = field(default_factory=IntervalSet.empty)
+    groups: Mapping[str, Mapping[str, Mapping[str, ColumnFound]]] = field(
+        default_factory=dict[str, "Mapping[str, Mapping[str, ColumnFound]]"]
+    )
 
 
 def judge(expected: Expectation, found: Found) -> CheckResult:
@@ -118,7 +122,7 @@ def _judged(rule: Rule, cells: Sequence[CellFound], found: Found) -> tuple[bool,
         case RowsWithin(rows, percent):
             return _rows(rows, percent, cells, found.old_rows)
         case SumWithin():
-            return _sums(rule, cells)
+            return _sums(rule, cells, found)
         case OnlyCells(allowed):
             return _cells(allowed | found.appended, cells)
         case NullsWithin(column, percent):
@@ -154,15 +158,16 @@ def _rows(
     return bad, f"found {count:,} of {counted(old_rows, 'row')}{share}"
 
 
-def _sums(rule: SumWithin, cells: Sequence[CellFound]) -> tuple[bool, str]:
+def _sums(rule: SumWithin, cells: Sequence[CellFound], found: Found) -> tuple[bool, str]:
     groups: dict[str, list[ColumnFound]] = defaultdict(list)
-    for cell in cells:
-        if rule.sum_of in cell.columns:
-            groups[_group(rule.per, cell)].append(cell.columns[rule.sum_of])
+    for name, columns in _parts(rule, cells, found):
+        if rule.sum_of in columns:
+            groups[name].append(columns[rule.sum_of])
     compared = [
         (name, _total(parts, new=False), _total(parts, new=True)) for name, parts in groups.items()
     ]
-    bad = [group for group in compared if not _near(group[1], group[2], rule.percent)]
+    own = dict(rule.own)
+    bad = [group for group in compared if not _near(*group[1:], own.get(group[0], rule.percent))]
     if not compared:
         return False, "found nothing to compare with"
     name, before, after = max(bad or compared, key=lambda group: _distance(group[1], group[2]))
@@ -171,12 +176,25 @@ def _sums(rule: SumWithin, cells: Sequence[CellFound]) -> tuple[bool, str]:
         f"found {_change(before, after)}{where}: {_number(before)} before, {_number(after)} after"
     )
     if len(bad) > 1:
-        text += f"; and {counted(len(bad) - 1, f'other {rule.per.value}')}"
+        text += f"; and {counted(len(bad) - 1, f'other {rule.each}')}"
     return bool(bad), text if bad or rule.per is Per.WHOLE else text.replace("found", "at most", 1)
 
 
-def _group(per: Per, cell: CellFound) -> str:
-    return {Per.WHOLE: "", Per.MONTH: cell.month, Per.CELL: cell.name}[per]
+def _parts(
+    rule: SumWithin, cells: Sequence[CellFound], found: Found
+) -> Iterator[tuple[str, Mapping[str, ColumnFound]]]:
+    """Give what is summed, with the name of the stretch or group that it belongs to."""
+    match rule.per:
+        case Per.WHOLE:
+            yield from (("", cell.columns) for cell in cells)
+        case Per.MONTH:
+            yield from ((cell.month, cell.columns) for cell in cells)
+        case Per.CELL:
+            yield from ((cell.name, cell.columns) for cell in cells)
+        case Per.GROUP:
+            yield from found.groups.get(rule.group, {}).items()
+        case _:
+            assert_never(rule.per)
 
 
 def _total(parts: Iterable[ColumnFound], *, new: bool) -> Decimal | None:

@@ -5,7 +5,8 @@
     only COLUMN, COLUMN          no other column differs, and no row comes or goes; `only nothing`
     rows within 2%               at most so many rows changed, added and removed, each
     rows added within 1%         the same of one of the three
-    COLUMN within 0.5% a month   its sum; also `a cell`, or nothing for the sum over all cells
+    COLUMN within 0.5% a month   its sum; also `a cell`, `a COLUMN`, or nothing for the sum over all cells
+      , 3% in 2024-03, ...       one month, cell or value of the column that may differ by another share
     COLUMN null within 1%        of the rows afterwards
     cells A..B, C                no other cell differs
 
@@ -51,16 +52,18 @@ Written: TypeAlias = "tuple[tuple[str, str], ...]"
 
 _PERCENT = r"(?P<percent>\d+(?:\.\d+)?) ?%"
 _NAME = r"`?(?P<column>[^`;,]+?)`?"
+_OWN = r"(\d+(?:\.\d+)?) ?% in ([^,;]+)"
 _ONLY = re.compile(r"only (?P<columns>.+)", re.IGNORECASE)
 _CELLS = re.compile(r"cells (?P<cells>.+)", re.IGNORECASE)
 _ROWS = re.compile(rf"rows(?: (?P<how>changed|added|removed))? within {_PERCENT}", re.IGNORECASE)
 _NULLS = re.compile(rf"{_NAME} null within {_PERCENT}", re.IGNORECASE)
 _SUM = re.compile(
-    rf"(?:sum of )?{_NAME} within {_PERCENT}(?: (?:a|per) (?P<per>month|cell))?", re.IGNORECASE
+    rf"(?:sum of )?{_NAME} within {_PERCENT}(?: (?:an?|per) `?(?P<per>[^`;,]+?)`?(?P<own>(?:, ?{_OWN})*))?",
+    re.IGNORECASE,
 )
 _FORMS = (
     "only COLUMN,...", "rows within N%", "rows changed|added|removed within N%",
-    "COLUMN within N% [a month|a cell]", "COLUMN null within N%", "cells A..B",
+    "COLUMN within N% [a month|a cell|a COLUMN[, N% in VALUE]]", "COLUMN null within N%", "cells A..B",
 )  # fmt: skip
 _NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
 _LONGER = (Unit.YEAR, Unit.WHOLE)
@@ -211,7 +214,7 @@ def _column(model: Model, old: Model | None, name: str, text: str) -> str:
 
 def _sum(model: Model, old: Model | None, found: re.Match[str], text: str) -> SumWithin:
     column = _column(model, old, found["column"], text)
-    per = Per(found["per"].lower()) if found["per"] else Per.WHOLE
+    per, group = _per(model, old, found["per"] or "", text)
     for side in (model, old):
         types = {} if side is None else {each.name: each.dtype for each in side.schema}
         if column not in types:
@@ -230,7 +233,28 @@ def _sum(model: Model, old: Model | None, found: re.Match[str], text: str) -> Su
             found=f"--expect {text!r}: cells of {model.name} are longer than a month",
             do="compare the sum a cell, or over all cells",
         )
-    return SumWithin(column, float(found["percent"]), per)
+    own = [(name.strip(), float(share)) for share, name in re.findall(_OWN, found["own"] or "")]
+    return SumWithin(column, float(found["percent"]), per, group, tuple(own))
+
+
+def _per(model: Model, old: Model | None, said: str, text: str) -> tuple[Per, str]:
+    """Read over what a sum is compared: a stretch, or a column whose values are groups.
+
+    Raises:
+        RequestError: there is no such column, before and afterwards.
+    """
+    if not said:
+        return Per.WHOLE, ""
+    if said.lower() in {Per.MONTH, Per.CELL}:
+        return Per(said.lower()), ""
+    group = _column(model, old, said, text)
+    for side in (model, old):
+        if side is None or group not in {column.name for column in side.schema}:
+            raise RequestError(
+                found=f"--expect {text!r}: {group} is not in {model.name} both before and afterwards, "
+                "so its groups can't be compared"
+            )
+    return Per.GROUP, group
 
 
 def _cells(cadence: Cadence, span: str, text: str) -> Interval:

@@ -204,6 +204,8 @@ def _refuse_unlike(compared: Compared, sides: Sides, question: Question) -> None
         raise NeedsSparkError(compared.new.path, "a condition chooses its rows")
     if question.computed:
         raise NeedsSparkError(compared.new.path, "an expression groups its rows")
+    if question.own_tolerances:
+        raise NeedsSparkError(compared.new.path, "a tolerance counts in some of its rows")
     for types in (sides.old_types, sides.new_types):
         unlike = [
             *(name for name, dtype in types.items() if not _is_known(dtype)),

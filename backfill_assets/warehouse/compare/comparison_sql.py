@@ -17,7 +17,7 @@ from backfill_assets.warehouse.rows.checksum import canonical, exact_sum, same_v
 from backfill_assets.warehouse.spark.quoting import table_at
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from pyspark.sql.types import DataType
 
@@ -58,6 +58,8 @@ class Question:
         computed: those of `by` that are no column, with the Spark SQL that gives them.
         tolerances: of numeric columns: by how much two values may differ and count as equal, as
             written, such as ``0.01``.
+        own_tolerances: (column, condition, tolerance): where a condition, Spark SQL, is true of the old
+            row and of the new one, its tolerance counts instead; of several the last.
         profile: whether distinct values are counted, and percentiles are taken of numeric columns.
     """
 
@@ -68,6 +70,7 @@ class Question:
     computed: tuple[tuple[str, str], ...] = field(default=(), metadata=ADDED_LATER)
     tolerances: tuple[tuple[str, str], ...] = field(default=(), metadata=ADDED_LATER)
     profile: bool = field(default=False, metadata=ADDED_LATER)
+    own_tolerances: tuple[tuple[str, str, str], ...] = field(default=(), metadata=ADDED_LATER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,17 +197,19 @@ NOT_CHOSEN = "NOT coalesce(o.`_chosen`, n.`_chosen`, FALSE)"
 def pairs_sql(sides: Sides, question: Question, kept: str = CHOSEN) -> str:
     """Write the common part: rows of both tables side by side, and the columns that differ."""
     model, tolerances = sides.model, dict(question.tolerances)
+    own = question.own_tolerances
     same = dict.fromkeys((*model.key, CELL_COLUMN, *question.by))
     on = "\n  AND ".join(f"o.{quoted(name)} <=> n.{quoted(name)}" for name in same)
     beside = [
         *(f"coalesce(n.{quoted(name)}, o.{quoted(name)}) AS {quoted(name)}" for name in same),
         "o.`_there` IS NOT NULL AS `_in_old`",
         "n.`_there` IS NOT NULL AS `_in_new`",
+        *(f"o.{name} AND n.{name} AS {name}" for name in map(_own, range(len(own)))),
         *(f"o.{quoted(name)} AS {quoted(f'_old {name}')}" for name in sides.old_types),
         *(f"n.{quoted(name)} AS {quoted(f'_new {name}')}" for name in sides.new_types),
     ]
     changed = ",\n    ".join(
-        f"IF({_same(sides, name, tolerances.get(name))}, NULL, {sql_literal(name)})"
+        f"IF({_equal(sides, name, tolerances.get(name), own)}, NULL, {sql_literal(name)})"
         for name in sides.common
     )
     everything = _everything(sides)
@@ -235,8 +240,13 @@ def _side(
     listed = {**columns, CELL_COLUMN: cell_type(sides.model.cadence)}
     rows = "\n  UNION ALL\n".join(_part(part, listed) for part in parts) or _no_rows(listed)
     condition = f"coalesce(({question.where}), FALSE)" if question.where else "TRUE"
-    computed = "".join(f", ({sql}) AS {quoted(name)}" for name, sql in question.computed)
-    return f"  SELECT *, TRUE AS `_there`, {condition} AS `_chosen`{computed} FROM (\n{rows})"
+    computed = [f"({sql}) AS {quoted(name)}" for name, sql in question.computed]
+    own = [
+        f"coalesce(({own[1]}), FALSE) AS {_own(number)}"
+        for number, own in enumerate(question.own_tolerances)
+    ]
+    listed = ", ".join(("*", "TRUE AS `_there`", f"{condition} AS `_chosen`", *computed, *own))
+    return f"  SELECT {listed} FROM (\n{rows})"
 
 
 def _part(part: Part, columns: Mapping[str, str]) -> str:
@@ -269,11 +279,28 @@ def _types(parts: Iterable[Part], *, own_columns_only: bool = True) -> dict[str,
     return types
 
 
-def _same(sides: Sides, name: str, tolerance: str | None = None) -> str:
+def _own(number: int) -> str:
+    """Name the column that says whether a tolerance of some rows counts."""
+    return quoted(f"_own {number}")
+
+
+def _equal(sides: Sides, name: str, usual: str | None, own: Sequence[tuple[str, str, str]]) -> str:
+    """Write whether two values count as equal: within the tolerance of their row, if it has one."""
+    cases = [
+        f"WHEN {_own(number)} THEN {_near(sides, name, tolerance)}"
+        for number, (column, _, tolerance) in enumerate(own)
+        if column == name
+    ]
+    within = "FALSE" if usual is None else _near(sides, name, usual)
+    if cases:
+        within = f"CASE {' '.join(reversed(cases))} ELSE {within} END"
+    same = _same(sides, name)
+    return same if within == "FALSE" else f"({same} OR {within})"
+
+
+def _same(sides: Sides, name: str) -> str:
     from pyspark.sql import types as T  # noqa: PLC0415
 
-    if tolerance is not None:
-        return f"({_same(sides, name)} OR {_near(sides, name, tolerance)})"
     old, new = quoted(f"_old {name}"), quoted(f"_new {name}")
     before, after = sides.old_types[name], sides.new_types[name]
     if before != after:
