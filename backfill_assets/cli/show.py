@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -78,11 +79,12 @@ def show(
     naming = naming_of(project.loaded.graph)
     done = progress(kept.plan, naming, rows)
     status = status_text(kept.stored, now())
+    commands = next_commands(kept.plan.plan_id, status, control, _publishing(kept, checked, events))
     if as_json:
         print_json(
             {
                 **_json(kept, status, done, events),
-                **_controlled(kept, status, control),
+                **_controlled(commands, control),
                 **asdict(checked),
                 **_timed(kept.plan, events),
             }
@@ -97,7 +99,7 @@ def show(
         _print_checks(checked, whole=verbose)
         if any(model.batches or model.running or model.failed for model in done):
             _table(done)
-        print_end(kept.plan, naming, _next(kept, status, control), to=out)
+        print_end(kept.plan, naming, _next(commands), to=out)
 
 
 def _awaits(project: Project, kept: Kept) -> tuple[str, ...]:
@@ -182,8 +184,7 @@ def _json(
     }
 
 
-def _controlled(kept: Kept, status: str, control: Control) -> dict[str, Any]:
-    commands = next_commands(kept.plan.plan_id, status, control)
+def _controlled(commands: tuple[str, ...], control: Control) -> dict[str, Any]:
     return {"control": control.value, "next": list(commands)}
 
 
@@ -198,9 +199,19 @@ def _event(event: PlanEvent) -> str:
     return f"          {minute_text(event.at)}  {event.event}{who}{why}{spared}"
 
 
-def _next(kept: Kept, status: str, control: Control) -> tuple[str, ...]:
-    commands = next_commands(kept.plan.plan_id, status, control)
+def _next(commands: tuple[str, ...]) -> tuple[str, ...]:
     return (f"Next: {', or '.join(commands)}",) if commands else ()
+
+
+def _publishing(kept: Kept, checked: _Checked, events: list[PlanEvent]) -> tuple[str, ...]:
+    """Give the verbs that bring a built plan nearer to its publication: it can't be promoted while it waits."""
+    stops = next((check for check in checked.checks if check.stops), None)
+    if stops is not None:
+        return (f"accept {stops.model} {shlex.quote(stops.check)} --reason TEXT",)
+    dual = dual_run_of(kept.plan.request.dual_run_days, events)
+    if checked.awaits or (dual is not None and now() < dual.until):
+        return ()
+    return ("promote",)
 
 
 _HEADINGS = (

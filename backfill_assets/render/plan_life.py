@@ -11,7 +11,7 @@ from backfill_assets.snapshots.queued_plan import Control
 from backfill_assets.snapshots.stored_plan import PlanStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from datetime import datetime
 
     from backfill_assets.planning.plan.plan import ModelPlan, Plan
@@ -89,15 +89,30 @@ def status_text(stored: StoredPlan, now: datetime) -> str:
     return EXPIRED if expired else stored.status.value
 
 
-def next_commands(plan_id: str, status: str, control: Control = Control.RUNNING) -> tuple[str, ...]:
-    """List the commands for a plan with this status, the likeliest first."""
+def next_commands(
+    plan_id: str,
+    status: str,
+    control: Control = Control.RUNNING,
+    publishing: Sequence[str] = ("promote",),
+) -> tuple[str, ...]:
+    """List the commands for a plan with this status, the likeliest first.
+
+    Args:
+        plan_id: of which plan.
+        status: where its life stands.
+        control: what a person has said of it.
+        publishing: by which verbs, with what follows the plan's id, a built plan comes nearer to its
+            publication; none while it can only wait.
+    """
     if control.holds and status in (PlanStatus.PROPOSED.value, PlanStatus.APPLYING.value):
         return (f"backfill resume {plan_id}", f"backfill abandon {plan_id}")
     named = {
-        PlanStatus.PROPOSED.value: ("apply {0}", "show {0} -v"),
-        PlanStatus.APPLYING.value: ("apply {0}", "abandon {0}"),
-        PlanStatus.BUILT.value: ("diff {0}", "promote {0}", "abandon {0}"),
-        PlanStatus.PROMOTED.value: ("rollback {0}", "undo {0}"),
-        EXPIRED: ("plan",),
+        PlanStatus.PROPOSED.value: ("apply", "show -v"),
+        PlanStatus.APPLYING.value: ("apply", "abandon"),
+        PlanStatus.BUILT.value: ("diff", *publishing, "abandon"),
+        PlanStatus.PROMOTED.value: ("rollback", "undo"),
     }
-    return tuple(f"backfill {command.format(plan_id)}" for command in named.get(status, ()))
+    if status == EXPIRED:
+        return ("backfill plan",)
+    split = (command.partition(" ") for command in named.get(status, ()))
+    return tuple(f"backfill {verb} {plan_id} {more}".rstrip() for verb, _, more in split)

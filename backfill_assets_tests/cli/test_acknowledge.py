@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from backfill_assets.cli.project import opened_run
+from backfill_assets.snapshots.plan_check import PlanCheck
 from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets_tests.toy import FIRST, LAST
 
@@ -39,6 +40,22 @@ def test_a_plan_that_changes_nothing_for_a_consumer_is_not_acknowledged(
     assert "changes nothing that consumer 'counter report' reads; expected no answer" in said.err
     assert "did you mean 'counter report'" in unknown.err
     assert backfill("approvals", plan_id, "--json").json["awaits"] == []
+
+
+def test_a_plan_that_a_check_stops_is_not_offered_for_promotion(plan_id: str, backfill: Backfill):
+    diff, abandon = f"backfill diff {plan_id}", f"backfill abandon {plan_id}"
+    assert backfill("show", plan_id, "--json").json["next"] == [
+        diff,
+        f"backfill promote {plan_id}",
+        abandon,
+    ]
+    found = PlanCheck(SALES, "no row differs", passed=False, text="found 3 rows")
+    with opened_run("prod") as run:
+        run.store.checks.keep(plan_id, [found])
+
+    accept = f"backfill accept {plan_id} {SALES} 'no row differs' --reason TEXT"
+    assert backfill("show", plan_id, "--json").json["next"] == [diff, accept, abandon]
+    assert f"Next: {diff}, or {accept}, or {abandon}" in backfill("show", plan_id).out
 
 
 def test_no_notice_is_listed_where_no_consumer_asks_for_one(plan_id: str, backfill: Backfill):

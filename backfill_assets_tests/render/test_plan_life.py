@@ -90,3 +90,10 @@ def test_what_comes_next_is_never_the_end_of_a_road(status: str):
 def test_a_held_plan_is_resumed_before_anything_else_unless_it_is_built(control: Control):
     assert next_commands("p1", "applying", control)[0] == "backfill resume p1"
     assert next_commands("p1", "built", control) == next_commands("p1", "built")
+
+
+def test_a_built_plan_that_can_only_wait_is_not_offered_for_promotion():
+    assert next_commands("p1", "built", publishing=()) == (
+        "backfill diff p1",
+        "backfill abandon p1",
+    )
