@@ -170,6 +170,9 @@ def test_values_of_a_column_that_is_never_shown_are_masked(spark: SparkSession, 
     )  # fmt: skip
     assert removed.old["amount"] == "***"
     assert {one.key["shop"] for one in rows_outside(spark, hidden, "shop = 'a'").sample} == {"***"}
+    gone = replace(world, model=replace(world.model, columns=(ds, shop)))
+    removed = differences(spark, gone, Question(), limit=1)[0]
+    assert removed.old["amount"] == "***", "what hid it may have gone with its declaration"
 
 
 def test_the_sql_is_the_query_that_was_run(spark: SparkSession, world: Compared):

@@ -29,7 +29,7 @@ from backfill_assets.warehouse.spark.session import batch_session
 from backfill_assets.warehouse.spark.spark_errors import explaining
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Mapping
 
     from pyspark.sql import Row, SparkSession
 
@@ -156,12 +156,13 @@ class Difference:
     old: Mapping[str, Any]
     new: Mapping[str, Any]
 
-    def masked(self, hidden: Collection[str]) -> Difference:
-        """Give it without the values of some columns; a NULL stays."""
+    def masked(self, model: Model) -> Difference:
+        """Give it without the values of columns that a model hides, or does not declare; a NULL stays."""
+        shown = {column.name for column in model.schema} - model.hidden
 
         def masked(values: Mapping[str, Any]) -> dict[str, Any]:
             return {
-                name: MASKED if name in hidden and value is not None else value
+                name: value if name in shown or value is None else MASKED
                 for name, value in values.items()
             }
 
@@ -283,7 +284,7 @@ def _decimal(text: str | None) -> Decimal | None:
 def _shown(spark: SparkSession, sql: str, compared: Compared) -> tuple[Difference, ...]:
     with explaining(compared.new.path):
         rows = batch_session(spark).sql(sql).collect()
-    return tuple(_difference(row).masked(compared.model.hidden) for row in rows)
+    return tuple(_difference(row).masked(compared.model) for row in rows)
 
 
 def _difference(row: Row) -> Difference:

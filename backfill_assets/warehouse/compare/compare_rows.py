@@ -96,9 +96,8 @@ class RowsCompared:
                 difference[1],
             ),
         )[:limit]
-        hidden = self.sides.model.hidden
         return tuple(
-            self._difference(cell or "", key, old, new).masked(hidden)
+            self._difference(cell or "", key, old, new).masked(self.sides.model)
             for cell, key, old, new in first
         )
 
