@@ -123,7 +123,8 @@ def appointed_principal(project: Project, plan_id: str, gate: Gate) -> str | Non
 
     The appointment must still stand: one that was taken back leaves its signature behind.
     """
-    if plan_id not in appointments_due(project.store, project.clock()):
+    standing = appointment_of(project.store.plans.events(plan_id))
+    if standing is None or project.clock() < standing.at:
         return None
     of = built_plan(project, plan_id)
     may = entitled(gate.policy, Act.PROMOTE, of.plan.environment)
