@@ -228,9 +228,9 @@ def failing_rows(rows: Frame, audit: Audit, subject: Subject, limit: int = 10) -
 
 
 def as_json(rows: Frame, limit: int, shown: Collection[str]) -> tuple[str, ...]:
-    """Give some rows as JSON objects, as Spark writes them, and mask them alike."""
-    listed = rows.drop(CELL_COLUMN).collect()[:limit]
-    return tuple(
+    """Give the first rows by their text as JSON objects, as Spark writes them, and mask them alike."""
+    listed = rows.drop(CELL_COLUMN).collect()
+    written = (
         "{"
         + ",".join(
             f"{json.dumps(name)}:{_json(value if name in shown or value is None else MASKED)}"
@@ -239,6 +239,7 @@ def as_json(rows: Frame, limit: int, shown: Collection[str]) -> tuple[str, ...]:
         + "}"
         for one in listed
     )
+    return tuple(sorted(written)[:limit])
 
 
 def _json(value: object) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from deltalake import DeltaTable
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import HealthCheck, example, given, settings, strategies as st
 
 from backfill_assets.engine.batch.audit_run import audit_published
 from backfill_assets.engine.fill.fill import fill_cells
@@ -356,6 +356,7 @@ STEPS = st.one_of(
 
 
 @settings(max_examples=4, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@example(landed=[(10, 1, -1.0), (8, 1, -1.0), (7, 1, -1.0)], steps=[("fill", ()), ("land", [])])
 @given(landed=LANDED, steps=st.lists(STEPS, min_size=2, max_size=4))
 def test_any_story_comes_out_on_the_fake_as_on_spark(
     spark: SparkSession,

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def as_json(rows: DataFrame, limit: int, shown: Collection[str]) -> tuple[str, ...]:
-    """Give some rows as JSON objects, `_cell` left out.
+    """Give the first rows by their text as JSON objects, `_cell` left out: of the same rows always the same ones.
 
     Args:
         rows: any.
@@ -30,7 +30,7 @@ def as_json(rows: DataFrame, limit: int, shown: Collection[str]) -> tuple[str, .
     ]
     plain = rows.selectExpr(*written)
     text = plain.select(F.to_json(F.struct("*"), {"ignoreNullFields": "false"}).alias("row"))
-    return tuple(row["row"] for row in text.limit(limit).collect())
+    return tuple(row["row"] for row in text.orderBy("row").limit(limit).collect())
 
 
 _MASKED = f"IF({{}} IS NULL, NULL, {sql_literal(MASKED)})"
