@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -57,6 +57,11 @@ class ReadyRun:
         """The counter when it pinned its sources: a change of them that came later was not read."""
         return self.built_at if self.pinned_at is None else self.pinned_at
 
+    def last_change(self, columns: frozenset[str] | None) -> int:
+        """The counter when columns, or any, last changed for any reader, of the workspace or not."""
+        changed = self.changed_at.latest(columns)
+        return changed if self.unread is None else max(changed, self.unread.latest(columns))
+
 
 @dataclass(frozen=True, slots=True)
 class UpstreamChange:
@@ -110,6 +115,10 @@ class ModelState:
     def own(self) -> IntervalSet:
         """The ready intervals that the pointer's own table holds."""
         return IntervalSet.of(run.interval for run in self.runs if run.own)
+
+    def as_read_elsewhere(self) -> ModelState:
+        """Give it as an environment sees it that reads the table and does not write it."""
+        return replace(self, runs=tuple(replace(run, own=False) for run in self.runs))
 
 
 @dataclass(frozen=True)

@@ -79,6 +79,27 @@ class Views(Aggregate[D]):
             lambda connection: view(connection, environment, heard_after, instead)
         )
 
+    def built_beside(
+        self, environment: str, tables: Mapping[str, Pointer]
+    ) -> dict[str, ModelState]:
+        """Read tables that an environment does not read, as it may promote them.
+
+        Their runs tell when they have changed for cells that the environment publishes, too (`unread`).
+
+        Args:
+            environment: which one.
+            tables: by model, where the table stands.
+        """
+
+        def work(connection: sa.Connection) -> dict[str, ModelState]:
+            there = pointers(connection, environment)
+            return {
+                model: ModelState(at, layered_view.runs_beside(connection, at, there.get(model)))
+                for model, at in tables.items()
+            }
+
+        return self._database.read(work)
+
     def published(self, environment: str) -> tuple[int, dict[str, PublishedModel]]:
         """Read the counter, and all that reading each model of an environment takes, at one moment.
 

@@ -82,6 +82,26 @@ def test_an_additive_column_is_built_apart_and_published_at_once(world: World, p
     assert plans.make(MORE).is_empty
 
 
+def test_what_a_plan_that_was_given_up_has_built_is_used_and_reopens_no_reader_of_equal_columns(
+    world: World, plans: Plans
+):
+    world.begin(OLD, *ROWS)
+    plan = plans.make(MORE)
+    plans.apply(MORE, plan)
+    abandon_plan(plans.project(MORE), plan)
+    again = plans.make(MORE)
+    assert [(model.model, model.cells) for model in again.models if model.cells] == []
+
+    world.land(
+        a_source(), *changed(row(8, 1, 99.0))
+    )  # what is published is newer than what is kept
+    plans.published(OLD, restate=(Restatement(VISITS, "2024-01-08", "2024-01-08"),))
+    plans.published(MORE)
+    assert world.rows(COSTS, "ds", "total")[1] == (on(8), 99)
+    assert [double for _, double in world.rows(VISITS, "ds", "double")] == [14, 198, 18, 20]
+    assert plans.make(MORE).is_empty
+
+
 def changed(*rows: Any) -> list[Any]:  # noqa: ANN401
     """The same events, but for these."""
     other = {(ds, id_): cost for ds, id_, cost in rows}

@@ -251,8 +251,8 @@ def _built(
                 )
     if not instead:
         return {}
-    models = store.views.view_with(environment, instead).models
-    return {pointer.version: models[name] for name, pointer in instead.items()}
+    beside = store.views.built_beside(environment, instead)
+    return {pointer.version: beside[name] for name, pointer in instead.items()}
 
 
 def _known_head(store: Store, version: str) -> int:

@@ -72,8 +72,11 @@ def cell_work(
 def _workspace_view(
     request: PlanRequest, planned_graph: PlannedGraph, state: PlanState, changes: Changes
 ) -> StateView:
-    """View the state as a workspace will: new tables with their ready cells, and the plan's own cutoffs."""
-    models = dict(state.view.models)
+    """View the state as a workspace will: new tables with their ready cells, and the plan's own cutoffs.
+
+    What is published has read none of the new tables, so it is none of the workspace's own.
+    """
+    models = {name: held.as_read_elsewhere() for name, held in state.view.models.items()}
     for name in planned_graph.graph.order:
         change = changes.models[name]
         if change.new_version:

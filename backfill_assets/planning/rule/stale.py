@@ -112,7 +112,7 @@ class Overtaken:
         self, upstream: Upstream, theirs: ModelState, columns: frozenset[str] | None
     ) -> list[tuple[ReadyRun, IntervalSet]]:
         """Pair each newer run of an upstream with the cells that it has overtaken."""
-        newer = [run for run in theirs.runs if run.changed_at.latest(columns) > self._oldest]
+        newer = [run for run in theirs.runs if run.last_change(columns) > self._oldest]
         return list(overtaken(self._reader, upstream, newer, columns)) if newer else []
 
     def changes(
