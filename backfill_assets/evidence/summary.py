@@ -92,7 +92,14 @@ def _audits(audits: dict[str, Any]) -> str:
     failed = [f"{found['audit']} of {found['model']}" for found in done if not found["passed"]]
     checks = audits["checks"]
     kept = [event for event in audits["kept_cells"] if not event["passed"]]
+    lost = {
+        f"{found['audit']} of {found['model']}": None
+        for found in audits["batches"]
+        if not found["committed"] and not found["passed"]
+    }
     said = [f"{passed:,} of {len(done):,} results passed"]
+    if lost:
+        said.append(f"failed, and nothing was committed: {_listed([*lost])}")
     if failed:
         said.append(f"warnings: {_listed(failed)}")
     if checks:
@@ -111,7 +118,10 @@ def _expected(contract: dict[str, Any]) -> Iterator[str]:
         f"{each['check']} of {each['model']} by {each['who']} ({each['reason']})"
         for each in contract["accepted"]
     ]
-    said = [f"{sum(rule['passed'] is True for rule in rules)} of {len(rules)} rules hold"]
+    compared = [rule for rule in rules if rule["passed"] is not None]
+    said = [f"{sum(rule['passed'] for rule in compared)} of {len(compared)} rules hold"]
+    if left := len(rules) - len(compared):
+        said.append(f"{left} not compared")
     if known:
         said.append(f"accepted: {_listed(known)}")
     if rules or known:

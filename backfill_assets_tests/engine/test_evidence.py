@@ -28,15 +28,17 @@ from backfill_assets.models.graph import build_graph
 from backfill_assets.planning.plan.request import Restatement
 from backfill_assets.snapshots.environment import PROD
 from backfill_assets.snapshots.stored_plan import PlanStatus
-from backfill_assets_tests.builders import a_graph, a_source
+from backfill_assets_tests.builders import a_graph, a_model, a_source
 from backfill_assets_tests.engine.dying import Killed, MortalStore, mortal
 from backfill_assets_tests.engine.plans import Plans
 from backfill_assets_tests.engine.test_plans import (
+    CADENCE,
     COSTS,
     MORE,
     OLD,
     ROWS,
     VISITS,
+    WHERE,
     changed,
     costs,
     visits,
@@ -137,6 +139,27 @@ def test_the_differences_are_kept_cell_by_cell_and_column_by_column(world: World
     assert [*visits_["columns"]] == ["cost"]
     cost = visits_["columns"]["cost"]
     assert (cost["changed"][at], cost["old_sum"][at], cost["new_sum"][at]) == (1, "8.00", "99.00")
+    assert (visits_["differing"], visits_["differing_columns"]) == (["2024-01-08"], ["cost"])
+
+
+def test_of_a_plan_that_is_built_the_cells_that_differ_are_known_also_of_a_table_that_is_kept(
+    world: World, plans: Plans
+):
+    world.begin(OLD, *ROWS)
+    sql = f"SELECT ds, id, CAST(cost + 1 AS DECIMAL(18,2)) AS cost FROM web.events {WHERE}"  # noqa: S608
+    changed_cost = a_graph(a_model(sql=sql, cadence=CADENCE), costs())
+    first = plans.make(changed_cost)
+    plans.apply(changed_cost, first)
+    abandon_plan(plans.project(changed_cost), first)
+    again = plans.make(changed_cost)
+    plans.apply(changed_cost, again)
+    write_again(InProject(project=plans.project(changed_cost)), again.plan_id)
+
+    kept, *_ = part(world, again, "diff.json")["models"]
+    assert again.model(VISITS) is not None
+    assert not again.models[0].cells, "its table is there already"
+    assert (kept["model"], kept["differing_cells"]) == (VISITS, 4)
+    assert kept["differing_columns"] == ["cost"]
 
 
 def test_ten_lines_answer_what_is_asked_of_a_plan_later(world: World, plans: Plans):
@@ -227,6 +250,11 @@ def test_a_plan_whose_batches_fail_leaves_evidence_of_why(world: World, plans: P
     failed = [found for found in part(world, plan, "audits.json")["batches"] if not found["passed"]]
     assert failed
     assert not any(found["committed"] for found in failed)
+    told = "\n".join(summary(folder_of(world, plan)))
+    assert (
+        "0 of 0 results passed; failed, and nothing was committed: accepted_range_cost of web"
+        in told
+    )
     assert [batch["status"] for batch in part(world, plan, "timeline.json")["batches"]] == [
         "failed"
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from html import unescape
 from html.parser import HTMLParser
@@ -109,6 +110,39 @@ def test_sums_before_and_after_are_told_and_drawn():
         'aria-label="cost_0 of web.visits, sum per cell from 2024-01-01 to 2024-01-04: '
         '7,407.41 before, 12,345.68 after (+66.67%)"' in page
     )
+
+
+def test_cells_whose_rows_were_not_compared_are_known_by_their_checksums():
+    parts = parts_of(ended="built")
+    model = json.loads(parts["diff.json"])["models"][0]
+    known = {
+        "differ": [["2024-01-02T00:00:00+00:00", "2024-01-03T00:00:00+00:00"]],
+        "differing": ["2024-01-02"],
+        "differing_cells": 1,
+        "differing_columns": ["cost_0"],
+    }
+    found = {"model": "web.visits", "planned": model["planned"], **known}
+    diff = {"models": [{**found, "cells": [], "columns": {}, "sample": []}]}
+    page = report_html({**parts, "diff.json": json.dumps(diff).encode()}, {})
+
+    said = "web.visits: 1 published cell differs in cost_0: 2024-01-02"
+    assert f"What changed {said}" in text_of(page)
+    assert f"Before and after {said}. backfill diff p1 compares row by row." in text_of(page)
+    assert f'aria-label="Cells over time. {said}"' in page
+    assert page.count("differs, rows not compared") == 2, "in the legend, and of the cell"
+
+
+def test_a_plan_that_stopped_says_in_its_verdict_what_failed_and_below_why():
+    parts = parts_of(ended="stopped")
+    timeline = json.loads(parts["timeline.json"])
+    failed = {"model": "web.visits", "cells": ["2024-01-02"], "attempt": 1, "failure": "audit"}
+    timeline["batches"] = [{**failed, "error": "found 3 of 3 rows"}] * 2
+    timeline["plan"]["why"] = "a wall of words"
+    report = Report({**parts, "timeline.json": json.dumps(timeline).encode()})
+
+    stands = "Not published: not all of it is built. Failed: 2 attempts of web.visits."
+    assert report.verdict == stands
+    assert "audit: found 3 of 3 rows" in text_of(report_html(report.parts, {}))
 
 
 def test_every_picture_has_words_for_those_who_do_not_see_it():

@@ -12,7 +12,6 @@ from backfill_assets.engine.review.bound_parts import bound_parts
 from backfill_assets.engine.review.results import results_awaited
 from backfill_assets.engine.review.reviewed import Reviewed, built_plan
 from backfill_assets.errors import BackfillAssetsError, RequestError
-from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.consumer import OnChange
 from backfill_assets.planning.review.answers import (
     ACKNOWLEDGED,
@@ -28,18 +27,16 @@ from backfill_assets.planning.review.approval import (
     StatementError,
     void_because,
 )
-from backfill_assets.planning.review.touched import ROWS, ChangedModel, touched
+from backfill_assets.planning.review.touched import ChangedModel, touched
 from backfill_assets.snapshots.stored_plan import PlanStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from backfill_assets.engine.project.gate import Gate
     from backfill_assets.engine.project.project import Project
     from backfill_assets.engine.review.reviewed import BuiltPlan
-    from backfill_assets.intervals.interval import Interval
     from backfill_assets.models.consumer import Consumer
-    from backfill_assets.models.content import Content
     from backfill_assets.planning.review.touched import Touched
     from backfill_assets.snapshots.signed_statement import SignedStatement
 
@@ -214,30 +211,11 @@ def _touched(of: BuiltPlan, consumers: Collection[Consumer]) -> tuple[Touched, .
     for planned in of.plan.models:
         if planned.model not in read:
             continue
-        pairs = {cell: (old, new) for cell, (old, new) in of.differing(planned).items() if old}
-        if pairs:
-            changed[planned.model] = ChangedModel(IntervalSet.of(pairs), _columns(pairs))
+        if found := of.changing(planned):
+            changed[planned.model] = found
     view = of.store.views.of(of.plan.environment)
     for name in of.plan.removed:
         if name in view.models:
             changed[name] = ChangedModel(view.ready(name))
     cadences = {name: model.cadence for name, model in graph.models.items()}
     return touched(consumers, changed, cadences, of.clock())
-
-
-def _columns(
-    pairs: Mapping[Interval, tuple[Content | None, Content | None]],
-) -> dict[str, IntervalSet]:
-    cells: dict[str, list[Interval]] = {}
-    for cell, (before, after) in pairs.items():
-        for name in _differing(before, after):
-            cells.setdefault(name, []).append(cell)
-    return {name: IntervalSet.of(found) for name, found in cells.items()}
-
-
-def _differing(before: Content | None, after: Content | None) -> Iterable[str]:
-    """Name the columns that differ in a cell; `ROWS` where rows came or went."""
-    if before is None or after is None or (before.rows, before.key) != (after.rows, after.key):
-        return (ROWS,)
-    names = before.columns.keys() | after.columns.keys()
-    return [name for name in names if before.columns.get(name) != after.columns.get(name)]

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from backfill_assets.evidence.manifest import json_text
 from backfill_assets.intervals.grid import Unit
+from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.codec import loads
+from backfill_assets.planning.review.touched import ROWS
 from backfill_assets.warehouse.compare.compare import (
     BY_CELL,
     Comparison,
@@ -26,8 +28,7 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
     from backfill_assets.engine.review.facts import Facts
-    from backfill_assets.planning.plan.plan import ModelPlan
-    from backfill_assets.planning.review.touched import Touched
+    from backfill_assets.planning.review.touched import ChangedModel, Touched
     from backfill_assets.state.store import Store
 
 Json = dict[str, Any]
@@ -96,28 +97,45 @@ def compared_models(store: Store, plan_id: str, until: datetime) -> dict[str, Co
 
 
 def diff(facts: Facts) -> str:
-    """Write the comparison of old and new: column by column, one number for each cell that was compared."""
+    """Write old against new: the cells that differ by their checksums, and what was found row by row.
+
+    Column by column there is one number for each cell whose rows were compared.
+    """
+    differing = facts.differing()
     return json_text(
         {
             "models": [
                 {
                     "model": planned.model,
-                    "planned": _stretches(facts, planned),
+                    "planned": _stretches(facts, planned.model, planned.published),
+                    **_differing_cells(facts, planned.model, differing.get(planned.model)),
                     **_compared(facts, planned.model),
                 }
                 for planned in facts.plan.models
-                if planned.cells
+                if planned.published
             ]
         }
     )
 
 
-def _stretches(facts: Facts, planned: ModelPlan) -> list[list[str]]:
-    """Give the planned cells as instants; none of a model whose one cell is all of time."""
-    cadence = facts.noted.cadences.get(planned.model)
+def _differing_cells(facts: Facts, model: str, changed: ChangedModel | None) -> Json:
+    """Tell where published cells differ by their checksums, and in which columns."""
+    cells = IntervalSet.empty() if changed is None else changed.cells
+    columns = () if changed is None or changed.columns is None else changed.columns
+    return {
+        "differ": _stretches(facts, model, cells),
+        "differing": facts.named(model, cells),
+        "differing_cells": facts.naming.count(model, cells),
+        "differing_columns": [name for name in columns if name != ROWS],
+    }
+
+
+def _stretches(facts: Facts, model: str, cells: IntervalSet) -> list[list[str]]:
+    """Give cells as instants; none of a model whose one cell is all of time."""
+    cadence = facts.noted.cadences.get(model)
     if cadence is None or cadence.unit is Unit.WHOLE:
         return []
-    return [[cells.start.isoformat(), cells.end.isoformat()] for cells in planned.cells]
+    return [[each.start.isoformat(), each.end.isoformat()] for each in cells]
 
 
 def _compared(facts: Facts, model: str) -> Json:

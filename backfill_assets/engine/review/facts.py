@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from backfill_assets.engine.review.compared import compared_models
 from backfill_assets.engine.review.known_differences import known_differences
 from backfill_assets.evidence.manifest import UNFINISHED
+from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.plan.plan_json import read_plan
 from backfill_assets.planning.review.touched import ChangedModel, touched
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
     from backfill_assets.engine.review.compared import ComparedModel
     from backfill_assets.engine.review.noted import Noted
-    from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.planning.plan.plan import Plan
     from backfill_assets.planning.review.touched import Touched
     from backfill_assets.snapshots.plan_check import Acceptance, PlanCheck
@@ -112,17 +112,26 @@ class Facts:
 
     def changed(self) -> dict[str, ChangedModel]:
         """Give what its promotion changed, by model; of a plan that is not published, what it may change."""
+        if self.noted.built is not None and not self.promoted:
+            return {
+                name: ChangedModel(IntervalSet.union_all(columns.values()), columns)
+                for name, columns in self.noted.built.items()
+            }
         if not self.promoted:
             return {
-                planned.model: ChangedModel(planned.cells)
+                planned.model: ChangedModel(planned.published)
                 for planned in self.plan.models
-                if planned.cells
+                if planned.published
             }
         return {
             move.model: ChangedModel(move.changed, self.columns(move))
             for move in self.promoted
             if move.changed
         }
+
+    def differing(self) -> dict[str, ChangedModel]:
+        """Give what is known to differ, by model: nothing before the plan is built."""
+        return self.changed() if self.promoted or self.noted.built is not None else {}
 
     def columns(self, move: PointerMove) -> dict[str, IntervalSet] | None:
         """Give where each column differs by a move; None where there is nothing to compare with."""

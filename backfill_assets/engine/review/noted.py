@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.review.results import invalid_results
+from backfill_assets.engine.review.reviewed import built_plan
 from backfill_assets.intervals.cadence import Cadence
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.cells_by_model import CellsByModel
@@ -14,12 +15,13 @@ from backfill_assets.models.consumer import CONSUMED, Consumer
 from backfill_assets.planning.review.touched import ROWS
 from backfill_assets.snapshots.result import Invalidated, Result
 from backfill_assets.snapshots.snapshot import STORED
+from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets.snapshots.timing import Timing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from backfill_assets.engine.project.project import InProject
+    from backfill_assets.engine.project.project import InProject, Project
     from backfill_assets.models.content import ChangedAt
     from backfill_assets.models.graph import Graph
     from backfill_assets.snapshots.publication import PointerMove
@@ -42,6 +44,8 @@ class Noted:
         timings: what its operations took.
         differing: what its publications changed, column by column.
         results: registered results that rest on cells which it changes.
+        built: of a plan that is built and not published, by model and column (and `ROWS`): the published
+            cells where it differs; None of every other plan.
     """
 
     cadences: Mapping[str, Cadence] = field(default_factory=dict[str, Cadence])
@@ -55,6 +59,9 @@ class Noted:
         default_factory=Differing
     )
     results: tuple[Invalidated, ...] = field(default=(), metadata=ADDED_LATER)
+    built: Mapping[str, Mapping[str, IntervalSet]] | None = field(
+        default=None, metadata=ADDED_LATER
+    )
 
 
 def note(run: InProject, plan: StoredPlan, earlier: Noted | None) -> Noted:
@@ -66,7 +73,8 @@ def note(run: InProject, plan: StoredPlan, earlier: Noted | None) -> Noted:
         earlier: what was noted at an earlier end of the plan: what it knows of publications stays.
     """
     graph, moves = run.project.loaded.graph, run.store.history.moves_of(plan.plan_id)
-    names = {*plan.cells, *(move.model for move in moves)}
+    built = _built(run.project, plan, earlier)
+    names = {*plan.cells, *(built or ()), *(move.model for move in moves)}
     read = {up.name for name in names if name in graph.models for up in graph.models[name].reads}
     known = dict(earlier.differing) if earlier else {}
     new = [move for move in moves if str(move.number) not in known]
@@ -82,7 +90,19 @@ def note(run: InProject, plan: StoredPlan, earlier: Noted | None) -> Noted:
         timings=tuple(reversed(run.store.plans.timings(plan.plan_id))),
         differing={**known, **_differing(run.store, new)},
         results=earlier.results if earlier and moves else _results(run.store, plan, moves),
+        built=built,
     )
+
+
+def _built(
+    project: Project, plan: StoredPlan, earlier: Noted | None
+) -> Mapping[str, Mapping[str, IntervalSet]] | None:
+    """Find in which published cells which column differs of what a plan has built; what is given up stays known."""
+    if plan.status is not PlanStatus.BUILT:
+        return earlier.built if earlier and plan.status is PlanStatus.ABANDONED else None
+    of = built_plan(project, plan.plan_id)
+    found = {planned.model: of.changing(planned) for planned in of.plan.models}
+    return {name: dict(each.columns or {}) for name, each in found.items() if each}
 
 
 def _results(

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.engine.project.project import InProject
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.planning.plan.plan import Build
 from backfill_assets.planning.plan.plan_json import read_plan
+from backfill_assets.planning.review.touched import ROWS, ChangedModel
 from backfill_assets.snapshots.environment import workspace_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from backfill_assets.engine.project.gate import Gate
     from backfill_assets.engine.project.project import Project
@@ -42,8 +42,7 @@ class BuiltPlan(InProject):
 
         Those that a new table held before are among them; those that a promotion carries over are not.
         """
-        new = planned.build is Build.NEW_VERSION
-        cells = planned.cells | planned.kept if new else planned.cells
+        cells = planned.published
         return [record for record in self.in_workspace(planned) if record.cell in cells]
 
     def appended(self, planned: ModelPlan) -> IntervalSet:
@@ -81,6 +80,11 @@ class BuiltPlan(InProject):
             for cell in sorted((*after, *gone))
             if before.get(cell) != after.get(cell)
         }
+
+    def changing(self, planned: ModelPlan) -> ChangedModel | None:
+        """Say in which published cells which columns differ afterwards; None where all are equal."""
+        pairs = {cell: (old, new) for cell, (old, new) in self.differing(planned).items() if old}
+        return ChangedModel(IntervalSet.of(pairs), _columns(pairs)) if pairs else None
 
     @property
     def is_automatic(self) -> bool:
@@ -126,3 +130,21 @@ def reviewed(project: Project, plan_id: str, gate: Gate) -> Reviewed:
         PlanFormatError: it was edited in the state.
     """
     return Reviewed(project=project, plan=built_plan(project, plan_id).plan, gate=gate)
+
+
+def _columns(
+    pairs: Mapping[Interval, tuple[Content | None, Content | None]],
+) -> dict[str, IntervalSet]:
+    cells: dict[str, list[Interval]] = {}
+    for cell, (before, after) in pairs.items():
+        for name in _differing(before, after):
+            cells.setdefault(name, []).append(cell)
+    return {name: IntervalSet.of(found) for name, found in cells.items()}
+
+
+def _differing(before: Content | None, after: Content | None) -> Iterable[str]:
+    """Name the columns that differ in a cell; `ROWS` where rows came or went."""
+    if before is None or after is None or (before.rows, before.key) != (after.rows, after.key):
+        return (ROWS,)
+    names = before.columns.keys() | after.columns.keys()
+    return [name for name in names if before.columns.get(name) != after.columns.get(name)]

@@ -220,6 +220,11 @@ class ModelPlan:
         return self.build in (Build.NEW_VERSION, Build.IN_PLACE)
 
     @property
+    def published(self) -> IntervalSet:
+        """The cells that its promotion publishes: the planned ones, and of a new table those that it holds already."""
+        return self.cells | self.kept if self.build is Build.NEW_VERSION else self.cells
+
+    @property
     def moves(self) -> bool:
         """Whether the plan's promotion moves its pointer; filled gaps are published without."""
         return self.build is not Build.GAP_FILL

@@ -108,6 +108,11 @@ class ModelDifference:
         """Whether any cell was compared."""
         return bool(self.cells)
 
+    @property
+    def differs(self) -> bool:
+        """Whether any published cell does, by its checksums."""
+        return bool(self.found.get("differing_cells"))
+
     @cached_property
     def shares(self) -> tuple[float, ...]:
         """By cell, the share of rows that differ: 0 for an equal cell, at most 1."""
@@ -282,6 +287,10 @@ class Report:
             more = f"; and {len(stopped) - _NAMED} more" if len(stopped) > _NAMED else ""
             word = "expectation does" if len(stopped) == 1 else "expectations do"
             return f"{stands}. {len(stopped)} {word} not hold: {names}{more}."
+        if self.ended == "stopped" and self.failures:
+            failed = Counter(batch["model"] for batch in self.failures)
+            named = [f"{counted(count, 'attempt')} of {model}" for model, count in failed.items()]
+            return f"{stands}. Failed: {', '.join(named[:_NAMED])}."
         if why := self.plan.get("why"):
             return f"{stands}. {why[:1].upper()}{why[1:]}."
         judged = sum(finding.word == "holds" for finding in self.findings)
@@ -365,7 +374,7 @@ def _published(model: Json) -> str:
 
 def _built(model: ModelDifference) -> str:
     if not model.compared:
-        return f"{model.model}: nothing that is published was compared with what the plan builds"
+        return by_checksums(model)
     counts = [
         f"{counted(model.total(name), 'row')} {word}"
         for name, word in (
@@ -378,6 +387,17 @@ def _built(model: ModelDifference) -> str:
     differing = sum(share > 0 for share in model.shares)
     said = f"{model.model}: {differing:,} of {counted(len(model.cells), 'compared cell')} differ"
     return f"{said}: {', '.join(counts)}" if counts else said
+
+
+def by_checksums(model: ModelDifference) -> str:
+    """Say what is known of a model whose rows were not compared."""
+    if not model.differs:
+        return f"{model.model}: no published cell is known to differ"
+    columns = model.found["differing_columns"]
+    where = f" in {', '.join(columns)}" if columns else ""
+    cells = counted(model.found["differing_cells"], "published cell")
+    differ = "differs" if model.found["differing_cells"] == 1 else "differ"
+    return f"{model.model}: {cells} {differ}{where}: {ranges(model.found['differing'])}"
 
 
 def ranges(names: Sequence[str]) -> str:

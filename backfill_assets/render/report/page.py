@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from functools import cache
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from backfill_assets.render.plan_words import bytes_text
 from backfill_assets.render.report import pictures
-from backfill_assets.render.report.content import Report, counted, minute, ranges
+from backfill_assets.render.report.content import Report, by_checksums, counted, minute, ranges
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,6 +48,7 @@ def _written(template: str, report: Report, more: Mapping[str, Any]) -> str:
             reproduce=_reproduce(report),
             no_way_back=_no_way_back(report),
             ranges=ranges,
+            by_checksums=by_checksums,
             counted=counted,
             minute=minute,
             number=pictures.number,
@@ -91,8 +94,10 @@ def _findings_line(report: Report) -> str:
 
 def _audits_line(report: Report) -> str:
     found = report.audits
+    lost = sum(not result["committed"] for result in report.failed_audits)
+    uncommitted = f"{counted(lost, 'result')} failed and nothing of these batches was committed."
     if not found.total():
-        return "No audit has run."
+        return uncommitted if lost else "No audit has run."
     failed = [
         f"{counted(found[word], f'{word} result')} failed"
         for word in ("blocking", "warning")
@@ -109,7 +114,7 @@ def _cost(report: Report) -> str:
         return "Nothing was measured."
     took = (
         f"{actual['seconds'] or 0:,.0f} s, {counted(actual['batches'], 'batch').replace('batchs', 'batches')}, "
-        f"{counted(actual['rows'], 'row')}, {actual['bytes_written']:,} bytes written, "
+        f"{counted(actual['rows'], 'row')}, {bytes_text(actual['bytes_written'])} written, "
         f"{counted(actual['failed'], 'failed attempt')}."
     )
     if not estimate:
@@ -127,9 +132,15 @@ def _reproduce(report: Report) -> list[str]:
         for name, share in zip(model.cells, model.shares, strict=True)
         if share
     )
-    replayed = [f"backfill replay {model} {name}" for model, name in [*differing][:1]]
     if report.publication is None:
         return [f"backfill show {plan_id} -v", f"backfill diff {plan_id}"]
+    by_checksums = (
+        (model["model"], stretch.partition("..")[0].partition(" ")[0])
+        for model in report.publication["models"]
+        for stretch in model["differ"]
+    )
+    first = next(chain(differing, by_checksums), None)
+    replayed = [f"backfill replay {first[0]} {first[1]}"] if first else []
     return [*replayed, f"backfill evidence verify evidence/{plan_id}"]
 
 

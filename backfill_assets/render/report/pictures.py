@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from markupsafe import Markup
 
+from backfill_assets.render.report.content import by_checksums
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from decimal import Decimal
@@ -25,6 +27,7 @@ _POINTS = 180
 
 _SHADES = ("#c6dbef", "#6baed6", "#2171b5", "#08306b")
 """From a few rows that differ to all of them."""
+_UNCOMPARED = "#fdae6b"
 
 
 def heatmap(models: Sequence[ModelDifference]) -> Markup:
@@ -66,13 +69,23 @@ def _heat_row(model: ModelDifference, top: int, scale: _Scale) -> Markup:
         )
         for start, end in map(_instants, model.found["planned"])
     ]
+    differing = [
+        rectangle.format(
+            scale.at(start),
+            top + 3,
+            max(scale.at(end) - scale.at(start), 1),
+            _UNCOMPARED,
+            "differs, rows not compared",
+        )
+        for start, end in map(_instants, () if model.compared else model.found.get("differ", ()))
+    ]
     shades = [
         rectangle.format(
             scale.at(start), top + 3, max(scale.at(end) - scale.at(start), 1), shade, told
         )
         for start, end, shade, told in _shaded(model)
     ]
-    return label + Markup().join((*built, *shades))
+    return label + Markup().join((*built, *differing, *shades))
 
 
 def _shaded(model: ModelDifference) -> Iterator[tuple[float, float, str, str]]:
@@ -98,6 +111,8 @@ def _heat_words(model: ModelDifference) -> str:
         if model.compared
         else []
     )
+    if not model.compared and model.differs:
+        return by_checksums(model)
     if not differing:
         return f"{model.model}: no compared cell differs"
     return f"{model.model}: {len(differing)} cells differ, from {differing[0]} to {differing[-1]}"
