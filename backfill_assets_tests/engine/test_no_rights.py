@@ -385,4 +385,4 @@ def test_no_sequence_of_calls_without_rights_changes_prod(template: Template):
 def test_none_of_300_sequences_of_calls_without_rights_changes_prod(template: Template):
     explore(template, 300)
 
-    assert min(template.seen["published"], template.seen["taken back"]) > 0, "it was possible"
+    assert template.seen["published"] > 0, "with rights it was possible"
