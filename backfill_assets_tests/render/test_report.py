@@ -65,10 +65,11 @@ def test_a_minute_of_reading_tells_what_changed_whether_it_is_right_who_agreed_a
     first = text_of(page.partition("<h2>")[0])
     assert "What changed web.visits: 2 of 4 cells differ in cost_0: 2024-01-02" in first
     assert "Is it right? 1 expectation: 1 met. 2 of 2 audit results passed." in first
-    assert "Asked for by ann: web.visits was wrong" in first
+    assert "Why web.visits was wrong What changed" in first
+    assert "Who agreed? Asked for by ann cleo signed" in first
     assert "cleo signed 'approve' on 2024-06-01 09:30 UTC" in first
     assert "Promoted by ben on 2024-06-01 10:00 UTC" in first
-    assert "Go back backfill rollback p1" in first
+    assert "Go back backfill rollback p1 , until 2024-07-01 10:00 UTC" in first
 
 
 def test_cells_that_keep_an_old_definition_are_named_as_the_release_note_names_them():
@@ -125,10 +126,10 @@ def test_cells_whose_rows_were_not_compared_are_known_by_their_checksums():
     diff = {"models": [{**found, "cells": [], "columns": {}, "sample": []}]}
     page = report_html({**parts, "diff.json": json.dumps(diff).encode()}, {})
 
-    said = "web.visits: 1 published cell differs in cost_0: 2024-01-02"
+    said = "web.visits: 1 published cell would differ in cost_0: 2024-01-02"
     assert f"What changed {said}" in text_of(page)
     assert f"Before and after {said}. backfill diff p1 compares row by row." in text_of(page)
-    assert f'aria-label="Cells over time. {said}"' in page
+    assert 'aria-label="Cells over time. web.visits: 1 cell with other checksums"' in page
     assert page.count("differs, rows not compared") == 2, "in the legend, and of the cell"
 
 

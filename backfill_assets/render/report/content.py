@@ -312,11 +312,24 @@ class Report:
             yield _built(model)
 
     @property
+    def why(self) -> str:
+        """Why it was asked for or, where that was not said, promoted; empty where no reason was given."""
+        said = self.plan.get("reason") or (self.publication or {}).get("why")
+        return said or ""
+
+    @property
+    def until(self) -> str:
+        """Until when it can be taken back; empty where that is not known."""
+        lines = self.text("way_back.md").splitlines()
+        found = [line.strip(" :") for line in lines if line.startswith("Until ")]
+        return found[0].replace("Until", "until", 1) if found else ""
+
+    @property
     def agreed(self) -> Iterator[str]:
         """Who agreed."""
-        yield f"Asked for by {self.plan.get('created_by') or 'an unnamed person'}" + (
-            f": {self.plan['reason']}" if self.plan.get("reason") else ""
-        )
+        yield f"Asked for by {self.plan.get('created_by') or 'an unnamed person'}"
+        if not self.signatures:
+            yield "No approval was signed"
         for signed in self.signatures:
             yield f"{signed['principal']} signed '{signed['act']}' on {minute(signed['at'])}"
         for each in self.accepted:
@@ -374,7 +387,7 @@ def _published(model: Json) -> str:
 
 def _built(model: ModelDifference) -> str:
     if not model.compared:
-        return by_checksums(model)
+        return by_checksums(model, published=False)
     counts = [
         f"{counted(model.total(name), 'row')} {word}"
         for name, word in (
@@ -389,14 +402,16 @@ def _built(model: ModelDifference) -> str:
     return f"{said}: {', '.join(counts)}" if counts else said
 
 
-def by_checksums(model: ModelDifference) -> str:
+def by_checksums(model: ModelDifference, *, published: bool) -> str:
     """Say what is known of a model whose rows were not compared."""
     if not model.differs:
-        return f"{model.model}: no published cell is known to differ"
+        return f"{model.model}: no published cell is known to differ, and no rows were compared"
     columns = model.found["differing_columns"]
     where = f" in {', '.join(columns)}" if columns else ""
     cells = counted(model.found["differing_cells"], "published cell")
-    differ = "differs" if model.found["differing_cells"] == 1 else "differ"
+    differ = "would differ"
+    if published:
+        differ = "differs" if model.found["differing_cells"] == 1 else "differ"
     return f"{model.model}: {cells} {differ}{where}: {ranges(model.found['differing'])}"
 
 

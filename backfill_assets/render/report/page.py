@@ -95,7 +95,10 @@ def _findings_line(report: Report) -> str:
 def _audits_line(report: Report) -> str:
     found = report.audits
     lost = sum(not result["committed"] for result in report.failed_audits)
-    uncommitted = f"{counted(lost, 'result')} failed and nothing of these batches was committed."
+    names = dict.fromkeys(
+        result["audit"] for result in report.failed_audits if not result["committed"]
+    )
+    uncommitted = f"{counted(lost, 'result')} failed ({ranges([*names])}), and nothing of these batches was committed."
     if not found.total():
         return uncommitted if lost else "No audit has run."
     failed = [

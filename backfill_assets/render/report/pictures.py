@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from markupsafe import Markup
 
-from backfill_assets.render.report.content import by_checksums
+from backfill_assets.render.report.content import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -112,7 +112,9 @@ def _heat_words(model: ModelDifference) -> str:
         else []
     )
     if not model.compared and model.differs:
-        return by_checksums(model)
+        return (
+            f"{model.model}: {counted(model.found['differing_cells'], 'cell')} with other checksums"
+        )
     if not differing:
         return f"{model.model}: no compared cell differs"
     return f"{model.model}: {len(differing)} cells differ, from {differing[0]} to {differing[-1]}"
