@@ -47,7 +47,9 @@ def test_the_table_of_settings_is_the_settings():
     table = re.findall(r"^\| `(BACKFILL_\w+)` \| .+ \| (.+) \|$", README, re.MULTILINE)
 
     assert [name for name, _ in table] == [
-        f"BACKFILL_{name.upper()}" for name in Settings.model_fields
+        f"BACKFILL_{name.upper()}"
+        for name, field in Settings.model_fields.items()
+        if not isinstance(field.validation_alias, str)  # a variable of Java's own
     ]
     for name, said in table:
         default = Settings.model_fields[name.removeprefix("BACKFILL_").lower()].default

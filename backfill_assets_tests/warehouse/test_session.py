@@ -96,6 +96,18 @@ def test_a_jvm_of_ours_compiles_quickly_on_few_cores_unless_told_otherwise(tmp_p
         assert embedded_config(away) == spark_config(away)
 
 
+def test_a_collector_that_a_person_chose_is_the_only_one(tmp_path: Path):
+    (tmp_path / "delta.jar").write_bytes(b"")
+    key, theirs = "spark.driver.extraJavaOptions", "-XX:+UseParallelGC"
+    settings = SparkSettings(jars_dir=tmp_path, warehouse=str(tmp_path), cores=2)
+    assert "-XX:+UseSerialGC" in embedded_config(settings)[key].split()
+    for chosen in (
+        replace(settings, extra={key: theirs}),
+        replace(settings, java_options=f"-Dmine=1 {theirs}"),
+    ):
+        assert "UseSerialGC" not in embedded_config(chosen)[key]
+
+
 @pytest.mark.spark
 @pytest.mark.parametrize("said", ["", "sc://localhost:15002"])
 def test_the_settings_alone_say_whether_there_is_a_server(

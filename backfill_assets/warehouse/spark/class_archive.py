@@ -8,12 +8,11 @@ it (another Java, other jars) goes on without one.
 from __future__ import annotations
 
 import os
-import subprocess
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from backfill_assets.warehouse.spark.jars import submit
+from backfill_assets.warehouse.spark.jars import ended, submit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,21 +30,14 @@ def archive(jars: Path, spark_home: Path, tell: Callable[[str], None]) -> None:
         tell: told in words what is done, and why no archive could be made.
     """
     target = jars / ARCHIVE
-    if target.exists() and target.stat().st_mtime > (spark_home / "jars").stat().st_mtime:
+    newest = max(path.stat().st_mtime for path in (spark_home / "jars", *jars.glob("*.jar")))
+    if target.exists() and target.stat().st_mtime >= newest:
         return
     tell("archiving Spark's classes, so that it starts faster")
     target.unlink(missing_ok=True)
     with tempfile.TemporaryDirectory(dir=jars, prefix="archiving-") as folder:
         partial = Path(folder) / ARCHIVE
-        done = subprocess.run(  # noqa: S603 - Spark's own program
-            command(jars, spark_home, partial, Path(folder)),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            check=False,
-        )
+        done = ended(command(jars, spark_home, partial, Path(folder)))
         if done.returncode or not partial.exists():
             last = done.stdout.strip().splitlines()[-1:] or ["it said nothing"]
             tell(f"no class archive was made, so Spark starts as before: {last[0]}")

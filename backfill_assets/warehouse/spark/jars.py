@@ -87,6 +87,19 @@ def submit(spark_home: Path) -> list[str]:
     return ["/usr/bin/env", *own, str(spark_home / "bin" / "spark-submit")]
 
 
+def ended(command: list[str]) -> subprocess.CompletedProcess[str]:
+    """Run a program of Spark's to its end, and give its exit code and all that it said."""
+    return subprocess.run(  # noqa: S603 - Spark's own program
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+
+
 def fetch(target: Path, wanted: str, spark_home: Path, tell: Callable[[str], None]) -> None:
     """Make `target` hold the jars of `wanted` that Spark does not bring itself.
 
@@ -131,18 +144,8 @@ def resolve(wanted: str, ivy: Path, spark_home: Path) -> None:
     nothing.write_text("")
     settings = [f"spark.jars.ivy={ivy}", "spark.master=local[1]", "spark.ui.enabled=false"]
     options = [word for setting in settings for word in ("--conf", setting)]
-    done = subprocess.run(  # noqa: S603 - Spark's own program
-        [
-            *(*submit(spark_home), "--packages", wanted),
-            *("--exclude-packages", AWS_BUNDLE, *options, str(nothing)),
-        ],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        check=False,
-    )
+    packages = ("--packages", wanted, "--exclude-packages", AWS_BUNDLE)
+    done = ended([*submit(spark_home), *packages, *options, str(nothing)])
     group, name, version_ = wanted.partition(",")[0].split(":")
     if done.returncode or not (ivy / "jars" / f"{group}_{name}-{version_}.jar").exists():
         raise RequestError(

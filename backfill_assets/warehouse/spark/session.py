@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.warehouse.spark.class_archive import ARCHIVE
 from backfill_assets.warehouse.spark.connect import cloned, connect
+from backfill_assets.warehouse.spark.local_files import LOCAL_FILES, jar_in
 from backfill_assets.warehouse.spark.private_names import check_names
 from backfill_assets.warehouse.spark.quiet_gateway import quiet_gateway
 
@@ -33,6 +35,8 @@ _FEW_CORES = 4
 _QUICKLY_COMPILED = (
     "-XX:+IgnoreUnrecognizedVMOptions -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
 )
+# There its collector takes two thirds of the default one's memory. A JVM refuses two collectors.
+_SMALL_HEAP, _COLLECTOR = "-XX:+UseSerialGC", re.compile(r"-XX:\+Use\w+GC\b")
 _FAIR = Path(__file__).with_name("fair_scheduler.xml")
 
 
@@ -83,6 +87,7 @@ class SparkSettings:
         driver_memory: of the embedded JVM.
         shuffle_partitions: few, since batches are small.
         cores: of this machine that this process may use.
+        java_options: those that every JVM of this process takes from the environment.
         extra: settings that override ours.
     """
 
@@ -94,6 +99,7 @@ class SparkSettings:
     driver_memory: str = "4g"
     shuffle_partitions: int = _SHUFFLE_PARTITIONS
     cores: int = field(default_factory=lambda: len(os.sched_getaffinity(0)))
+    java_options: str = ""
     extra: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
@@ -106,6 +112,7 @@ def spark_settings(settings: Settings, extra: Mapping[str, str] | None = None) -
         remote=settings.spark_remote or None,
         patience=settings.spark_patience,
         driver_memory=settings.spark_memory,
+        java_options=f"{settings.java_tool_options} {settings.jdk_java_options}",
         extra=extra or {},
     )
 
@@ -136,11 +143,16 @@ def spark_config(settings: SparkSettings) -> dict[str, str]:
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         LOG_STORE_KEY: _ATOMIC_LOG_STORE,
         **(_S3 if for_s3 else {}),
-        **(_LOOPBACK if settings.master.startswith("local") else {}),
+        **(_local(settings) if settings.master.startswith("local") else {}),
         **session_config(settings.shuffle_partitions),
         **settings.extra,
         **_archived(settings, jars),
     }
+
+
+def _local(settings: SparkSettings) -> dict[str, str]:
+    """Give what a driver that computes by itself needs: one interface, and files without `chmod`."""
+    return {**_LOOPBACK, **(LOCAL_FILES if jar_in(settings.jars_dir).exists() else {})}
 
 
 def _archived(settings: SparkSettings, jars: Sequence[Path]) -> dict[str, str]:
@@ -162,7 +174,8 @@ def _archived(settings: SparkSettings, jars: Sequence[Path]) -> dict[str, str]:
 def embedded_config(settings: SparkSettings) -> dict[str, str]:
     """Give every setting of a session whose JVM ends with this process; a requested one wins.
 
-    On few cores it compiles quickly; with more, optimizing takes no time from the work.
+    On few cores it compiles quickly and keeps its heap small; with more, optimizing takes no time from the
+    work.
 
     Raises:
         MissingJarsError: the jars have not been fetched.
@@ -171,7 +184,10 @@ def embedded_config(settings: SparkSettings) -> dict[str, str]:
     config = spark_config(settings)
     if not settings.master.startswith("local") or settings.cores > _FEW_CORES:
         return config  # the cluster computes, or there are cores to spare
-    return {**config, _JAVA_KEY: f"{_QUICKLY_COMPILED} {config.get(_JAVA_KEY, '')}".strip()}
+    own = config.get(_JAVA_KEY, "")
+    chosen = _COLLECTOR.search(f"{settings.java_options} {own}")
+    options = [_QUICKLY_COMPILED, *([] if chosen else [_SMALL_HEAP]), own]
+    return {**config, _JAVA_KEY: " ".join(options).strip()}
 
 
 # One scheme for Spark and for delta-rs, which addresses a bucket by its path, too. The address of the
