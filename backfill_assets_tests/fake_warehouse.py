@@ -40,6 +40,7 @@ from backfill_assets.models.content import (
 from backfill_assets.models.kind import SoftDelete, Tombstone
 from backfill_assets.models.model import CELL_COLUMN
 from backfill_assets.snapshots.observation import SourceCell
+from backfill_assets.warehouse.files import layers, tables
 from backfill_assets.warehouse.files.cell_files import files_in, has_blocks
 from backfill_assets.warehouse.files.cells import (
     block_of,
@@ -297,7 +298,13 @@ def _sum(rows: Iterable[Row], names: Sequence[str]) -> int:
     return sum(_hash(*(row[name] for name in names)) for row in rows)
 
 
+def left_to_delta(path: str, delta_version: int) -> None:
+    """Read no file by its name: the session reads Delta tables."""
+
+
 _REPLACED: tuple[tuple[Any, str, Any], ...] = (
+    (layers, "plain_table", left_to_delta),
+    (tables, "plain_table", left_to_delta),
     (computed, "contract", contract),
     (computed, "written_cells", written_cells),
     (computed, "rows_written", rows_written),

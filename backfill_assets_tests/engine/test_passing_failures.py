@@ -14,6 +14,7 @@ from backfill_assets.intervals import Daily
 from backfill_assets.models.audit import accepted_range
 from backfill_assets.models.source import WhenEmpty
 from backfill_assets.snapshots.failure import FailureKind
+from backfill_assets.snapshots.slots import ALL
 from backfill_assets.state.database import StateUnavailableError
 from backfill_assets.warehouse.rows.inputs import compute
 from backfill_assets_tests.builders import a_graph, a_model, a_source, day
@@ -137,6 +138,25 @@ def test_a_database_that_goes_between_commit_and_record_loses_nothing_and_double
     assert "could not be recorded" in again.error
     assert world.ready(GRAPH, VISITS) == "2024-01-09..2024-01-10 (2)"
     assert world.rows(VISITS) == kept(row(9), row(10))
+    assert world.store.limits.in_flight() == ()
+
+
+def test_a_failure_that_the_state_could_not_be_told_of_is_told_later_and_gives_its_slot_back(
+    world: World, filled: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
+):
+    world.store.limits.set_limit(ALL, 1, "ann")
+    monkeypatch.setattr(type(world.store), "lease_seconds", 0.3)  # so that a heartbeat comes soon
+    world.effects = Effects(rows=failing(compute, ValueError("the query is wrong")))
+    monkeypatch.setattr(
+        world.store.batches, "fail_batch", failing(world.store.batches.fail_batch, GONE, times=2)
+    )
+
+    events = filled()
+
+    (failed,) = ended(events, Failed)
+    assert "could not be recorded" in failed.error
+    assert len(ended(events, Committed)) == 1  # it waited for the slot of the one that failed
+    assert rows(world) == [(9, 1, "failed", FailureKind.CODE), (10, 1, "committed", None)]
     assert world.store.limits.in_flight() == ()
 
 

@@ -27,7 +27,10 @@ SECTION = README.partition("## Your own models\n")[2].partition("\n## ")[0]
 
 @pytest.fixture(scope="module")
 def bin_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The programs of a bare environment, where `pip` installs what the lock names and nothing older."""
+    """The programs of a bare environment, where `pip` installs what the lock names and nothing older.
+
+    It has jars of its own, since a class archive fits one environment.
+    """
     folder = tmp_path_factory.mktemp("bare")
     uv = _uv()
     subprocess.run([uv, "venv", "-q", "-p", sys.executable, str(folder)], check=True)
@@ -35,6 +38,7 @@ def bin_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     options = f"--python {folder}/bin/python --constraint {ROOT}/requirements.lock -q"
     pip.write_text(f'#!/bin/sh\nverb="$1"; shift\nexec {uv} pip "$verb" {options} "$@"\n')
     pip.chmod(0o755)
+    shutil.copytree(jars_dir(), folder / "jars", ignore=shutil.ignore_patterns("*.jsa"))
     return folder / "bin"
 
 
@@ -66,7 +70,8 @@ def shell(folder: Path, programs: Path, lines: str) -> subprocess.CompletedProce
         for name, value in os.environ.items()
         if not name.startswith(("BACKFILL_", "PYTHON", "DAGSTER_")) and name != "VIRTUAL_ENV"
     }
-    env = {**kept, "PATH": f"{programs}:{kept['PATH']}", "BACKFILL_JARS_DIR": str(jars_dir())}
+    jars = str(programs.parent / "jars")
+    env = {**kept, "PATH": f"{programs}:{kept['PATH']}", "BACKFILL_JARS_DIR": jars}
     return subprocess.run(
         ["bash", "-ec", lines], cwd=folder, env=env, capture_output=True, text=True, check=False
     )

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import shlex
+import shutil
 import subprocess
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -9,6 +10,7 @@ import pytest
 
 from backfill_assets.models.spark_tuning import TUNABLE
 from backfill_assets.warehouse.spark.class_archive import ARCHIVE
+from backfill_assets.warehouse.spark.jars import ended, spark_home, submit
 from backfill_assets.warehouse.spark.session import (
     CLASS_PATH_KEY,
     LOG_STORE_KEY,
@@ -22,7 +24,7 @@ from backfill_assets.warehouse.spark.session import (
     spark_config,
     start_session,
 )
-from backfill_assets_tests.spark import small_settings
+from backfill_assets_tests.spark import jars_dir, small_settings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,12 +63,11 @@ def test_a_class_archive_is_mapped_with_the_class_path_that_it_was_made_for(tmp_
     settings = SparkSettings(jars_dir=tmp_path, warehouse=str(tmp_path), extra=own)
     without = spark_config(settings)
     assert without["spark.driver.extraJavaOptions"] == "-Dmine=1"
-    assert CLASS_PATH_KEY not in without
     (tmp_path / ARCHIVE).write_bytes(b"")
     found = spark_config(settings)
     assert f'"-XX:SharedArchiveFile={tmp_path / ARCHIVE}"' in found["spark.driver.extraJavaOptions"]
     assert found["spark.driver.extraJavaOptions"].endswith(" -Dmine=1")
-    assert found[CLASS_PATH_KEY] == str(tmp_path / "delta.jar")
+    assert found[CLASS_PATH_KEY] == without[CLASS_PATH_KEY] == str(tmp_path / "delta.jar")
     theirs = replace(settings, extra={CLASS_PATH_KEY: "/opt/other.jar"})
     assert spark_config(theirs)[CLASS_PATH_KEY] == "/opt/other.jar"
     assert "spark.driver.extraJavaOptions" not in spark_config(theirs)
@@ -106,6 +107,17 @@ def test_a_collector_that_a_person_chose_is_the_only_one(tmp_path: Path):
         replace(settings, java_options=f"-Dmine=1 {theirs}"),
     ):
         assert "UseSerialGC" not in embedded_config(chosen)[key]
+
+
+def test_spark_starts_where_no_class_archive_was_made(tmp_path: Path):
+    jars = tmp_path / "jars"
+    shutil.copytree(jars_dir(), jars, ignore=shutil.ignore_patterns(ARCHIVE, "s3"), symlinks=True)
+    config = embedded_config(replace(small_settings(tmp_path), jars_dir=jars))
+    assert config["spark.hadoop.fs.file.impl"] == "backfill_assets.LocalFiles"
+    options = [word for setting in config.items() for word in ("--conf", "=".join(setting))]
+    (tmp_path / "nothing.py").touch()
+    done = ended([*submit(spark_home()), *options, str(tmp_path / "nothing.py")])
+    assert done.returncode == 0, done.stdout
 
 
 @pytest.mark.spark

@@ -15,6 +15,7 @@ log, and its record are one critical section of the table. A process that dies
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.batch.audited import AuditsFailedError
@@ -174,13 +175,23 @@ def _commit(
 def _failed(
     run: RunContext, request: BatchRequest, error: Exception, audits: tuple[AuditResult, ...] = ()
 ) -> Failed:
-    """Record the failure and release the claims; if the state can't be reached, the message says so."""
+    """Record the failure and release the claims.
+
+    If the state can't be reached, the message says so, and the run's heartbeat records it when it can.
+    """
     said = sentence_of_batch(run.graph.model(request.model), request.stretches, error)
     kind = kind_of(error)
+    record = partial(
+        run.store.batches.fail_batch,
+        request.batch_id,
+        error=said,
+        audits=audits,
+        finished_at=run.clock(),
+        failure=kind,
+    )
     try:
-        run.store.batches.fail_batch(
-            request.batch_id, error=said, audits=audits, finished_at=run.clock(), failure=kind
-        )
+        record()
     except (StateBusyError, StateUnavailableError) as unheard:
+        run.unrecorded.append(record)
         said = f"{said} (and that could not be recorded: {unheard})"
     return Failed(request.model, request.batch_id, request.stretches, said, audits, kind)

@@ -90,7 +90,7 @@ def fill_cells(
     try:
         # Closed before the heart stops beating: a batch in flight needs its claims to the end.
         with (
-            beating(run.store, run.run_id),
+            beating(run.store, run.run_id, run.record_failures),
             watching(run),
             closing(scheduled(run, fillings)) as events,
             giving_up(run),

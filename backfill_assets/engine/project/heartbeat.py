@@ -14,16 +14,25 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def beating(store: Store, run_id: str) -> Iterator[None]:
+def beating(
+    store: Store, run_id: str, before: Callable[[], object] = lambda: None
+) -> Iterator[None]:
     """Renew every claim and lock of a run at a third of the lease.
 
     A beat that fails is followed by another. If none succeeds the lease is taken over, and the fencing
     token makes our commit fail: nothing can go wrong but lost work.
+
+    Args:
+        store: the state.
+        run_id: of the run.
+        before: called before each beat.
     """
-    every = store.lease_seconds / 3
-    with repeatedly(
-        lambda: store.batches.heartbeat(run_id), every=every, name=f"heartbeat of {run_id}"
-    ):
+
+    def beat() -> None:
+        before()
+        store.batches.heartbeat(run_id)
+
+    with repeatedly(beat, every=store.lease_seconds / 3, name=f"heartbeat of {run_id}"):
         yield
 
 

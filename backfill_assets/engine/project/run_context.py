@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -18,7 +19,7 @@ from backfill_assets.snapshots.snapshot import snapshots_of
 from backfill_assets.warehouse.files.collection import GRACE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from datetime import datetime
 
     from backfill_assets.engine.project.frozen_code import FrozenCode
@@ -66,6 +67,7 @@ class RunContext(InProject):
         interrupted: set when the run is to end: what waits for a slot, or for its next attempt, gives
             up.
         flights: its batches in flight, so that they can be given up before their commit.
+        unrecorded: what records the failures that the state could not be told of.
     """
 
     environment: Environment
@@ -86,6 +88,7 @@ class RunContext(InProject):
     kept_rows: Mapping[str, KeptRows] = field(default_factory=dict[str, "KeptRows"])
     interrupted: threading.Event = field(default_factory=threading.Event)
     flights: Flights = field(default_factory=Flights)
+    unrecorded: deque[Callable[[], object]] = field(default_factory=deque["Callable[[], object]"])
 
     @property
     def own(self) -> Project:
@@ -128,6 +131,16 @@ class RunContext(InProject):
         """
         size = batch_size(self.graph, view, model)
         return replace(size, cells=self.batch_cells.get(model.name, size.cells))
+
+    def record_failures(self) -> None:
+        """Record the failures that the state could not be told of; until then their claims hold slots.
+
+        Raises:
+            StateUnavailableError: the database is still away; none is forgotten.
+        """
+        while self.unrecorded:
+            self.unrecorded[0]()
+            self.unrecorded.popleft()
 
     def pointer(self, model: Model) -> Pointer:
         """Where the environment keeps a model."""

@@ -55,6 +55,10 @@ _COMMITTER = {
     "mapreduce.fileoutputcommitter.algorithm.version": "1",
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
 }
+CELL_OF_FOLDER = (
+    "TRY_CAST(regexp_extract(_metadata.file_path, '/(?:_cell|cells)=([^/]*)/[^/]*$', 1) AS DATE)"
+)
+"""Spark SQL for the `_cell` of a row that is read from a file for which `folder_says_cell` holds."""
 FOLDERS = {"timeZone": "UTC"}
 """How Spark writes and reads the cells of hours in names of folders, whatever its session's zone."""
 
@@ -134,6 +138,12 @@ def _counted(store: FileSystem, file: str) -> Counter[str]:
 def new_folder() -> str:
     """Name a folder that no other batch has or had, even if a restored state repeats ids."""
     return f"b-{token_hex(16)}"
+
+
+def folder_says_cell(file: NamedFile) -> bool:
+    """Whether the folder of a file of a day's or a coarser cell names this cell, as all of ours do."""
+    folder = file.name.split("/")[-2:-1]
+    return folder in ([f"{_PARTITION}{file.first}"], [f"cells={file.first}"])
 
 
 def is_written(name: str) -> bool:

@@ -154,9 +154,16 @@ def number_text(cadence: Cadence, number: int) -> str:
 
 def cell_text(cadence: Cadence, cell: Interval) -> str:
     """Write a cell's `_cell` as our tables' logs have it: a local date, or an instant in UTC."""
+    if cadence.unit is Unit.WHOLE:
+        return _EPOCH_DAY.isoformat()
+    return text_at(cadence, cell.start)
+
+
+def text_at(cadence: Cadence, instant: datetime) -> str:
+    """Write the `_cell` of a cell that would start at this instant."""
     if cadence.unit.is_subday:
-        return instant_text(cell.start)
-    return number_text(cadence, cell_number(cadence, cell))
+        return instant_text(instant)
+    return instant.astimezone(zone_of(cadence.tz)).date().isoformat()
 
 
 def instant_text(instant: datetime) -> str:

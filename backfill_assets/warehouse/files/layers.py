@@ -11,13 +11,24 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
+from backfill_assets.intervals.cadence import WHOLE_CELL
+from backfill_assets.intervals.grid import Unit
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.column import quoted
 from backfill_assets.models.model import CELL_COLUMN
-from backfill_assets.warehouse.files.cell_files import NO_CELL, files_at, partition_columns
-from backfill_assets.warehouse.files.cells import cell_text, cell_type, cells_predicate
+from backfill_assets.warehouse.files.cell_files import (
+    CELL_OF_FOLDER,
+    NO_CELL,
+    files_at,
+    files_of,
+    folder_says_cell,
+    partition_columns,
+)
+from backfill_assets.warehouse.files.cells import cell_text, cell_type, cells_predicate, text_at
+from backfill_assets.warehouse.files.plain_tables import can_be_named, plain_table
 from backfill_assets.warehouse.files.stored_columns import stored_columns
-from backfill_assets.warehouse.files.tables import ABSENT, Table, snapshot_df
+from backfill_assets.warehouse.files.tables import ABSENT, Table, delta_rows
+from backfill_assets.warehouse.spark.spark_errors import explaining
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -97,6 +108,11 @@ def without(table: Table, cells: IntervalSet) -> Table:
     return replace(table, under=(nothing, *table.under))
 
 
+def outside(table: Table, cells: IntervalSet) -> Table:
+    """Give a table without the rows of these cells."""
+    return Table("", ABSENT, cells, under=(table,))
+
+
 def table_read(
     pins: Sequence[InputPin], located: Callable[[str], str], certain: IntervalSet
 ) -> Table:
@@ -120,8 +136,8 @@ def parts_of(cadence: Cadence, table: Table, cells: IntervalSet | None = None) -
         cells: only these; None for every cell.
     """
     return tuple(
-        Part(layer.path, layer.delta_version, where)
-        for layer, _, where in _answering(cadence, table, cells)
+        Part(answer.layer.path, answer.layer.delta_version, answer.where(cadence))
+        for answer in _answers(table, cells)
     )
 
 
@@ -134,22 +150,14 @@ def files_of_parts(cadence: Cadence, table: Table) -> tuple[PartFiles, ...]:
     Raises:
         CorruptTableError: a table's log is damaged.
     """
-    return tuple(
-        _part_files(cadence, layer, above, where)
-        for layer, above, where in _answering(cadence, table, None)
-    )
+    return tuple(_part_files(cadence, answer) for answer in _answers(table, None))
 
 
-def _part_files(cadence: Cadence, layer: Table, above: IntervalSet, where: str) -> PartFiles:
-    if where == EVERY_ROW:
-        files = files_at(layer.path, layer.delta_version)
-        return PartFiles(layer.path, None, _names(files))
-    asked = None if layer.cells is None else _texts(cadence, layer.cells - above)
-    files = files_at(layer.path, layer.delta_version, asked)
-    if not partition_columns(layer.path):
-        return PartFiles(layer.path, where, _names(files))
-    hidden = {*_texts(cadence, above), NO_CELL}
-    return PartFiles(layer.path, None, _names(file for file in files if file.first not in hidden))
+def _part_files(cadence: Cadence, answer: _Answer) -> PartFiles:
+    path, where = answer.layer.path, answer.where(cadence)
+    files = answer.files(cadence, files_at(path, answer.layer.delta_version))
+    by_cell = where == EVERY_ROW or bool(partition_columns(path))
+    return PartFiles(path, None if by_cell else where, _names(files))
 
 
 def _names(files: Iterable[NamedFile]) -> tuple[str, ...]:
@@ -177,8 +185,7 @@ def rows_of(
         PinGoneError: a pinned version can't be read any more.
         CorruptTableError: a table's log is damaged.
     """
-    parts = parts_of(model.cadence, table, cells)
-    frames = [_rows(spark, model, part) for part in parts]
+    frames = [_rows(spark, model, answer) for answer in _answers(table, cells)]
     if not frames:
         columns = {**stored_columns(model), CELL_COLUMN: cell_type(model.cadence)}
         return spark.createDataFrame([], ", ".join(f"{quoted(c)} {t}" for c, t in columns.items()))
@@ -209,15 +216,61 @@ def cells_by_table(table: Table, cells: IntervalSet) -> Iterator[tuple[Table, In
             yield layer, inside
 
 
-def _answering(
-    cadence: Cadence, table: Table, cells: IntervalSet | None
-) -> Iterator[tuple[Table, IntervalSet, str]]:
-    """Give each table that rows come from, the cells that those above it answer for, and its condition."""
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """A table that rows come from, and the cells that it answers for.
+
+    Attributes:
+        layer: the table.
+        inside: the cells whose rows come from it; None for every cell but the hidden ones.
+        hidden: cells that tables above it answer for.
+    """
+
+    layer: Table
+    inside: IntervalSet | None
+    hidden: IntervalSet
+
+    def where(self, cadence: Cadence) -> str:
+        """Write the condition on these cells."""
+        if self.inside is not None:
+            return cells_predicate(cadence, self.inside)
+        return f"NOT ({cells_predicate(cadence, self.hidden)})" if self.hidden else EVERY_ROW
+
+    def files(self, cadence: Cadence, files: Iterable[NamedFile]) -> tuple[NamedFile, ...]:
+        """Choose the files that may hold rows of these cells: no others, where each cell has its own."""
+        if self.inside is not None:
+            spans = _spans(cadence, self.inside)
+            return tuple(file for file in files if _reaches_into(file, spans))
+        spans = _spans(cadence, self.hidden)
+        return tuple(
+            file
+            for file in files
+            if not (spans and file.first == file.last)
+            or not (file.first == NO_CELL or _reaches_into(file, spans))
+        )
+
+
+def _spans(cadence: Cadence, cells: IntervalSet) -> list[tuple[str, str]]:
+    """Give the first cell of each stretch, and the first one after it, as the reach of a file is written."""
+    if cadence.unit is Unit.WHOLE:
+        return [(cell_text(cadence, WHOLE_CELL), f"{cell_text(cadence, WHOLE_CELL)}~")]
+    return [(text_at(cadence, span.start), text_at(cadence, span.end)) for span in cells]
+
+
+def _reaches_into(file: NamedFile, spans: Iterable[tuple[str, str]]) -> bool:
+    return any(file.first < after and first <= file.last for first, after in spans)
+
+
+def _answers(table: Table, cells: IntervalSet | None) -> Iterator[_Answer]:
+    """Give each table that rows come from, the upper first, for these cells or for all."""
     above = IntervalSet.empty()
     for layer in _flat(table):
-        where = _predicate(cadence, layer.cells, above, cells)
-        if layer.delta_version > ABSENT and where is not None:
-            yield layer, above, where
+        asked = (
+            cells if layer.cells is None else layer.cells if cells is None else layer.cells & cells
+        )
+        inside = None if asked is None else asked - above
+        if layer.delta_version > ABSENT and (inside is None or inside):
+            yield _Answer(layer, inside, above)
         if layer.cells is None:
             break
         above |= layer.cells
@@ -229,26 +282,40 @@ def _flat(table: Table) -> Iterator[Table]:
         yield from _flat(layer)
 
 
-def _predicate(
-    cadence: Cadence, own: IntervalSet | None, above: IntervalSet, wanted: IntervalSet | None
-) -> str | None:
-    """Write the condition on the cells that a table answers for; None for none."""
-    if own is not None or wanted is not None:
-        inside = wanted if own is None else own if wanted is None else own & wanted
-        left = IntervalSet.empty() if inside is None else inside - above
-        return cells_predicate(cadence, left) if left else None
-    if not above:
-        return EVERY_ROW
-    return f"NOT ({cells_predicate(cadence, above)})"
-
-
-def _rows(spark: SparkSession, model: Model, part: Part) -> DataFrame:
-    rows = snapshot_df(spark, part.path, part.delta_version).where(part.where)
+def _rows(spark: SparkSession, model: Model, answer: _Answer) -> DataFrame:
+    layer = answer.layer
+    with explaining(layer.path):
+        rows, cell = _by_name(spark, model.cadence, answer) or _by_delta(
+            spark, model.cadence, answer
+        )
     there = set(rows.columns)
     return rows.selectExpr(
         *(
             quoted(name) if name in there else f"CAST(NULL AS {dtype}) AS {quoted(name)}"
             for name, dtype in stored_columns(model).items()
         ),
-        CELL_COLUMN,
+        cell,
     )
+
+
+def _by_delta(spark: SparkSession, cadence: Cadence, answer: _Answer) -> tuple[DataFrame, str]:
+    rows = delta_rows(spark, answer.layer.path, answer.layer.delta_version)
+    return rows.where(answer.where(cadence)), CELL_COLUMN
+
+
+def _by_name(
+    spark: SparkSession, cadence: Cadence, answer: _Answer
+) -> tuple[DataFrame, str] | None:
+    """Read the rows from files by their names, with SQL for `_cell`; None where that can't be done."""
+    plain = plain_table(answer.layer.path, answer.layer.delta_version)
+    if plain is None:
+        return None
+    files = answer.files(cadence, files_of(plain.log))
+    names = _names(files)
+    if not can_be_named(names):
+        return None
+    if not plain.partitioned_by:
+        return plain.rows(spark, names).where(answer.where(cadence)), CELL_COLUMN
+    if not all(map(folder_says_cell, files)):
+        return None
+    return plain.rows(spark, names), f"{CELL_OF_FOLDER} AS {CELL_COLUMN}"

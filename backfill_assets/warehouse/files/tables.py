@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.warehouse.files.plain_tables import can_be_named, plain_table
 from backfill_assets.warehouse.log.delta_log import (
     ABSENT,
     CorruptTableError,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from backfill_assets.intervals.interval_set import IntervalSet
+    from backfill_assets.warehouse.files.file_spans import CellsRead
 
 __all__ = [
     "ABSENT",
@@ -36,6 +38,7 @@ __all__ = [
     "commit_metadata",
     "commits_since",
     "delta_json_schema",
+    "delta_rows",
     "delta_schema",
     "delta_type",
     "head",
@@ -94,8 +97,35 @@ def table_now(path: str) -> Table:
     return Table(path, head(path))
 
 
-def snapshot_df(spark: SparkSession, path: str, delta_version: int) -> DataFrame:
-    """Read a table as it was at one delta_version.
+def snapshot_df(
+    spark: SparkSession, path: str, delta_version: int, read: CellsRead | None = None
+) -> DataFrame:
+    """Read a table of any writer as it was at one delta_version.
+
+    Args:
+        spark: a session.
+        path: of the table.
+        delta_version: at which it is read.
+        read: the cells whose rows are needed, so that others need not be read; None for every row.
+
+    Raises:
+        PinGoneError: that version can't be read any more.
+        CorruptTableError: the log is damaged.
+    """
+    plain = plain_table(path, delta_version)
+    if plain is None:
+        return delta_rows(spark, path, delta_version)
+    entries = plain.entries(read.statistics if read else ())
+    files = [entry for entry in entries if read is None or read.may_hold(entry)]
+    names = [str(entry["path"]) for entry in files]
+    if not can_be_named(names) or not all(map(plain.has_folders, files)):
+        return delta_rows(spark, path, delta_version)
+    with explaining(path):
+        return plain.rows_in_folders(spark, names)
+
+
+def delta_rows(spark: SparkSession, path: str, delta_version: int) -> DataFrame:
+    """Let Delta read a table as it was at one delta_version.
 
     Raises:
         PinGoneError: that version can't be read any more.

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING, TypeAlias
 
 from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.intervals.interval import Interval
+from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.zones import zone_of
 from backfill_assets.models.column import quoted
 from backfill_assets.models.model import Model
 from backfill_assets.models.sql.query import SqlQuery, parameters_of
 from backfill_assets.warehouse.files.cells import time_predicate
+from backfill_assets.warehouse.files.file_spans import CellsRead
 from backfill_assets.warehouse.files.layers import rows_of
 from backfill_assets.warehouse.files.tables import MissingTableError, Table, same_type, snapshot_df
 
@@ -20,11 +24,12 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from backfill_assets.intervals.interval import Interval
-    from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.models.python.function_query import FunctionQuery, ModuleQuery
     from backfill_assets.models.source import Source
 
+
+_ZONES = timedelta(days=2)
+"""More than two zones' clocks ever differ."""
 
 RowsFrom: TypeAlias = "Callable[[SparkSession, Model, Interval, Mapping[str, Input]], DataFrame]"
 """What gives a batch its rows: `compute`, but in an adoption or an empty backfill."""
@@ -72,19 +77,38 @@ def read_cells(spark: SparkSession, upstream: Input) -> DataFrame:
     """
     if isinstance(upstream.declared, Model):
         return _rows_of_model(spark, upstream.declared, upstream.table, upstream.cells)
-    rows = _whole_source(spark, upstream.declared, upstream.table)
     time = upstream.declared.time_column
     if time is None:
-        return rows
+        return _source_rows(spark, upstream.declared, upstream.table)
+    read = CellsRead(time, upstream.declared.cadence, upstream.cells)
+    rows = _source_rows(spark, upstream.declared, upstream.table, read)
     dtype = rows.schema[time].dataType.simpleString()
     return rows.where(time_predicate(time, dtype, upstream.declared.cadence, upstream.cells))
+
+
+def read_around(spark: SparkSession, upstream: Input, span: Interval | None) -> DataFrame:
+    """Read an upstream's declared columns at the pin: at least the rows whose time lies in a span, in any zone.
+
+    Args:
+        spark: a session.
+        upstream: what is read.
+        span: None for every row.
+    """
+    time, cadence = upstream.declared.time_column, upstream.declared.cadence
+    if time is None or span is None:
+        return read_whole(spark, upstream)
+    around = IntervalSet.of([Interval(cadence.floor(span.start - _ZONES), span.end + _ZONES)])
+    if isinstance(upstream.declared, Model):
+        return _rows_of_model(spark, upstream.declared, upstream.table, around)
+    read = CellsRead(time, cadence, around)
+    return _source_rows(spark, upstream.declared, upstream.table, read)
 
 
 def read_whole(spark: SparkSession, upstream: Input) -> DataFrame:
     """Read an upstream's declared columns in every cell, at the pin."""
     if isinstance(upstream.declared, Model):
         return _rows_of_model(spark, upstream.declared, upstream.table, None)
-    return _whole_source(spark, upstream.declared, upstream.table)
+    return _source_rows(spark, upstream.declared, upstream.table)
 
 
 def compute(
@@ -141,10 +165,13 @@ def _rows_of_model(
     return rows.select(*(quoted(column.name) for column in model.schema))
 
 
-def _whole_source(spark: SparkSession, source: Source, table: Table) -> DataFrame:
+def _source_rows(
+    spark: SparkSession, source: Source, table: Table, read: CellsRead | None = None
+) -> DataFrame:
+    """Read a source's declared columns: of at least these cells, or of all."""
     if not table.exists:
         raise MissingTableError(name=source.name, path=table.path)
-    rows = snapshot_df(spark, table.path, table.delta_version)
+    rows = snapshot_df(spark, table.path, table.delta_version, read)
     types = {field.name: field.dataType.simpleString() for field in rows.schema.fields}
     for column in source.schema:
         dtype = types.get(column.name)

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import DeclarationError
+from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.column import quoted
 from backfill_assets.models.kind import IncrementalByUniqueKey
 from backfill_assets.warehouse.files.cells import (
     cell_of_number,
-    cells_predicate,
     number_expression,
     number_text,
 )
-from backfill_assets.warehouse.files.layers import rows_of
+from backfill_assets.warehouse.files.layers import outside, rows_of
 from backfill_assets.warehouse.spark.spark_errors import explaining
 
 if TYPE_CHECKING:
@@ -125,6 +125,5 @@ def rows_elsewhere(
     """
     if not target.exists or model.time_column is None or model.time_column in columns:
         return None
-    outside = f"NOT ({cells_predicate(model.cadence, cells)})"
-    rows = rows_of(spark, model, target).where(outside)
+    rows = rows_of(spark, model, outside(target, IntervalSet.of(cells)))
     return rows.select(*(quoted(name) for name in columns), "_cell")

@@ -56,7 +56,7 @@ from backfill_assets.warehouse.rows.checksum import (
     sums,
     value_hash,
 )
-from backfill_assets.warehouse.rows.inputs import Input, read_whole
+from backfill_assets.warehouse.rows.inputs import Input, read_around, read_whole
 from backfill_assets.warehouse.rows.moves import rows_elsewhere
 from backfill_assets.warehouse.rows.numbers import (
     PUBLISHED,
@@ -296,15 +296,15 @@ def _reconciled(model: Model) -> dict[str, list[Reconciles]]:
 def _upstream_sums(rows: DataFrame, name: str, subject: Subject) -> DataFrame:
     """Sum an upstream's columns by the model's own cells, in the order of the audits that ask for them."""
     upstream_input, cadence = subject.inputs[name], subject.model.cadence
-    upstream = read_whole(rows.sparkSession, upstream_input)
+    span, whole = IntervalSet.of(subject.cells), cadence.unit is Unit.WHOLE
+    upstream = read_around(rows.sparkSession, upstream_input, None if whole else span.hull())
     types = {field.name: field.dataType.simpleString() for field in upstream.schema.fields}
     audits = _reconciled(subject.model)[name]
     totals = ", ".join(_total(audit.to_column, upstream.schema) for audit in audits)
     answers = f"array({totals})"
     time = upstream_input.declared.time_column
-    if time is None or cadence.unit is Unit.WHOLE:
+    if time is None or whole:
         return _part(_sums_of(name), upstream, "CAST(0 AS BIGINT)", answers)
-    span = IntervalSet.of(subject.cells)
     kept = upstream.where(time_predicate(time, types[time], cadence, span))
     cell = number_expression(cadence, cell_expression(time, types[time], cadence))
     return _part(_sums_of(name), kept, cell, answers)

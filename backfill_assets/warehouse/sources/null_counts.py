@@ -8,9 +8,9 @@ from urllib.parse import unquote
 from backfill_assets.intervals.cadence import WHOLE_CELL
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.review.source_columns import FileNulls, SourceColumns, filled
+from backfill_assets.warehouse.files.file_spans import file_of, logged_files
 from backfill_assets.warehouse.files.tables import delta_json_schema, delta_schema, same_type
 from backfill_assets.warehouse.log.delta_log import local_folder
-from backfill_assets.warehouse.sources.file_spans import file_of, logged_files
 from backfill_assets.warehouse.sources.source_changes import is_cut
 
 if TYPE_CHECKING:

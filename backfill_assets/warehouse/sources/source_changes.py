@@ -17,19 +17,19 @@ from backfill_assets.intervals.cadence import WHOLE_CELL
 from backfill_assets.intervals.grid import Unit
 from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.warehouse.log.delta_log import (
-    ABSENT,
-    actions_of,
-    born_as,
-    commits_there,
-)
-from backfill_assets.warehouse.sources.file_spans import (
+from backfill_assets.warehouse.files.file_spans import (
     File,
     added_files,
     logged_file,
     logged_type,
     rows_at,
     rows_of,
+)
+from backfill_assets.warehouse.log.delta_log import (
+    ABSENT,
+    actions_of,
+    born_as,
+    commits_there,
 )
 
 if TYPE_CHECKING:

@@ -18,6 +18,7 @@ from backfill_assets.warehouse.files.cells import (
     number_expression,
     time_predicate,
 )
+from backfill_assets.warehouse.files.file_spans import CellsRead
 from backfill_assets.warehouse.files.tables import snapshot_df
 from backfill_assets.warehouse.rows.checksum import joined, key_hash, sums
 from backfill_assets.warehouse.sources.source_changes import is_cut
@@ -86,7 +87,8 @@ def _rows(
     spark: SparkSession, path: str, source: Source, delta_version: int, cells: IntervalSet
 ) -> DataFrame:
     """Read the declared columns of the cells' rows, with the number of each one's cell."""
-    frame = snapshot_df(spark, path, delta_version)
+    read = CellsRead(str(source.time_column), source.cadence, cells) if is_cut(source) else None
+    frame = snapshot_df(spark, path, delta_version, read)
     known = set(frame.columns)
     declared = [
         quoted(column.name)

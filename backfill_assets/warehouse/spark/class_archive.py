@@ -34,11 +34,11 @@ def archive(jars: Path, spark_home: Path, tell: Callable[[str], None]) -> None:
     if target.exists() and target.stat().st_mtime >= newest:
         return
     tell("archiving Spark's classes, so that it starts faster")
-    target.unlink(missing_ok=True)
     with tempfile.TemporaryDirectory(dir=jars, prefix="archiving-") as folder:
         partial = Path(folder) / ARCHIVE
         done = ended(command(jars, spark_home, partial, Path(folder)))
         if done.returncode or not partial.exists():
+            target.unlink(missing_ok=True)
             last = done.stdout.strip().splitlines()[-1:] or ["it said nothing"]
             tell(f"no class archive was made, so Spark starts as before: {last[0]}")
             return

@@ -143,32 +143,38 @@ def spark_config(settings: SparkSettings) -> dict[str, str]:
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         LOG_STORE_KEY: _ATOMIC_LOG_STORE,
         **(_S3 if for_s3 else {}),
-        **(_local(settings) if settings.master.startswith("local") else {}),
+        **_local(settings, jars),
         **session_config(settings.shuffle_partitions),
+        **_listed(settings),
         **settings.extra,
-        **_archived(settings, jars),
+        **_archived(settings),
     }
 
 
-def _local(settings: SparkSettings) -> dict[str, str]:
-    """Give what a driver that computes by itself needs: one interface, and files without `chmod`."""
-    return {**_LOOPBACK, **(LOCAL_FILES if jar_in(settings.jars_dir).exists() else {})}
+def _local(settings: SparkSettings, jars: Sequence[Path]) -> dict[str, str]:
+    """Give what a driver that computes by itself needs: one interface, and jars from its start on.
 
-
-def _archived(settings: SparkSettings, jars: Sequence[Path]) -> dict[str, str]:
-    """Let the JVM map the classes that set-up has archived; see `class_archive`.
-
-    An archive fits one class path only, so Delta's jars stand on it, too.
+    Hadoop looks for the access to local files before Spark adds the jars that a session names.
     """
+    if not settings.master.startswith("local"):
+        return {}  # a cluster's driver has a class path of its own
+    if CLASS_PATH_KEY in settings.extra:
+        return _LOOPBACK
+    return {
+        **_LOOPBACK,
+        CLASS_PATH_KEY: os.pathsep.join(str(jar.resolve()) for jar in jars),
+        **(LOCAL_FILES if jar_in(settings.jars_dir).exists() else {}),
+    }
+
+
+def _archived(settings: SparkSettings) -> dict[str, str]:
+    """Let the JVM map the classes that set-up has archived for our class path; see `class_archive`."""
     archive = settings.jars_dir.resolve() / ARCHIVE
-    local = settings.master.startswith("local")  # a cluster's driver has a class path of its own
+    local = settings.master.startswith("local")
     if not local or not archive.exists() or CLASS_PATH_KEY in settings.extra:
         return {}
     own = f'-XX:+IgnoreUnrecognizedVMOptions "-XX:SharedArchiveFile={archive}" {_SILENT}'
-    return {
-        CLASS_PATH_KEY: os.pathsep.join(str(jar.resolve()) for jar in jars),
-        _JAVA_KEY: f"{own} {settings.extra.get(_JAVA_KEY, '')}".strip(),
-    }
+    return {_JAVA_KEY: f"{own} {settings.extra.get(_JAVA_KEY, '')}".strip()}
 
 
 def embedded_config(settings: SparkSettings) -> dict[str, str]:
@@ -200,6 +206,13 @@ _S3 = {
 _LOOPBACK = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
 # Over Connect, the other settings are set where the server is started.
 _AT_RUN_TIME = ("spark.sql.", "spark.databricks.")
+
+
+def _listed(settings: SparkSettings) -> dict[str, str]:
+    """Let the driver look at files of a disk itself; Spark would run a task for each, from 33 on."""
+    if "://" in settings.warehouse:
+        return {}
+    return {"spark.sql.sources.parallelPartitionDiscovery.threshold": "100000"}
 
 
 def session_config(shuffle_partitions: int) -> dict[str, str]:
@@ -246,7 +259,7 @@ def start_session(settings: SparkSettings) -> SparkSession:
 
 def _connected(settings: SparkSettings) -> SparkSession:
     extra = {key: value for key, value in settings.extra.items() if key.startswith(_AT_RUN_TIME)}
-    config = session_config(settings.shuffle_partitions) | extra
+    config = session_config(settings.shuffle_partitions) | _listed(settings) | extra
     return connect(str(settings.remote), config, patience=settings.patience)
 
 

@@ -59,6 +59,7 @@ _GONE = (
     "DELTA_VERSION_NOT_FOUND",
     "DELTA_TIMESTAMP_EARLIER_THAN_COMMIT_RETENTION",
     "Find missing file",
+    "PATH_NOT_FOUND",
 )
 # Java's and Python's names for failures of a connection, a driver and its executors.
 _LOST = (

@@ -47,6 +47,39 @@ class File:
         return IntervalSet.of([Interval(cadence.floor(self.first), cadence.next(self.last))])
 
 
+@dataclass(frozen=True, slots=True)
+class CellsRead:
+    """The cells of a table that are read, by its time column.
+
+    Attributes:
+        column: the time column.
+        cadence: of the table.
+        cells: which are read.
+    """
+
+    column: str
+    cadence: Cadence
+    cells: IntervalSet
+
+    @property
+    def statistics(self) -> tuple[str, ...]:
+        """What `may_hold` looks at of a file's entry in the log, flattened, if it is there."""
+        column = self.column
+        return "num_records", f"null_count.{column}", f"min.{column}", f"max.{column}"
+
+    def may_hold(self, entry: Mapping[str, Any]) -> bool:
+        """Whether a file may hold rows of these cells."""
+        file = file_of(entry, self.column, self.cadence)
+        held, asked = file.cells(self.cadence), self.cells.hull()
+        if held is None or held & self.cells:
+            return True
+        # Instants beyond these are known as the first or the last one.
+        return asked is not None and (
+            (file.first == WHOLE_CELL.start and asked.start < WHOLE_CELL.start)
+            or (file.last == WHOLE_CELL.end and asked.end > WHOLE_CELL.end)
+        )
+
+
 def logged_type(path: str, delta_version: int, column: str) -> tuple[str, str]:
     """Give the name that a column has in the log's entries, and its type.
 

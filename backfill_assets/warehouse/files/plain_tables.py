@@ -1,0 +1,141 @@
+"""Plain tables: Delta tables whose rows at a pin are the rows of the files that their log names, and no others.
+
+Spark reads these files by their names. Delta's own reader computes a table's state in the JVM, and asks it anew
+for each query: two of the seven seconds that a cold Spark takes for its first batch. Whatever needs more than
+files is left to Delta: deletion vectors, mapped columns, columns with defaults, and object stores, in which
+Spark would ask for each file by itself.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from backfill_assets.models.column import quoted
+from backfill_assets.warehouse.log.delta_log import local_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from deltalake import DeltaTable
+    from pyspark.sql import DataFrame, SparkSession
+
+_FEATURES = frozenset({"timestampNtz"})
+"""Features that a reader of Delta must know, and that any reader of Parquet has."""
+_NULL = "__HIVE_DEFAULT_PARTITION__"
+_IN_FOLDERS = frozenset({"date", "integer", "long", "short", "string"})
+"""Types whose values a folder's name says as Python writes them."""
+_PATTERN = frozenset("{}[]*?\\")
+"""What Spark takes for a pattern in the name of a file."""
+_HIDDEN = ("_", ".")
+_MOST = 10_000
+"""So many files at most are named to Spark one by one."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlainTable:
+    """A table at a pin, as its log describes it.
+
+    Attributes:
+        path: of a local folder.
+        log: its log, at the pin.
+        fields: its columns, as Delta and Spark describe them in JSON.
+        partitioned_by: the columns whose values stand in the names of folders alone.
+    """
+
+    path: str
+    log: DeltaTable
+    fields: tuple[Mapping[str, Any], ...]
+    partitioned_by: tuple[str, ...]
+
+    def entries(self, columns: Iterable[str]) -> list[dict[str, Any]]:
+        """Give the log's entry on each file, flattened: its name, its partition, and these columns if there."""
+        import pyarrow as pa  # noqa: PLC0415 - only readers of a table need it
+
+        actions = self.log.get_add_actions(flatten=True)
+        partition = [f"partition.{name}" for name in self.partitioned_by]
+        there = set(actions.schema.names)
+        wanted = [name for name in dict.fromkeys(["path", *partition, *columns]) if name in there]
+        listed = pa.RecordBatchReader.from_stream(actions.select(wanted)).read_all().to_pylist()
+        return [{**entry, "path": unquote(entry["path"])} for entry in listed]
+
+    def has_folders(self, entry: Mapping[str, Any]) -> bool:
+        """Whether a file lies in the folders that Hive would give its partition, which Spark then reads off."""
+        types = {field["name"]: field["type"] for field in self.fields}
+        wanted = [
+            f"{name}={_in_folder(entry[f'partition.{name}'])}" for name in self.partitioned_by
+        ]
+        said = all(types[name] in _IN_FOLDERS for name in self.partitioned_by)
+        return not wanted or (said and entry["path"].split("/")[:-1] == wanted)
+
+    def rows(self, spark: SparkSession, names: Sequence[str]) -> DataFrame:
+        """Read what files hold: every column but those that stand in the names of folders.
+
+        Args:
+            spark: a session.
+            names: of the files below the table.
+        """
+        held = [field for field in self.fields if field["name"] not in self.partitioned_by]
+        return self._read(spark, names, held, recursiveFileLookup="true")
+
+    def rows_in_folders(self, spark: SparkSession, names: Sequence[str]) -> DataFrame:
+        """Read every column of files for which `has_folders` holds."""
+        if not self.partitioned_by:
+            return self.rows(spark, names)
+        rows = self._read(spark, names, self.fields, basePath=self.path)
+        # Spark puts the columns of folders last.
+        return rows.select(*(quoted(field["name"]) for field in self.fields))
+
+    def _read(
+        self,
+        spark: SparkSession,
+        names: Sequence[str],
+        fields: Sequence[Mapping[str, Any]],
+        **options: str,
+    ) -> DataFrame:
+        from pyspark.sql.types import StructType  # noqa: PLC0415 - planning has no Spark
+
+        schema = StructType.fromJson({"type": "struct", "fields": [*fields]})
+        if not names:
+            return spark.createDataFrame([], schema)
+        paths = [f"{self.path.rstrip('/')}/{name}" for name in names]
+        return spark.read.schema(schema).options(**options).parquet(*paths)
+
+
+def plain_table(path: str, delta_version: int) -> PlainTable | None:
+    """Describe a table; None for one that is left to Delta, which also tells what is wrong with its log."""
+    from deltalake import DeltaTable  # noqa: PLC0415 - only readers of a table need it
+    from deltalake.exceptions import DeltaError  # noqa: PLC0415
+
+    if local_folder(path) is None or _PATTERN & {*path}:
+        return None
+    try:
+        log = DeltaTable(path, version=delta_version)
+        protocol, fields = log.protocol(), json.loads(log.schema().to_json())["fields"]
+        partitioned_by = tuple(log.metadata().partition_columns)
+    except DeltaError:
+        return None
+    plain = protocol.min_reader_version == 1 or _FEATURES.issuperset(
+        protocol.reader_features or [""]
+    )
+    # Metadata of a column but a comment changes how it is read: its name in files, its padding, its default.
+    if not plain or any({*field["metadata"]} - {"comment"} for field in fields):
+        return None
+    return PlainTable(path, log, tuple(fields), partitioned_by)
+
+
+def can_be_named(names: Sequence[str]) -> bool:
+    """Whether Spark reads files by these names, below a table, as they are."""
+    return len(names) <= _MOST and not any(
+        "://" in name
+        or name.startswith("/")
+        or _PATTERN & {*name}
+        or name.rpartition("/")[2].startswith(_HIDDEN)
+        for name in names
+    )
+
+
+def _in_folder(value: object) -> str:
+    return _NULL if value in (None, "") else str(value)
