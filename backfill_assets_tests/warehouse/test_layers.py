@@ -14,7 +14,7 @@ from backfill_assets.models.column import Column
 from backfill_assets.models.kind import Full, IncrementalByUniqueKey
 from backfill_assets.models.sql.query import SqlQuery
 from backfill_assets.snapshots.ready import InputPin
-from backfill_assets.warehouse.files.layers import parts_of, rows_of, table_of, without
+from backfill_assets.warehouse.files.layers import outside, parts_of, rows_of, table_of, without
 from backfill_assets.warehouse.files.tables import ABSENT, Table, table_now
 from backfill_assets.warehouse.rows.conform import contract, result_rows
 from backfill_assets.warehouse.rows.inputs import Input, read_cells, read_whole
@@ -125,6 +125,14 @@ def test_a_layer_that_gives_no_row_is_not_read(three: tuple[Table, ...]):
     assert [Path(one.path).name for one in parts_of(DAILY, table, a_set(2))] == ["a"]
     assert [Path(one.path).name for one in parts_of(DAILY, table, a_set(3))] == ["c"]
     assert [Path(one.path).name for one in parts_of(DAILY, table)] == ["a", "c"]
+
+
+def test_a_table_whose_every_cell_is_hidden_gives_no_row(
+    spark: SparkSession, three: tuple[Table, ...]
+):
+    hidden = outside(three[0], a_set(*range(1, DAYS + 1)))
+    assert found(rows_of(spark, sales(), hidden)) == []
+    assert found(rows_of(spark, sales(), over(three[1], a_set(2), hidden))) == [(2, "b")]
 
 
 def test_a_table_without_a_commit_leaves_its_cells_to_those_under_it(

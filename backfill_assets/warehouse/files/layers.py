@@ -186,10 +186,12 @@ def rows_of(
         CorruptTableError: a table's log is damaged.
     """
     frames = [_rows(spark, model, answer) for answer in _answers(table, cells)]
-    if not frames:
-        columns = {**stored_columns(model), CELL_COLUMN: cell_type(model.cadence)}
-        return spark.createDataFrame([], ", ".join(f"{quoted(c)} {t}" for c, t in columns.items()))
-    return reduce(lambda frame, other: frame.unionByName(other), frames)
+    return reduce(lambda frame, other: frame.unionByName(other), frames or [_no_rows(spark, model)])
+
+
+def _no_rows(spark: SparkSession, model: Model) -> DataFrame:
+    columns = {**stored_columns(model), CELL_COLUMN: cell_type(model.cadence)}
+    return spark.createDataFrame([], ", ".join(f"{quoted(c)} {t}" for c, t in columns.items()))
 
 
 def files_read(model: Model, table: Table, cells: IntervalSet) -> tuple[FilesRead, ...]:
@@ -285,9 +287,7 @@ def _flat(table: Table) -> Iterator[Table]:
 def _rows(spark: SparkSession, model: Model, answer: _Answer) -> DataFrame:
     layer = answer.layer
     with explaining(layer.path):
-        rows, cell = _by_name(spark, model.cadence, answer) or _by_delta(
-            spark, model.cadence, answer
-        )
+        rows, cell = _by_name(spark, model, answer) or _by_delta(spark, model.cadence, answer)
     there = set(rows.columns)
     return rows.selectExpr(
         *(
@@ -303,19 +303,18 @@ def _by_delta(spark: SparkSession, cadence: Cadence, answer: _Answer) -> tuple[D
     return rows.where(answer.where(cadence)), CELL_COLUMN
 
 
-def _by_name(
-    spark: SparkSession, cadence: Cadence, answer: _Answer
-) -> tuple[DataFrame, str] | None:
+def _by_name(spark: SparkSession, model: Model, answer: _Answer) -> tuple[DataFrame, str] | None:
     """Read the rows from files by their names, with SQL for `_cell`; None where that can't be done."""
     plain = plain_table(answer.layer.path, answer.layer.delta_version)
     if plain is None:
         return None
-    files = answer.files(cadence, files_of(plain.log))
+    files = answer.files(model.cadence, files_of(plain.log))
     names = _names(files)
-    if not can_be_named(names):
+    in_cells = bool(plain.partitioned_by)
+    if not can_be_named(names) or (in_cells and not all(map(folder_says_cell, files))):
         return None
-    if not plain.partitioned_by:
-        return plain.rows(spark, names).where(answer.where(cadence)), CELL_COLUMN
-    if not all(map(folder_says_cell, files)):
-        return None
-    return plain.rows(spark, names), f"{CELL_OF_FOLDER} AS {CELL_COLUMN}"
+    if not names:
+        return _no_rows(spark, model), CELL_COLUMN
+    if in_cells:
+        return plain.rows(spark, names), f"{CELL_OF_FOLDER} AS {CELL_COLUMN}"
+    return plain.rows(spark, names).where(answer.where(model.cadence)), CELL_COLUMN
