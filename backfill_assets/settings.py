@@ -73,6 +73,7 @@ class Settings(BaseSettings):
         spark_memory: memory of an embedded Spark driver, in Spark's notation.
         java_tool_options: what every JVM takes from `JAVA_TOOL_OPTIONS`, a variable of Java's own.
         jdk_java_options: the same of `JDK_JAVA_OPTIONS`.
+        hotspot_options: the same of `_JAVA_OPTIONS`.
         lease_seconds: after how long without a heartbeat a claim or lock may be taken over.
         max_batches: how many batches at once, over all models, runs and processes; `backfill limit`
             changes it while they run.
@@ -122,6 +123,7 @@ class Settings(BaseSettings):
     spark_memory: str = "4g"
     java_tool_options: str = Field(default="", validation_alias="JAVA_TOOL_OPTIONS")
     jdk_java_options: str = Field(default="", validation_alias="JDK_JAVA_OPTIONS")
+    hotspot_options: str = Field(default="", validation_alias="_JAVA_OPTIONS")
     lease_seconds: float = Field(default=60.0, gt=0)
     max_batches: int = Field(default=2, ge=1)
     cells_per_run: int = Field(default=20, ge=1)

@@ -113,6 +113,7 @@ def test_files_by_their_names_hold_the_rows_that_delta_gives(  # noqa: PLR0913, 
         ("", "ALTER TABLE {} SET TBLPROPERTIES ('delta.enableDeletionVectors' = true)"),
         ("", "ALTER TABLE {} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')"),
         (", padded CHAR(5)", ""),
+        (", _metadata STRING", ""),
         (
             "",
             "ALTER TABLE {} SET TBLPROPERTIES ('delta.feature.allowColumnDefaults' = 'supported')",
@@ -147,6 +148,17 @@ def test_a_folder_whose_name_is_a_pattern_to_spark_is_left_to_delta(
 
     assert plain_table(path, 0) is None
     assert held(snapshot_df(spark, path, 0)) == {(1,): 1, (2,): 1}
+
+
+def test_a_date_that_python_does_not_know_is_left_to_delta(spark: SparkSession, tmp_path: Path):
+    path = str(tmp_path / "rows")
+    spark.sql("SELECT DATE'10000-01-01' AS day").write.format("delta").save(path)
+
+    cadence = Daily(start="2024-01-01")
+
+    read = CellsRead("day", cadence, IntervalSet.of([cadence.cell("2024-01-02")]))
+
+    assert snapshot_df(spark, path, head(path), read).count() == 1
 
 
 def test_a_day_is_read_from_its_own_files_alone(spark: SparkSession, tmp_path: Path):

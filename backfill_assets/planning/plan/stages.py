@@ -12,12 +12,13 @@
     abandon    Close
 
 The queue, late data and launches by hand run the same stages. Each stage does only its remaining work, so
-a list that was interrupted is begun again. One exception: once `Publish` or `Restore` has stored its decision,
-the next process that needs one of its tables (a batch, a publication, `promote` itself) completes it, or takes
-its copies back where that is impossible. Before the decision is stored, nothing is published and nothing has
-to be taken back.
+a list that was interrupted is begun again. `Publish` and `Restore` are different once they have stored their
+decision. When the lease of the process that died is over, the next process that needs one of its tables (a
+batch, a publication, `promote` itself) finishes that decision without a new check; if a copy fails or a pointer
+has moved, it takes the copies back, and the plan stays built. Before the decision is stored nothing is
+published: only the intent is left, and the next process withdraws it.
 
-Which cells they are about says `planning.plan.build_plan`: an upper bound. `engine.plans.plan_verbs` runs the lists.
+`planning.plan.build_plan` says which cells a plan may touch: an upper bound. `engine.plans.plan_verbs` runs the lists.
 """
 
 from __future__ import annotations

@@ -239,7 +239,10 @@ class _Answer:
         return f"NOT ({cells_predicate(cadence, self.hidden)})" if self.hidden else EVERY_ROW
 
     def files(self, cadence: Cadence, files: Iterable[NamedFile]) -> tuple[NamedFile, ...]:
-        """Choose the files that may hold rows of these cells: no others, where each cell has its own."""
+        """Choose the files that may hold rows of these cells.
+
+        Where each cell has files of its own, these hold no other cells; else the rows still need `where`.
+        """
         if self.inside is not None:
             spans = _spans(cadence, self.inside)
             return tuple(file for file in files if _reaches_into(file, spans))
@@ -306,15 +309,15 @@ def _by_delta(spark: SparkSession, cadence: Cadence, answer: _Answer) -> tuple[D
 def _by_name(spark: SparkSession, model: Model, answer: _Answer) -> tuple[DataFrame, str] | None:
     """Read the rows from files by their names, with SQL for `_cell`; None where that can't be done."""
     plain = plain_table(answer.layer.path, answer.layer.delta_version)
-    if plain is None:
+    if plain is None or plain.partitioned_by not in {(), (CELL_COLUMN,)}:
         return None
     files = answer.files(model.cadence, files_of(plain.log))
     names = _names(files)
-    in_cells = bool(plain.partitioned_by)
+    in_cells = plain.partitioned_by == (CELL_COLUMN,)
     if not can_be_named(names) or (in_cells and not all(map(folder_says_cell, files))):
         return None
     if not names:
         return _no_rows(spark, model), CELL_COLUMN
-    if in_cells:
+    if in_cells:  # each file holds one cell, by which it was chosen
         return plain.rows(spark, names), f"{CELL_OF_FOLDER} AS {CELL_COLUMN}"
     return plain.rows(spark, names).where(answer.where(model.cadence)), CELL_COLUMN

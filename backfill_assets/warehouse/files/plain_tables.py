@@ -1,7 +1,7 @@
 """Plain tables: Delta tables whose rows at a pin are the rows of the files that their log names, and no others.
 
 Spark reads these files by their names. Delta's own reader computes a table's state in the JVM, and asks it anew
-for each query: two of the seven seconds that a cold Spark takes for its first batch. Whatever needs more than
+for each query: about two seconds of a cold Spark's first batch (ADR 18). Whatever needs more than
 files is left to Delta: deletion vectors, mapped columns, columns with defaults, and object stores, in which
 Spark would ask for each file by itself.
 """
@@ -30,8 +30,9 @@ _IN_FOLDERS = frozenset({"date", "integer", "long", "short", "string"})
 _PATTERN = frozenset("{}[]*?\\")
 """What Spark takes for a pattern in the name of a file."""
 _HIDDEN = ("_", ".")
+_OF_FILE = "_metadata"
 _MOST = 10_000
-"""So many files at most are named to Spark one by one."""
+"""At most so many files are named to Spark in one query."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ class PlainTable:
         path: of a local folder.
         log: its log, at the pin.
         fields: its columns, as Delta and Spark describe them in JSON.
-        partitioned_by: the columns whose values stand in the names of folders alone.
+        partitioned_by: the columns by which it is partitioned; their values are not in the files.
     """
 
     path: str
@@ -62,13 +63,15 @@ class PlainTable:
         return [{**entry, "path": unquote(entry["path"])} for entry in listed]
 
     def has_folders(self, entry: Mapping[str, Any]) -> bool:
-        """Whether a file lies in the folders that Hive would give its partition, which Spark then reads off."""
+        """Whether a file's folders are exactly `column=value` of its partition in the log, as Spark reads them."""
         types = {field["name"]: field["type"] for field in self.fields}
         wanted = [
             f"{name}={_in_folder(entry[f'partition.{name}'])}" for name in self.partitioned_by
         ]
         said = all(types[name] in _IN_FOLDERS for name in self.partitioned_by)
-        return not wanted or (said and entry["path"].split("/")[:-1] == wanted)
+        folders = entry["path"].split("/")[:-1]
+        # Spark takes `%41` in the name of a folder for the letter A.
+        return not wanted or (said and folders == wanted and "%" not in "".join(folders))
 
     def rows(self, spark: SparkSession, names: Sequence[str]) -> DataFrame:
         """Read what files hold: every column but those that stand in the names of folders.
@@ -121,7 +124,10 @@ def plain_table(path: str, delta_version: int) -> PlainTable | None:
         protocol.reader_features or [""]
     )
     # Metadata of a column but a comment changes how it is read: its name in files, its padding, its default.
-    if not plain or any({*field["metadata"]} - {"comment"} for field in fields):
+    # A column of this name hides Spark's own, which says what file a row is read from.
+    if not plain or any(
+        {*field["metadata"]} - {"comment"} or field["name"].lower() == _OF_FILE for field in fields
+    ):
         return None
     return PlainTable(path, log, tuple(fields), partitioned_by)
 

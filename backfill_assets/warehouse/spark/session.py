@@ -112,7 +112,9 @@ def spark_settings(settings: Settings, extra: Mapping[str, str] | None = None) -
         remote=settings.spark_remote or None,
         patience=settings.spark_patience,
         driver_memory=settings.spark_memory,
-        java_options=f"{settings.java_tool_options} {settings.jdk_java_options}",
+        java_options=" ".join(
+            (settings.java_tool_options, settings.jdk_java_options, settings.hotspot_options)
+        ),
         extra=extra or {},
     )
 
