@@ -56,13 +56,13 @@ def contract_results(  # noqa: PLR0913 - all that a comparison rests on
     found = Found((), 0, appended=appended, explained=explained)
     if old:
         both = Compared(model, *(published_table(run, model.name) for run in runs))
-        sides = None if both.old == both.new else sides_of(both, None)
+        sides = sides_of(both, None)
         found = replace(
             found,
             cells=_compared(op, both, cells) if cells else (),
             old_rows=sum(content.rows for content in old.values()),
-            added=sides.added if sides else (),
-            removed=sides.removed if sides else (),
+            added=sides.added,
+            removed=sides.removed,
             groups={name: _grouped(op, both, cells, name) for name in _groups(expected)},
         )
     return tuple(judge(each, found) for each in expected)
