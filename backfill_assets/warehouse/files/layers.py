@@ -210,12 +210,9 @@ def files_read(model: Model, table: Table, cells: IntervalSet) -> tuple[FilesRea
 
 def cells_by_table(table: Table, cells: IntervalSet) -> Iterator[tuple[Table, IntervalSet]]:
     """Give the cells that are read from each of the tables; a table without any is left out."""
-    above = IntervalSet.empty()
-    for layer in _flat(table):
-        inside = (cells if layer.cells is None else layer.cells & cells) - above
-        above |= inside
-        if inside and layer.delta_version > ABSENT:
-            yield layer, inside
+    for answer in _answers(table, cells):
+        if answer.inside is not None:  # as always where cells are asked for
+            yield answer.layer, answer.inside
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,7 +310,7 @@ def _by_name(spark: SparkSession, model: Model, answer: _Answer) -> tuple[DataFr
         return None
     files = answer.files(model.cadence, files_of(plain.log))
     names = _names(files)
-    in_cells = plain.partitioned_by == (CELL_COLUMN,)
+    in_cells = bool(plain.partitioned_by)
     if not can_be_named(names) or (in_cells and not all(map(folder_says_cell, files))):
         return None
     if not names:

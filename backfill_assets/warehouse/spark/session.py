@@ -145,7 +145,8 @@ def spark_config(settings: SparkSettings) -> dict[str, str]:
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         LOG_STORE_KEY: _ATOMIC_LOG_STORE,
         **(_S3 if for_s3 else {}),
-        **_local(settings, jars),
+        **(_LOOPBACK if settings.master.startswith("local") else {}),
+        **_on_class_path(settings, jars),
         **session_config(settings.shuffle_partitions),
         **_listed(settings),
         **settings.extra,
@@ -153,17 +154,19 @@ def spark_config(settings: SparkSettings) -> dict[str, str]:
     }
 
 
-def _local(settings: SparkSettings, jars: Sequence[Path]) -> dict[str, str]:
-    """Give what a driver that computes by itself needs: one interface, and jars from its start on.
+def _brings_class_path(settings: SparkSettings) -> bool:
+    """Whether the driver has our class path: a cluster's has its own, and a person may name another."""
+    return settings.master.startswith("local") and CLASS_PATH_KEY not in settings.extra
+
+
+def _on_class_path(settings: SparkSettings, jars: Sequence[Path]) -> dict[str, str]:
+    """Let a driver find jars from its start on.
 
     Hadoop looks for the access to local files before Spark adds the jars that a session names.
     """
-    if not settings.master.startswith("local"):
-        return {}  # a cluster's driver has a class path of its own
-    if CLASS_PATH_KEY in settings.extra:
-        return _LOOPBACK
+    if not _brings_class_path(settings):
+        return {}
     return {
-        **_LOOPBACK,
         CLASS_PATH_KEY: os.pathsep.join(str(jar.resolve()) for jar in jars),
         **(LOCAL_FILES if jar_in(settings.jars_dir).exists() else {}),
     }
@@ -172,8 +175,7 @@ def _local(settings: SparkSettings, jars: Sequence[Path]) -> dict[str, str]:
 def _archived(settings: SparkSettings) -> dict[str, str]:
     """Let the JVM map the classes that set-up has archived for our class path; see `class_archive`."""
     archive = settings.jars_dir.resolve() / ARCHIVE
-    local = settings.master.startswith("local")
-    if not local or not archive.exists() or CLASS_PATH_KEY in settings.extra:
+    if not _brings_class_path(settings) or not archive.exists():
         return {}
     own = f'-XX:+IgnoreUnrecognizedVMOptions "-XX:SharedArchiveFile={archive}" {_SILENT}'
     return {_JAVA_KEY: f"{own} {settings.extra.get(_JAVA_KEY, '')}".strip()}
