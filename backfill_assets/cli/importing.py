@@ -6,6 +6,7 @@ now: modules that it may have imported itself would be those of its own start.
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import signal
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 def main() -> None:
     """Write the manifest of the catalog that the command line names, or why there is none."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # the calling process reports an interrupt
+    gc.disable()  # what is imported lives as long as this process
     with redirect_stdout(sys.stderr):  # what a catalog prints is not the manifest
         said, code = _told(sys.argv[1])
     sys.stdout.write(said)

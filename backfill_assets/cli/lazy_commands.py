@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import gc
 import inspect
 import pkgutil
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -17,6 +19,20 @@ if TYPE_CHECKING:
     from collections.abc import MutableMapping
 
 _PACKAGE = "backfill_assets.cli"
+
+
+@contextmanager
+def kept_for_good() -> Iterator[None]:
+    """Import what lives as long as the process, and spare Python the search for garbage in it.
+
+    The search takes a fifth of the CPU time of a command that starts no Spark.
+    """
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 class Verbs(Mapping[str, Any]):
@@ -31,7 +47,8 @@ class Verbs(Mapping[str, Any]):
         self._places = places
 
     def __getitem__(self, verb: str) -> Any:  # noqa: ANN401 - a command of typer's
-        command = pkgutil.resolve_name(f"{_PACKAGE}.{self._places[verb]}")
+        with kept_for_good():
+            command = pkgutil.resolve_name(f"{_PACKAGE}.{self._places[verb]}")
         return typer.main.get_command(
             command if isinstance(command, typer.Typer) else _alone(command)
         )

@@ -12,7 +12,7 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.review.contract import Per, RowChange, SumWithin, needs_every_cell
 from backfill_assets.planning.review.contract_judging import CellFound, ColumnFound, Found, judge
 from backfill_assets.warehouse.compare.compare import Compared, Question
-from backfill_assets.warehouse.compare.comparison_sql import sides_of
+from backfill_assets.warehouse.compare.comparison_sql import changed_columns
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -56,13 +56,13 @@ def contract_results(  # noqa: PLR0913 - all that a comparison rests on
     found = Found((), 0, appended=appended, explained=explained)
     if old:
         both = Compared(model, *(published_table(run, model.name) for run in runs))
-        sides = sides_of(both, None)
+        added, removed = changed_columns(both)
         found = replace(
             found,
             cells=_compared(op, both, cells) if cells else (),
             old_rows=sum(content.rows for content in old.values()),
-            added=sides.added,
-            removed=sides.removed,
+            added=added,
+            removed=removed,
             groups={name: _grouped(op, both, cells, name) for name in _groups(expected)},
         )
     return tuple(judge(each, found) for each in expected)

@@ -101,12 +101,12 @@ class Sides:
     @property
     def added(self) -> tuple[str, ...]:
         """The columns that only the new table has."""
-        return tuple(name for name in self.new_types if name not in self.old_types)
+        return _without(self.new_types, self.old_types)
 
     @property
     def removed(self) -> tuple[str, ...]:
         """The columns that only the old table has."""
-        return tuple(name for name in self.old_types if name not in self.new_types)
+        return _without(self.old_types, self.new_types)
 
 
 def sides_of(compared: Compared, cells: IntervalSet | None) -> Sides:
@@ -117,12 +117,40 @@ def sides_of(compared: Compared, cells: IntervalSet | None) -> Sides:
     Raises:
         CorruptTableError: a log is damaged.
     """
-    model = compared.model
-    old, new = (parts_of(model.cadence, table, cells) for table in (compared.old, compared.new))
-    before, after = _types(old), _types(new)
-    types = before | after
-    declared = {column.name: types[column.name] for column in model.schema if column.name in types}
-    return Sides(model, old, new, before if old else declared, declared)
+    old, new = _parts(compared, cells)
+    before, after = _columns(compared.model, old, new)
+    return Sides(compared.model, old, new, _typed(before), _typed(after))
+
+
+def changed_columns(compared: Compared) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Name the columns that only the new table has, and those that only the old one has.
+
+    Raises:
+        CorruptTableError: a log is damaged.
+    """
+    before, after = _columns(compared.model, *_parts(compared, None))
+    return _without(after, before), _without(before, after)
+
+
+def _parts(compared: Compared, cells: IntervalSet | None) -> tuple[tuple[Part, ...], ...]:
+    tables = (compared.old, compared.new)
+    return tuple(parts_of(compared.model.cadence, table, cells) for table in tables)
+
+
+def _columns(
+    model: Model, old: Sequence[Part], new: Sequence[Part]
+) -> tuple[dict[str, object], dict[str, object]]:
+    """Give the columns of both sides with their types in Delta's JSON."""
+    before = _fields(old)
+    fields = before | _fields(new)
+    declared = {
+        column.name: fields[column.name] for column in model.schema if column.name in fields
+    }
+    return before if old else declared, declared
+
+
+def _without(columns: Iterable[str], others: Mapping[str, object]) -> tuple[str, ...]:
+    return tuple(name for name in columns if name not in others)
 
 
 def comparison_sql(compared: Compared, question: Question) -> str:
@@ -250,7 +278,7 @@ def _side(
 
 
 def _part(part: Part, columns: Mapping[str, str]) -> str:
-    there = _types((part,), own_columns_only=False)
+    there = _fields((part,), own_columns_only=False)
     selected = ", ".join(
         quoted(name) if name in there else f"CAST(NULL AS {dtype}) AS {quoted(name)}"
         for name, dtype in columns.items()
@@ -266,17 +294,24 @@ def _no_rows(columns: Mapping[str, str]) -> str:
     return f"  SELECT {nothing} WHERE FALSE"
 
 
-def _types(parts: Iterable[Part], *, own_columns_only: bool = True) -> dict[str, DataType]:
+def _fields(parts: Iterable[Part], *, own_columns_only: bool = True) -> dict[str, object]:
+    hidden = {CELL_COLUMN, *AUDIT_COLUMNS} if own_columns_only else set[str]()
+    fields: dict[str, object] = {}
+    for part in parts:
+        for column in delta_json_schema(part.path, part.delta_version)["fields"]:
+            if column["name"] not in hidden:
+                fields.setdefault(column["name"], column["type"])
+    return fields
+
+
+def _typed(fields: Mapping[str, object]) -> dict[str, DataType]:
     from pyspark.sql import types as T  # noqa: PLC0415 - a tenth of a second that light commands must not pay
 
-    hidden = {CELL_COLUMN, *AUDIT_COLUMNS} if own_columns_only else set[str]()
-    types: dict[str, DataType] = {}
-    for part in parts:
-        schema = T.StructType.fromJson(delta_json_schema(part.path, part.delta_version))
-        for column in schema.fields:
-            if column.name not in hidden:
-                types.setdefault(column.name, column.dataType)
-    return types
+    nothing = {"nullable": True, "metadata": {}}
+    return {
+        name: T.StructField.fromJson({"name": name, "type": dtype, **nothing}).dataType
+        for name, dtype in fields.items()
+    }
 
 
 def _own(number: int) -> str:
