@@ -13,6 +13,7 @@ from backfill_assets.models.model import Model
 from backfill_assets.orchestration.checks import PUBLISHED
 from backfill_assets.orchestration.metadata import asset_key, report_metadata
 from backfill_assets.orchestration.partitions import key_of
+from backfill_assets.orchestration.private_names import report_without_run
 from backfill_assets.orchestration.reporting import DATA_VERSION_TAG, check_result, data_version
 from backfill_assets.snapshots.observation import ObservedSource
 
@@ -66,20 +67,21 @@ def _report_model(
     reports = {
         batch_id: _plan_of(run, batch_id) for batch_id in {batches[cell] for cell in lacking}
     }
-    for done, cell in enumerate(lacking, start=1):
-        instance.report_runless_asset_event(
-            dg.AssetMaterialization(
-                asset_key(name),
-                partition=key_of(model.cadence, cell),
-                metadata={
-                    "dagster/partition_row_count": contents[cell].rows,
-                    "batch": batches[cell],
-                    "delta_version": state.pointer.delta_version,
-                    **reports[batches[cell]],
-                },
-                tags={DATA_VERSION_TAG: data_version(contents[cell])},
-            )
+    materializations = [
+        dg.AssetMaterialization(
+            asset_key(name),
+            partition=key_of(model.cadence, cell),
+            metadata={
+                "dagster/partition_row_count": contents[cell].rows,
+                "batch": batches[cell],
+                "delta_version": state.pointer.delta_version,
+                **reports[batches[cell]],
+            },
+            tags={DATA_VERSION_TAG: data_version(contents[cell])},
         )
+        for cell in lacking
+    ]
+    for done in report_without_run(instance, materializations):
         if progress is not None:
             progress(name, done, len(lacking))
     if lacking:

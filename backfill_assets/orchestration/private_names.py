@@ -4,6 +4,7 @@
 |---|---|---|
 | `SqliteEventLogStorage`, `DagsterSqliteStorage`, its tables, `InstanceRef`, `ConfigurableClassData` | a run of 540 cells stores a thousand events at once (ADR 7) | an event storage on SQLite that stores a batch in one transaction |
 | `DagsterEventBatchMetadata`, `generate_event_batch_id`, `append` | a step reports its cells as one batch | `context.log_events(...)` |
+| `StepMaterializationData`, `RUNLESS_RUN_ID`, `RUNLESS_JOB_NAME` | cells that were filled without Dagster are reported as one batch | `instance.report_runless_asset_events(...)` |
 | `AssetCheckEvaluationPlanned` | an announced check is about a run, not about each of its cells | checks that are not announced for each cell |
 | `CheckRunHealthResult`, `WorkerStatus`, `instance_of`, `GRPC_INFO_TAG` | a run is called failed when its process is gone | an answer of `DefaultRunLauncher` to the monitor |
 | `AutomationTarget`, `JobsSensor` | one sensor asks for Dagster's job over all assets, and for jobs | several names in `job_name` of a sensor |
@@ -13,7 +14,7 @@ reported at once, not by the run that would have needed it.
 """
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import dagster as dg
@@ -31,9 +32,11 @@ try:
     from dagster._core.events import (
         ASSET_EVENTS,
         DagsterEventBatchMetadata,
+        StepMaterializationData,
         generate_event_batch_id,
     )
     from dagster._core.instance.ref import InstanceRef
+    from dagster._core.instance.utils import RUNLESS_JOB_NAME, RUNLESS_RUN_ID
     from dagster._core.launcher import CheckRunHealthResult, WorkerStatus
     from dagster._core.storage.event_log.schema import (
         AssetCheckExecutionsTable,
@@ -79,6 +82,26 @@ check_attributes(_ATTRIBUTES)
 def append(context: dg.AssetExecutionContext, event: dg.DagsterEvent) -> None:
     """Add an event to a step, as `log_event` does, but that has no batches."""
     context.op_execution_context._events.append(event)
+
+
+def report_without_run(
+    instance: dg.DagsterInstance, materializations: Sequence[dg.AssetMaterialization]
+) -> Iterator[int]:
+    """Report materializations that belong to no run, as `report_runless_asset_event` does one; the storage gets them together.
+
+    Yields:
+        How many are reported, or wait for the others of their batch.
+    """
+    batch = generate_event_batch_id()
+    for number, materialization in enumerate(materializations, start=1):
+        event = dg.DagsterEvent(
+            event_type_value=dg.DagsterEventType.ASSET_MATERIALIZATION.value,
+            event_specific_data=StepMaterializationData(materialization),
+            job_name=RUNLESS_JOB_NAME,
+        )
+        where = DagsterEventBatchMetadata(batch, is_end=number == len(materializations))
+        instance.report_dagster_event(event, RUNLESS_RUN_ID, batch_metadata=where)
+        yield number
 
 
 class JobsSensor(dg.SensorDefinition):

@@ -12,7 +12,8 @@ import pytest
 from dagster._core.events.log import EventLogEntry
 
 from backfill_assets.orchestration.instance import BatchedInstance, BatchedSqliteEvents
-from backfill_assets.orchestration.reporting import log_events
+from backfill_assets.orchestration.private_names import report_without_run
+from backfill_assets.orchestration.reporting import DATA_VERSION_TAG, log_events
 
 CHECKOUT = Path(__file__).parents[2]
 DAYS = dg.DailyPartitionsDefinition("2024-01-01", end_date="2024-02-10")
@@ -133,6 +134,50 @@ def test_a_run_of_many_cells_is_stored_in_few_transactions(
 
     assert sum(stored) > 2 * len(KEYS)
     assert len(stored) < 30
+
+
+def test_cells_that_no_run_filled_are_stored_together_as_dagsters_own_report_stores_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    cells = [
+        dg.AssetMaterialization("filled", partition=key, tags={DATA_VERSION_TAG: key})
+        for key in KEYS
+    ]
+
+    def told(instance: dg.DagsterInstance) -> dict[str, Any]:
+        found = instance.fetch_materializations(dg.AssetKey("filled"), limit=100).records
+        key, kind = dg.AssetKey("filled"), dg.DagsterEventType.ASSET_MATERIALIZATION
+        return {
+            "cells": [(one.run_id, one.asset_materialization) for one in found],
+            "last": instance.get_latest_materialization_event(key),
+            "partitions": instance.get_latest_storage_id_by_partition(key, kind),
+            "tags": instance.event_log_storage.get_latest_tags_by_partition(
+                key, kind, [DATA_VERSION_TAG]
+            ),
+            "log": [one.get_dagster_event() for one in instance.all_logs("")],
+        }
+
+    monkeypatch.setattr("time.time", lambda: 1_700_000_000.0)
+    with opened(tmp_path / "plain", None) as plain:
+        for cell in cells:
+            plain.report_runless_asset_event(cell)
+        expected = told(plain)
+    for name, config in (("again", None), ("ours", CHECKOUT / "dagster.yaml")):
+        batches: list[int] = []
+        together = BatchedSqliteEvents.store_event_batch
+        with opened(tmp_path / name, config) as instance, monkeypatch.context() as counting:
+            counting.setattr(
+                BatchedSqliteEvents,
+                "store_event_batch",
+                lambda self, events, count=batches, store=together: (
+                    count.append(len(events)),
+                    store(self, events),
+                )[1],
+            )
+            assert list(report_without_run(instance, cells)) == list(range(1, len(KEYS) + 1))
+            assert told(instance) == expected
+        assert batches == ([len(KEYS)] if config else [])
+    assert len(expected["cells"]) == len(KEYS)
 
 
 def test_a_check_of_a_run_is_one_row_that_its_result_answers(tmp_path: Path):
