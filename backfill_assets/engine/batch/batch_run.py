@@ -10,7 +10,9 @@ log, and its record are one critical section of the table. A process that dies
                         cells again, and `gc` deletes the files that no log names once they are a day old
     before the record   leaves a commit that no reader sees and that says all about itself: the next holder of
                         the lock records it (a fill takes the lock before it asks for gaps). It takes back
-                        only commits that the state can't vouch for, such as those of other writers
+                        only commits that the state can't vouch for, such as those of other writers. A copy
+                        that a publication made is not recorded here: that publication is finished first
+                        (`engine.plans.publishing`)
 """
 
 from __future__ import annotations

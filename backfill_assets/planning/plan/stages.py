@@ -1,6 +1,7 @@
 """The stages of a plan: what each verb does with it, one after the other.
 
-    apply      FillGaps -> OpenWorkspace -> BuildCells -> AuditKept -> Check    protected: a person promotes
+    apply      FillGaps -> OpenWorkspace -> BuildCells -> AuditKept -> Check    protected: a person promotes;
+               without FillGaps where no model of the plan has gaps only
                FillGaps -> OpenWorkspace -> BuildCells -> AuditKept, then as `promote`   not protected
                FillGaps -> Close                                           gaps alone
                with a dual run of days, CarryOver comes before Check: each `apply` compares what both have by then
@@ -60,7 +61,10 @@ class FillGaps:
 
 @dataclass(frozen=True, slots=True)
 class OpenWorkspace:
-    """Open the plan's own environment, which no reader sees; restated cells are owed until they are published.
+    """Open the plan's own environment, which no reader sees.
+
+    The environment owes the plan's restated cells of a table that stays until the plan is published or
+    abandoned; in the workspace they are gaps until they are built.
 
     Its tables hold only what the plan builds; other cells are read from the environment that it follows. A new
     version has a table of its own.
