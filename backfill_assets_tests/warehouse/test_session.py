@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
 import subprocess
@@ -95,6 +96,14 @@ def test_a_jvm_of_ours_compiles_quickly_on_few_cores_unless_told_otherwise(tmp_p
     for other in ({"master": "spark://there:7077"}, {"cores": 16}):
         away = replace(settings, **other)
         assert embedded_config(away) == spark_config(away)
+
+
+def test_cores_are_counted_on_a_system_that_knows_no_limit_of_a_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.delattr(os, "sched_getaffinity")
+    monkeypatch.setattr(os, "cpu_count", lambda: 7)
+    assert SparkSettings(jars_dir=tmp_path, warehouse=str(tmp_path)).cores == 7
 
 
 def test_a_collector_that_a_person_chose_is_the_only_one(tmp_path: Path):

@@ -73,6 +73,12 @@ class MissingS3JarsError(BackfillAssetsError):
         )
 
 
+def _cores() -> int:
+    """Count the cores that this process may use; on macOS, which has no such limit, those of the machine."""
+    limit = getattr(os, "sched_getaffinity", None)
+    return len(limit(0)) if limit else os.cpu_count() or 1
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparkSettings:
     """Where Spark runs, and with which resources.
@@ -98,15 +104,9 @@ class SparkSettings:
     patience: float = 60.0
     driver_memory: str = "4g"
     shuffle_partitions: int = _SHUFFLE_PARTITIONS
-    cores: int = field(default_factory=lambda: _cores())
+    cores: int = field(default_factory=_cores)
     java_options: str = ""
     extra: Mapping[str, str] = field(default_factory=dict[str, str])
-
-
-def _cores() -> int:
-    """Count the cores that this process may use; on macOS, which has no such limit, those of the machine."""
-    limit = getattr(os, "sched_getaffinity", None)
-    return len(limit(0)) if limit else os.cpu_count() or 1
 
 
 def spark_settings(settings: Settings, extra: Mapping[str, str] | None = None) -> SparkSettings:
