@@ -150,15 +150,33 @@ def test_a_folder_whose_name_is_a_pattern_to_spark_is_left_to_delta(
     assert held(snapshot_df(spark, path, 0)) == {(1,): 1, (2,): 1}
 
 
-def test_a_date_that_python_does_not_know_is_left_to_delta(spark: SparkSession, tmp_path: Path):
+def test_a_date_that_python_does_not_know_is_read_with_the_other_rows_of_its_file(
+    spark: SparkSession, tmp_path: Path
+):
     path = str(tmp_path / "rows")
-    spark.sql("SELECT DATE'10000-01-01' AS day").write.format("delta").save(path)
-
     cadence = Daily(start="2024-01-01")
+    for days in ("DATE'10000-01-01'", "DATE'10000-01-01', DATE'2024-01-02'"):
+        rows = spark.sql(f"SELECT explode(array({days})) AS day").coalesce(1)
+        rows.write.format("delta").mode("append").save(path)
 
     read = CellsRead("day", cadence, IntervalSet.of([cadence.cell("2024-01-02")]))
 
-    assert snapshot_df(spark, path, head(path), read).count() == 1
+    assert snapshot_df(spark, path, head(path), read).count() == 2
+    assert snapshot_df(spark, path, head(path)).count() == 3
+
+
+@pytest.mark.parametrize("day", ["10000-01-01", "-0001-01-01"])
+def test_a_folder_of_a_date_that_python_does_not_know_is_read_by_delta(
+    spark: SparkSession, tmp_path: Path, day: str
+):
+    path = str(tmp_path / "rows")
+    rows = spark.sql(f"SELECT 1 AS n, DATE'{day}' AS day")
+    rows.write.format("delta").partitionBy("day").save(path)
+
+    found = snapshot_df(spark, path, head(path)).selectExpr("n", "CAST(day AS STRING)").collect()
+
+    expected = delta_rows(spark, path, head(path)).selectExpr("n", "CAST(day AS STRING)").collect()
+    assert found == expected
 
 
 def test_a_day_is_read_from_its_own_files_alone(spark: SparkSession, tmp_path: Path):

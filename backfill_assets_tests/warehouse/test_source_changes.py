@@ -163,6 +163,22 @@ def test_rows_before_the_sources_life_concern_nobody(tmp_path: Path):
     assert touched(str(tmp_path), raw(), head - 1, head).unsure == life_of(raw())
 
 
+@pytest.mark.parametrize("number", [10_000_000, -10_000_000])
+def test_a_date_that_python_does_not_know_lies_outside_of_the_sources_life(
+    tmp_path: Path, number: int
+):
+    land(tmp_path, on(1))
+    days = pa.array([number], pa.int32()).cast(pa.date32())
+    write_deltalake(
+        str(tmp_path), pa.table({"at": days, "n": pa.array([1], pa.int64())}), mode="append"
+    )
+
+    found = present(str(tmp_path), raw(), 1)
+
+    assert changed(found, raw()) == {"2024-01-01": 1}
+    assert found.unsure == IntervalSet.empty()
+
+
 def test_without_statistics_every_cell_may_have_changed(tmp_path: Path):
     none = {"delta.dataSkippingNumIndexedCols": "0"}
     land(tmp_path, on(1), configuration=none)

@@ -15,7 +15,10 @@ from backfill_assets.intervals.zones import zone_of
 from backfill_assets.warehouse.log.delta_log import CorruptTableError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
+
+    import pyarrow as pa
+    from deltalake import DeltaTable
 
     from backfill_assets.intervals.cadence import Cadence
 
@@ -155,15 +158,48 @@ def logged_files(path: str, delta_version: int) -> list[dict[str, Any]]:
     Raises:
         CorruptTableError: the log is damaged.
     """
-    import pyarrow as pa  # noqa: PLC0415 - only observing needs them
-    from deltalake import DeltaTable  # noqa: PLC0415
+    from deltalake import DeltaTable  # noqa: PLC0415 - only observing needs it
     from deltalake.exceptions import DeltaError  # noqa: PLC0415
 
     try:
-        actions = DeltaTable(path, version=delta_version).get_add_actions(flatten=True)
+        return entries_of(DeltaTable(path, version=delta_version))
     except DeltaError as error:
         raise CorruptTableError(path=path, found=str(error)) from error
-    return pa.RecordBatchReader.from_stream(actions).read_all().to_pylist()
+
+
+def entries_of(log: DeltaTable, columns: Collection[str] | None = None) -> list[dict[str, Any]]:
+    """Give a log's entry on each file, flattened.
+
+    Args:
+        log: of a table, at a pin.
+        columns: what is read of each entry, if it is there; None for all of it.
+    """
+    import pyarrow as pa  # noqa: PLC0415 - only readers of a table need it
+
+    actions = log.get_add_actions(flatten=True)
+    names = [name for name in actions.schema.names if columns is None or name in columns]
+    read = pa.RecordBatchReader.from_stream(actions.select(names)).read_all()
+    return pa.table([_known(column) for column in read.columns], names=names).to_pylist()
+
+
+def _known(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Give times that Python does not know, such as those after the year 9999, as the first or last one it knows."""
+    import pyarrow as pa  # noqa: PLC0415
+    import pyarrow.compute as pc  # noqa: PLC0415
+
+    dtype = column.type
+    if pa.types.is_date32(dtype):
+        ends = (date.min, date.max)
+    elif pa.types.is_timestamp(dtype) and dtype.unit == "us":
+        zone = UTC if dtype.tz else None
+        ends = (datetime.min.replace(tzinfo=zone), datetime.max.replace(tzinfo=zone))
+    else:
+        return column
+    first, last = (pa.scalar(end, dtype) for end in ends)
+    early = pc.call_function("less", [column, first])
+    late = pc.call_function("greater", [column, last])
+    within = pc.call_function("if_else", [late, last, column])
+    return pc.call_function("if_else", [early, first, within])
 
 
 def file_of(entry: Mapping[str, Any], column: str, cadence: Cadence) -> File:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from backfill_assets.models.column import quoted
+from backfill_assets.warehouse.files.file_spans import entries_of
 from backfill_assets.warehouse.log.delta_log import local_folder
 
 if TYPE_CHECKING:
@@ -53,13 +54,8 @@ class PlainTable:
 
     def entries(self, columns: Iterable[str]) -> list[dict[str, Any]]:
         """Give the log's entry on each file, flattened: its name, its partition, and these columns if there."""
-        import pyarrow as pa  # noqa: PLC0415 - only readers of a table need it
-
-        actions = self.log.get_add_actions(flatten=True)
         partition = [f"partition.{name}" for name in self.partitioned_by]
-        there = set(actions.schema.names)
-        wanted = [name for name in dict.fromkeys(["path", *partition, *columns]) if name in there]
-        listed = pa.RecordBatchReader.from_stream(actions.select(wanted)).read_all().to_pylist()
+        listed = entries_of(self.log, {"path", *partition, *columns})
         return [{**entry, "path": unquote(entry["path"])} for entry in listed]
 
     def has_folders(self, entry: Mapping[str, Any]) -> bool:

@@ -115,10 +115,7 @@ def snapshot_df(
     plain = plain_table(path, delta_version)
     if plain is None:
         return delta_rows(spark, path, delta_version)
-    try:
-        entries = plain.entries(read.statistics if read else ())
-    except OverflowError:  # a date after the year 9999, the last that Python knows
-        return delta_rows(spark, path, delta_version)
+    entries = plain.entries(read.statistics if read else ())
     files = [entry for entry in entries if read is None or read.may_hold(entry)]
     names = [str(entry["path"]) for entry in files]
     if not can_be_named(names) or not all(map(plain.has_folders, files)):
