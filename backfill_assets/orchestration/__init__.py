@@ -1,7 +1,7 @@
-"""Dagster's side of the project; it runs in processes of Dagster's alone.
+"""Dagster's side of the project.
 
-What such a process has imported lives as long as the process. Python searches it for garbage again and
-again while it imports more, and once more at the end: a third of the CPU time of loading definitions.
+What a process that loads definitions has imported lives as long as the process. Python searches it for garbage again
+and again while it imports more, and once more at the end: a third of the CPU time of loading them.
 """
 
 import atexit

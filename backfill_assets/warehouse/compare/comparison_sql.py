@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from backfill_assets.models.codec import ADDED_LATER
 from backfill_assets.models.column import quoted, sql_literal
@@ -139,8 +139,8 @@ def _parts(compared: Compared, cells: IntervalSet | None) -> tuple[tuple[Part, .
 
 def _columns(
     model: Model, old: Sequence[Part], new: Sequence[Part]
-) -> tuple[dict[str, object], dict[str, object]]:
-    """Give the columns of both sides with their types in Delta's JSON."""
+) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
+    """Give the columns of both sides, as Delta and Spark describe them in JSON."""
     before = _fields(old)
     fields = before | _fields(new)
     declared = {
@@ -294,24 +294,20 @@ def _no_rows(columns: Mapping[str, str]) -> str:
     return f"  SELECT {nothing} WHERE FALSE"
 
 
-def _fields(parts: Iterable[Part], *, own_columns_only: bool = True) -> dict[str, object]:
+def _fields(parts: Iterable[Part], *, own_columns_only: bool = True) -> dict[str, dict[str, Any]]:
     hidden = {CELL_COLUMN, *AUDIT_COLUMNS} if own_columns_only else set[str]()
-    fields: dict[str, object] = {}
+    fields: dict[str, dict[str, Any]] = {}
     for part in parts:
         for column in delta_json_schema(part.path, part.delta_version)["fields"]:
             if column["name"] not in hidden:
-                fields.setdefault(column["name"], column["type"])
+                fields.setdefault(column["name"], column)
     return fields
 
 
-def _typed(fields: Mapping[str, object]) -> dict[str, DataType]:
+def _typed(fields: Mapping[str, dict[str, Any]]) -> dict[str, DataType]:
     from pyspark.sql import types as T  # noqa: PLC0415 - a tenth of a second that light commands must not pay
 
-    nothing = {"nullable": True, "metadata": {}}
-    return {
-        name: T.StructField.fromJson({"name": name, "type": dtype, **nothing}).dataType
-        for name, dtype in fields.items()
-    }
+    return {name: T.StructField.fromJson(field).dataType for name, field in fields.items()}
 
 
 def _own(number: int) -> str:
