@@ -179,11 +179,14 @@ def entries_of(log: DeltaTable, columns: Collection[str] | None = None) -> list[
     actions = log.get_add_actions(flatten=True)
     names = [name for name in actions.schema.names if columns is None or name in columns]
     read = pa.RecordBatchReader.from_stream(actions.select(names)).read_all()
-    return pa.table([_known(column) for column in read.columns], names=names).to_pylist()
+    try:
+        return read.to_pylist()
+    except OverflowError:  # a time that Python does not know, such as one after the year 9999
+        return pa.table([_known(column) for column in read.columns], names=names).to_pylist()
 
 
 def _known(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Give times that Python does not know, such as those after the year 9999, as the first or last one it knows."""
+    """Give times that Python does not know as the first or the last one that it knows."""
     import pyarrow as pa  # noqa: PLC0415
     import pyarrow.compute as pc  # noqa: PLC0415
 
