@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from backfill_assets.intervals.cadence import Cadence
     from backfill_assets.models.python.function_query import FunctionQuery, ModuleQuery
     from backfill_assets.models.source import Source
 
@@ -97,11 +98,16 @@ def read_around(spark: SparkSession, upstream: Input, span: Interval | None) -> 
     time, cadence = upstream.declared.time_column, upstream.declared.cadence
     if time is None or span is None:
         return read_whole(spark, upstream)
-    around = IntervalSet.of([Interval(cadence.floor(span.start - _ZONES), span.end + _ZONES)])
+    around = cells_around(cadence, span)
     if isinstance(upstream.declared, Model):
         return _rows_of_model(spark, upstream.declared, upstream.table, around)
     read = CellsRead(time, cadence, around)
     return _source_rows(spark, upstream.declared, upstream.table, read)
+
+
+def cells_around(cadence: Cadence, span: Interval) -> IntervalSet:
+    """Give the cells of an upstream in which rows may lie whose time is in a span, in any zone."""
+    return IntervalSet.of([Interval(cadence.floor(span.start - _ZONES), span.end + _ZONES)])
 
 
 def read_whole(spark: SparkSession, upstream: Input) -> DataFrame:

@@ -2,7 +2,7 @@
 
 The action is a union of small aggregations over the cached batch: the main one by cell, one per
 uniqueness (by its columns, which would otherwise multiply every other sum), and one per upstream
-that a sum is reconciled with.
+that a sum is reconciled with, unless its files alone tell that (`upstream_sums`).
 """
 
 from __future__ import annotations
@@ -12,12 +12,9 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from backfill_assets.intervals.grid import Unit
 from backfill_assets.intervals.instants import start_at
 from backfill_assets.intervals.interval import Interval
-from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.audit import (
-    ROWS,
     Complete,
     Counting,
     Fresh,
@@ -43,20 +40,17 @@ from backfill_assets.models.content import (
 )
 from backfill_assets.models.model import CELL_COLUMN, Model
 from backfill_assets.warehouse.files.cells import (
-    cell_expression,
     cell_number,
     number_expression,
-    time_predicate,
 )
 from backfill_assets.warehouse.rows.checksum import (
-    exact_sum,
     hash_within,
     joined,
     key_hash,
     sums,
     value_hash,
 )
-from backfill_assets.warehouse.rows.inputs import Input, read_around, read_whole
+from backfill_assets.warehouse.rows.inputs import Input, read_whole
 from backfill_assets.warehouse.rows.moves import rows_elsewhere
 from backfill_assets.warehouse.rows.numbers import (
     PUBLISHED,
@@ -68,7 +62,13 @@ from backfill_assets.warehouse.rows.numbers import (
 )
 from backfill_assets.warehouse.rows.outside_rows import refuse_outside
 from backfill_assets.warehouse.rows.own_audits import failing_by_query, lacking_entities
-from backfill_assets.warehouse.spark.spark_errors import explaining
+from backfill_assets.warehouse.rows.upstream_sums import (
+    reconciled,
+    sums_by_spark,
+    sums_in_files,
+    total_sql,
+)
+from backfill_assets.warehouse.spark.spark_errors import NeedsSparkError, explaining
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -129,11 +129,12 @@ def profile(rows: DataFrame, subject: Subject) -> tuple[CellProfile, ...]:
     wanted = _main_wanted(rows, subject.model)
     parts = [_main(rows, subject, wanted)]
     parts += [part for audit in audits_of(subject.model) for part in _extra(rows, audit, subject)]
-    parts += [_upstream_sums(rows, name, subject) for name in _reconciled(subject.model)]
+    answers = _Answers(defaultdict(dict))
+    for name in reconciled(subject.model):
+        parts += _upstream_sums(rows, name, subject, answers)
     parts += published_numbers(rows.sparkSession, subject)
     with explaining(subject.target.path):
         collected = reduce(lambda frame, other: frame.unionByName(other), parts).collect()
-    answers = _Answers(defaultdict(dict))
     for row in collected:
         answers.parts[row["part"]][row["cell"]] = row["answers"]
     counted = list(wanted).index("rows")
@@ -183,7 +184,7 @@ def _audit_wanted(  # noqa: PLR0911 - one case for each audit
         case References():
             return {f"failing.{audit.name}": f"count_if({_unreferenced(audit)})"}
         case Reconciles():
-            return {f"sum.{audit.name}": _total(audit.column, schema)}
+            return {f"sum.{audit.name}": total_sql(audit.column, schema)}
         case NumberWithin() | NearPublished() | NearNeighbours() | Fresh():
             return {number_name(audit): number_sql(audit.number, schema)}
         case KnownRows():
@@ -284,41 +285,27 @@ def _all_given(columns: Sequence[str]) -> str:
     return " AND ".join(f"{quoted(name)} IS NOT NULL" for name in columns)
 
 
-def _reconciled(model: Model) -> dict[str, list[Reconciles]]:
-    """Give the audits that hold sums against an upstream's, by upstream: it is read once for all of them."""
-    by_upstream: dict[str, list[Reconciles]] = {}
-    for audit in audits_of(model):
-        if isinstance(audit, Reconciles):
-            by_upstream.setdefault(audit.upstream, []).append(audit)
-    return by_upstream
+def _upstream_sums(
+    rows: DataFrame, name: str, subject: Subject, answers: _Answers
+) -> list[DataFrame]:
+    """Sum an upstream's columns by the model's own cells, in the order of the audits that ask for them.
 
+    Sums that need no query are put into `answers`.
+    """
+    from pyspark.sql import functions as F  # noqa: PLC0415
 
-def _upstream_sums(rows: DataFrame, name: str, subject: Subject) -> DataFrame:
-    """Sum an upstream's columns by the model's own cells, in the order of the audits that ask for them."""
-    upstream_input, cadence = subject.inputs[name], subject.model.cadence
-    span, whole = IntervalSet.of(subject.cells), cadence.unit is Unit.WHOLE
-    upstream = read_around(rows.sparkSession, upstream_input, None if whole else span.hull())
-    types = {field.name: field.dataType.simpleString() for field in upstream.schema.fields}
-    audits = _reconciled(subject.model)[name]
-    totals = ", ".join(_total(audit.to_column, upstream.schema) for audit in audits)
-    answers = f"array({totals})"
-    time = upstream_input.declared.time_column
-    if time is None or whole:
-        return _part(_sums_of(name), upstream, "CAST(0 AS BIGINT)", answers)
-    kept = upstream.where(time_predicate(time, types[time], cadence, span))
-    cell = number_expression(cadence, cell_expression(time, types[time], cadence))
-    return _part(_sums_of(name), kept, cell, answers)
+    columns = [audit.to_column for audit in reconciled(subject.model)[name]]
+    asked = subject.inputs[name], columns, sorted(subject.cells), subject.model.cadence
+    try:
+        answers.parts[_sums_of(name)] = {**sums_in_files(*asked)}
+    except NeedsSparkError:
+        summed = sums_by_spark(rows.sparkSession, *asked)
+        return [summed.select(F.lit(_sums_of(name)).alias("part"), "cell", "answers")]
+    return []
 
 
 def _sums_of(upstream: str) -> str:
     return f"sums.{upstream}"
-
-
-def _total(column: str, schema: StructType) -> str:
-    """Give the exact sum of a column, or the number of rows, as SQL for a text."""
-    if column == ROWS:
-        return "CAST(count(1) AS STRING)"
-    return exact_sum(quoted(column), schema[column].dataType.simpleString())
 
 
 def _cell_profile(
@@ -363,7 +350,7 @@ def _cell_profile(
         },
         sums={
             audit.name: (main.get(f"sum.{audit.name}", "0"), theirs)
-            for upstream, audits in _reconciled(model).items()
+            for upstream, audits in reconciled(model).items()
             for audit, theirs in zip(
                 audits, answers.of(_sums_of(upstream), number) or ["0"] * len(audits), strict=True
             )

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from backfill_assets.intervals.cadence import WHOLE_CELL
-from backfill_assets.intervals.interval import Interval, epoch_of
+from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.zones import zone_of
+from backfill_assets.warehouse.files.rows_in_files import is_by_date, places_of
 from backfill_assets.warehouse.log.delta_log import actions_of
 from backfill_assets.warehouse.sources.source_changes import is_cut
 from backfill_assets.warehouse.sources.source_columns import changed_columns
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from backfill_assets.warehouse.sources.source_columns import Columns
 
 _NULL = 0x9E3779B97F4A7C15
-_EPOCH = date(1970, 1, 1)
 _AT_ONCE = 500_000  # rows in memory
 _KNOWN_FEATURES = {"appendOnly", "invariants", "timestampNtz", "checkConstraints"}
 
@@ -187,30 +187,19 @@ class _Comparison:
     def _numbered(self, rows: pa.Table) -> tuple[np.ndarray[Any, Any], list[Interval]]:
         """Number the cell of each row; -1 for a row without an event time."""
         import numpy as np  # noqa: PLC0415
-        import pyarrow as pa  # noqa: PLC0415
         import pyarrow.compute as pc  # noqa: PLC0415
 
         if not is_cut(self.source):
             return np.zeros(rows.num_rows, dtype=np.int64), [WHOLE_CELL]
-        times = rows.column(str(self.source.time_column)).combine_chunks()
-        lacks = times.is_null().to_numpy(zero_copy_only=False)
+        times = rows.column(str(self.source.time_column))
         if len(times) == times.null_count:
             return np.full(len(times), -1), []
         edge = pc.call_function("min_max", [times]).as_py()
-        if pa.types.is_date(times.type) and not self.source.cadence.unit.is_subday:
+        if is_by_date(times.type, self.source.cadence):
             cells = self._cells(*(_midnight(edge[end], self.source) for end in ("min", "max")))
-            zone = zone_of(self.source.cadence.tz)
-            starts = [(cell.start.astimezone(zone).date() - _EPOCH).days for cell in cells]
-            values = times.cast(pa.int32())
-        elif pa.types.is_timestamp(times.type) and times.type.tz:
-            cells = self._cells(*(edge[end].astimezone(UTC) for end in ("min", "max")))
-            starts = [epoch_of(cell.start) * 1_000_000 for cell in cells]
-            values = times.cast(pa.timestamp("us", "UTC")).cast(pa.int64())
         else:
-            raise NeedsSparkError(self.path, f"its event time is a {times.type}")
-        plain = values.fill_null(0).to_numpy(zero_copy_only=False)
-        numbers = np.searchsorted(np.asarray(starts), plain, side="right") - 1
-        return np.where(lacks, -1, numbers), cells
+            cells = self._cells(*(edge[end].astimezone(UTC) for end in ("min", "max")))
+        return places_of(times, cells, self.source.cadence), cells
 
     def _cells(self, first: datetime, last: datetime) -> list[Interval]:
         """Give every cell from one instant to another."""
