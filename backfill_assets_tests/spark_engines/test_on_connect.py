@@ -19,8 +19,10 @@ from backfill_assets.warehouse.spark.connect import (
     SparkWithoutDeltaError,
     connect,
     hang_up,
+    release,
 )
 from backfill_assets.warehouse.spark.connect_server import ConnectServer
+from backfill_assets.warehouse.spark.session import batch_session
 from backfill_assets.warehouse.spark.shared_session import SharedSession
 from backfill_assets_tests.builders import a_source
 from backfill_assets_tests.engine.world import on, row
@@ -104,3 +106,28 @@ def test_a_server_that_was_restarted_is_found_again_and_one_that_stays_away_is_n
         shared.stop()
     finally:
         server.stop()
+
+
+def test_a_batch_does_not_compile_again_what_another_has_compiled(
+    tmp_path: Path, spark: SparkSession
+):
+    del spark  # as above
+    settings, loaded = small_settings(tmp_path), tmp_path / "classes.log"
+    server = ConnectServer(tmp_path / "server", free_port())
+    server.start(settings, {**os.environ, "JAVA_TOOL_OPTIONS": f"-Xlog:class+load:file={loaded}"})
+    try:
+        shared = SharedSession(replace(settings, remote=server.url, patience=5))
+        compiled = [_compiled_after(shared(), loaded) for _ in range(3)]
+        assert compiled[0] > 0
+        assert compiled == [compiled[0]] * 3
+        shared.stop()
+    finally:
+        server.stop()
+
+
+def _compiled_after(spark: SparkSession, loaded: Path) -> int:
+    """Run a query as a batch does, and count the classes that the server has compiled so far."""
+    session = batch_session(spark)
+    assert len(session.sql("SELECT id % 7, sum(id) FROM range(100) GROUP BY 1").collect()) == 7
+    release(session)
+    return loaded.read_text().count("expressions.GeneratedClass source")

@@ -20,7 +20,6 @@ from backfill_assets.warehouse.spark.session import (
     SparkSettings,
     UnsafeLogStoreError,
     batch_session,
-    embedded_config,
     refuse_local_log_store,
     spark_config,
     start_session,
@@ -61,7 +60,7 @@ def test_extra_settings_win(tmp_path: Path):
 def test_a_class_archive_is_mapped_with_the_class_path_that_it_was_made_for(tmp_path: Path):
     (tmp_path / "delta.jar").write_bytes(b"")
     own = {"spark.driver.extraJavaOptions": "-Dmine=1"}
-    settings = SparkSettings(jars_dir=tmp_path, warehouse=str(tmp_path), extra=own)
+    settings = SparkSettings(jars_dir=tmp_path, warehouse=str(tmp_path), extra=own, cores=16)
     without = spark_config(settings)
     assert without["spark.driver.extraJavaOptions"] == "-Dmine=1"
     (tmp_path / ARCHIVE).write_bytes(b"")
@@ -90,12 +89,10 @@ def test_a_jvm_of_ours_compiles_quickly_on_few_cores_unless_told_otherwise(tmp_p
     (tmp_path / "delta.jar").write_bytes(b"")
     key, own = "spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=4"
     settings = SparkSettings(jars_dir=tmp_path, warehouse=str(tmp_path), cores=2, extra={key: own})
-    quickly, _, last = embedded_config(settings)[key].rpartition(" ")
+    quickly, _, last = spark_config(settings)[key].rpartition(" ")
     assert ("-XX:TieredStopAtLevel=1" in quickly.split(), last) == (True, own)
-    assert key not in spark_config(replace(settings, extra={}))  # a server lives longer
     for other in ({"master": "spark://there:7077"}, {"cores": 16}):
-        away = replace(settings, **other)
-        assert embedded_config(away) == spark_config(away)
+        assert spark_config(replace(settings, **other))[key] == own
 
 
 def test_cores_are_counted_on_a_system_that_knows_no_limit_of_a_process(
@@ -110,18 +107,18 @@ def test_a_collector_that_a_person_chose_is_the_only_one(tmp_path: Path):
     (tmp_path / "delta.jar").write_bytes(b"")
     key, theirs = "spark.driver.extraJavaOptions", "-XX:+UseParallelGC"
     settings = SparkSettings(jars_dir=tmp_path, warehouse=str(tmp_path), cores=2)
-    assert "-XX:+UseSerialGC" in embedded_config(settings)[key].split()
+    assert "-XX:+UseSerialGC" in spark_config(settings)[key].split()
     for chosen in (
         replace(settings, extra={key: theirs}),
         replace(settings, java_options=f"-Dmine=1 {theirs}"),
     ):
-        assert "UseSerialGC" not in embedded_config(chosen)[key]
+        assert "UseSerialGC" not in spark_config(chosen)[key]
 
 
 def test_spark_starts_where_no_class_archive_was_made(tmp_path: Path):
     jars = tmp_path / "jars"
     shutil.copytree(jars_dir(), jars, ignore=shutil.ignore_patterns(ARCHIVE, "s3"), symlinks=True)
-    config = embedded_config(replace(small_settings(tmp_path), jars_dir=jars))
+    config = spark_config(replace(small_settings(tmp_path), jars_dir=jars))
     assert config["spark.hadoop.fs.file.impl"] == "backfill_assets.LocalFiles"
     options = [word for setting in config.items() for word in ("--conf", "=".join(setting))]
     (tmp_path / "nothing.py").touch()

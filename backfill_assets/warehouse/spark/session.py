@@ -29,7 +29,8 @@ _SHUFFLE_PARTITIONS = 4
 CLASS_PATH_KEY = "spark.driver.extraClassPath"
 _JAVA_KEY = "spark.driver.extraJavaOptions"
 _SILENT = "-Xshare:auto -Xlog:cds=off -Xlog:cds+dynamic=off"
-# A command's JVM lives for minutes, and on few cores its optimizing compiler took four of ten CPU seconds.
+# On few cores Java's optimizing compiler takes four of ten CPU seconds of a command. Of a server it takes more than
+# it saves until eighty million events have been read; then it saves a fifth.
 # The code of its quick compiler needs a larger cache than the default for that compiler alone.
 _FEW_CORES = 4
 _QUICKLY_COMPILED = (
@@ -126,7 +127,7 @@ def spark_settings(settings: Settings, extra: Mapping[str, str] | None = None) -
 
 
 def spark_config(settings: SparkSettings) -> dict[str, str]:
-    """Give every setting of a session that runs in this process.
+    """Give every setting of a Spark that we start: in this process, or as a server.
 
     Raises:
         MissingJarsError: the jars have not been fetched.
@@ -156,7 +157,7 @@ def spark_config(settings: SparkSettings) -> dict[str, str]:
         **session_config(settings.shuffle_partitions),
         **_listed(settings),
         **settings.extra,
-        **_archived(settings),
+        **_java(settings),
     }
 
 
@@ -178,32 +179,32 @@ def _on_class_path(settings: SparkSettings, jars: Sequence[Path]) -> dict[str, s
     }
 
 
-def _archived(settings: SparkSettings) -> dict[str, str]:
+def _java(settings: SparkSettings) -> dict[str, str]:
+    """Give the options of a JVM of ours; those that were asked for come last, and win."""
+    asked = settings.extra.get(_JAVA_KEY, "")
+    options = " ".join(
+        word for word in (*_for_few_cores(settings), _archived(settings), asked) if word
+    )
+    return {_JAVA_KEY: options} if options else {}
+
+
+def _for_few_cores(settings: SparkSettings) -> tuple[str, ...]:
+    """Let a JVM that computes on few cores compile quickly, and keep its heap small.
+
+    With more cores, optimizing takes no time from the work.
+    """
+    if not settings.master.startswith("local") or settings.cores > _FEW_CORES:
+        return ()
+    asked = f"{settings.java_options} {settings.extra.get(_JAVA_KEY, '')}"
+    return (_QUICKLY_COMPILED,) if _COLLECTOR.search(asked) else (_QUICKLY_COMPILED, _SMALL_HEAP)
+
+
+def _archived(settings: SparkSettings) -> str:
     """Let the JVM map the classes that set-up has archived for our class path; see `class_archive`."""
     archive = settings.jars_dir.resolve() / ARCHIVE
     if not _brings_class_path(settings) or not archive.exists():
-        return {}
-    own = f'-XX:+IgnoreUnrecognizedVMOptions "-XX:SharedArchiveFile={archive}" {_SILENT}'
-    return {_JAVA_KEY: f"{own} {settings.extra.get(_JAVA_KEY, '')}".strip()}
-
-
-def embedded_config(settings: SparkSettings) -> dict[str, str]:
-    """Give every setting of a session whose JVM ends with this process; a requested one wins.
-
-    On few cores it compiles quickly and keeps its heap small; with more, optimizing takes no time from the
-    work.
-
-    Raises:
-        MissingJarsError: the jars have not been fetched.
-        MissingS3JarsError: those for S3 have not been, and tables lie there.
-    """
-    config = spark_config(settings)
-    if not settings.master.startswith("local") or settings.cores > _FEW_CORES:
-        return config  # the cluster computes, or there are cores to spare
-    own = config.get(_JAVA_KEY, "")
-    chosen = _COLLECTOR.search(f"{settings.java_options} {own}")
-    options = [_QUICKLY_COMPILED, *([] if chosen else [_SMALL_HEAP]), own]
-    return {**config, _JAVA_KEY: " ".join(options).strip()}
+        return ""
+    return f'-XX:+IgnoreUnrecognizedVMOptions "-XX:SharedArchiveFile={archive}" {_SILENT}'
 
 
 # One scheme for Spark and for delta-rs, which addresses a bucket by its path, too. The address of the
@@ -214,7 +215,13 @@ _S3 = {
 }
 # An embedded driver needs only the loopback interface; by default it listens on every one.
 _LOOPBACK = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
-# Over Connect, the other settings are set where the server is started.
+# Over Connect each session has a class loader of its own, and Spark compiles the code of a query once for each loader:
+# a batch would compile all of its code anew. Ours adds no artifact that would have to be kept from others.
+_ONE_CLASS_LOADER = {
+    "spark.sql.artifact.isolation.enabled": "false",
+    "spark.sql.artifact.isolation.alwaysApplyClassloader": "false",
+}
+# The other settings are set where the server is started.
 _AT_RUN_TIME = ("spark.sql.", "spark.databricks.")
 
 
@@ -269,7 +276,8 @@ def start_session(settings: SparkSettings) -> SparkSession:
 
 def _connected(settings: SparkSettings) -> SparkSession:
     extra = {key: value for key, value in settings.extra.items() if key.startswith(_AT_RUN_TIME)}
-    config = session_config(settings.shuffle_partitions) | _listed(settings) | extra
+    ours = session_config(settings.shuffle_partitions) | _ONE_CLASS_LOADER | _listed(settings)
+    config = ours | extra
     return connect(str(settings.remote), config, patience=settings.patience)
 
 
@@ -284,7 +292,7 @@ def _embedded(settings: SparkSettings) -> SparkSession:
     check_names()
     quiet_gateway()
     builder = SparkSession.builder.master(settings.master).appName("backfill_assets")
-    for key, value in embedded_config(settings).items():
+    for key, value in spark_config(settings).items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
 
