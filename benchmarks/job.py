@@ -1,11 +1,12 @@
 """The job without us: one Spark program that computes campaign performance over all days.
 
     python -m benchmarks.job land FOLDER EVENTS
-    python -m benchmarks.job noop|delta|bare SOURCE TARGET
+    python -m benchmarks.job noop|delta|plain|bare SOURCE TARGET
 
 `noop` writes nowhere; `delta` writes the same table as a backfill does: the model's columns and
-`_cell`, partitioned by `_cell`, one file a day; `bare` only starts Spark. Each ends with one line
-of JSON: the seconds that the session took to start and that the work took.
+`_cell`, partitioned by `_cell`, one file a day; `plain` does so in a Spark with Java's own options, as
+those have it who work without us; `bare` only starts Spark. Each ends with one line of JSON: the
+seconds that the session took to start and that the work took.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from backfill_assets.pipelines.marketing.landing import landings
 from backfill_assets.pipelines.marketing.models import campaign_performance
 from backfill_assets.settings import read_settings
 from backfill_assets.warehouse.spark.session import spark_settings, start_session
+from benchmarks.plain_spark import plain_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 def main(what: str, first: str, second: str) -> None:
     """Do one thing and print how long it took."""
     began = time.monotonic()
-    spark = _session(second if what == "delta" else first)
+    spark = _plain(second) if what == "plain" else _session(second if what == "delta" else first)
     spark.range(1).count()  # the session is usable
     ready = time.monotonic()
     match what:
@@ -39,7 +41,7 @@ def main(what: str, first: str, second: str) -> None:
             table(spark, first)
         case "noop":
             _computed(spark, first).write.format("noop").mode("overwrite").save()
-        case "delta":
+        case "delta" | "plain":
             _write(_computed(spark, first), second)
         case _:
             pass
@@ -51,6 +53,15 @@ def main(what: str, first: str, second: str) -> None:
 def _session(folder: str) -> SparkSession:
     settings = spark_settings(read_settings())
     return start_session(replace(settings, warehouse=f"{folder}/spark-warehouse"))
+
+
+def _plain(folder: str) -> SparkSession:
+    from pyspark.sql import SparkSession  # noqa: PLC0415
+
+    builder = SparkSession.builder
+    for name, value in plain_spark(f"{folder}/spark-warehouse").items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()
 
 
 def _computed(spark: SparkSession, source: str) -> DataFrame:

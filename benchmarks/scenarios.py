@@ -81,10 +81,16 @@ class Bench:
         return _outcome(_job("noop", str(self.source / _SOURCE), ""), "computed, written nowhere")
 
     def one_shot(self) -> Outcome:
-        """Write all days with one job, in the layout of our tables."""
+        """Write all days with one job, in the layout of our tables and in a Spark as ours."""
+        return self._one_shot("delta", "one Delta commit, same columns and partitions, no audit")
+
+    def one_shot_without_us(self) -> Outcome:
+        """Do the same in a Spark with Java's own options."""
+        return self._one_shot("plain", "the same; Java with its own options")
+
+    def _one_shot(self, what: str, note: str) -> Outcome:
         target = self._fresh("one-shot")
-        run = _job("delta", str(self.source / _SOURCE), str(target / "table"))
-        return _outcome(run, "one Delta commit, same columns and partitions, no audit, no record")
+        return _outcome(_job(what, str(self.source / _SOURCE), str(target / "table")), note)
 
     def backfill(self) -> Outcome:
         """Fill all days through `backfill run`."""

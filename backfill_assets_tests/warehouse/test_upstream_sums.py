@@ -14,6 +14,7 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.audit import ROWS
 from backfill_assets.models.column import Column
 from backfill_assets.models.source import Source, TimeColumns
+from backfill_assets.warehouse.files.rows_in_files import rows_of_source_in_files
 from backfill_assets.warehouse.files.tables import Table, table_now
 from backfill_assets.warehouse.rows.conform import contract
 from backfill_assets.warehouse.rows.inputs import Input
@@ -212,3 +213,16 @@ def test_spark_is_asked_where_files_alone_do_not_tell(
 
     with pytest.raises(NeedsSparkError, match=reason):
         sums_in_files(upstream, asked["columns"], days(1), asked["cadence"])
+
+
+def test_spark_is_asked_for_more_rows_than_are_read_here(tmp_path: Path):
+    one = {"day": date(2024, 1, 1), "clicks": 1}
+    table = landed(tmp_path / "t", [{**dict.fromkeys(ARROW.names), **one}] * 3)
+
+    def read(most: int) -> int:
+        parts = rows_of_source_in_files(table, "day", days(1)[0], DAILY, ["clicks"], most)
+        return sum(part.num_rows for part in parts)
+
+    assert read(3) == 3
+    with pytest.raises(NeedsSparkError, match="there are more than 2 rows"):
+        read(2)

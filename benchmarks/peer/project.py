@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from backfill_assets.settings import read_settings
-from backfill_assets.warehouse.spark.session import spark_config, spark_settings
 from benchmarks.peer import subject
+from benchmarks.plain_spark import plain_spark
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,17 +15,6 @@ if TYPE_CHECKING:
 
 GATEWAY = "spark"
 _WINDOW = "event_date BETWEEN @start_date AND @end_date"
-# Of our session's settings, those that say where Spark runs, with how much, and that Delta is there.
-_SHARED = (
-    "spark.jars",
-    "spark.driver.memory",
-    "spark.ui.enabled",
-    "spark.sql.extensions",
-    "spark.sql.catalog.spark_catalog",
-    "spark.sql.session.timeZone",
-    "spark.sql.shuffle.partitions",
-    "spark.databricks.delta.snapshotPartitions",
-)
 
 
 def write_project(folder: Path, size: Size, edit: str) -> None:
@@ -59,14 +47,10 @@ def _config(folder: Path, size: Size) -> dict[str, object]:
 
 
 def _spark(folder: Path) -> dict[str, str]:
-    settings = spark_settings(read_settings())
-    ours = spark_config(settings)
     metastore = f"jdbc:derby:;databaseName={folder / 'metastore'};create=true"
     return {
-        **{name: ours[name] for name in _SHARED},
-        "spark.master": settings.master,
+        **plain_spark(str(warehouse(folder))),
         "spark.sql.sources.default": "delta",
-        "spark.sql.warehouse.dir": str(warehouse(folder)),
         "spark.hadoop.javax.jdo.option.ConnectionURL": metastore,
         "spark.driver.extraJavaOptions": f"-Dderby.system.home={folder}",
     }

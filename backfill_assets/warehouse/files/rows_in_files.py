@@ -83,9 +83,11 @@ def rows_of_source_in_files(
     with _explaining(table.path):
         held = _dataset(table, time, _days(span, cadence))
         chosen = _condition_on_time(held.schema.field(time), span, cadence)
-        if held.count_rows(filter=chosen) > most:
-            raise NeedsSparkError(table.path, f"there are more than {most:,} rows")
+        left = most
         for batch in held.to_batches(columns=[*names], filter=chosen):
+            left -= batch.num_rows
+            if left < 0:
+                raise NeedsSparkError(table.path, f"there are more than {most:,} rows")
             yield pa.Table.from_batches([batch])
 
 
