@@ -114,7 +114,7 @@ def test_without_history_the_bytes_of_the_source_tell_by_the_share_that_is_read(
     found = total(plan, Known(sizes=SOURCE))
 
     assert found.bytes_read == 500_000_000
-    assert of_batches(plan, Known(sizes=SOURCE)) == pytest.approx((29.0, 87.0))
+    assert of_batches(plan, Known(sizes=SOURCE)) == pytest.approx((14.5, 43.5))
     assert found.rests_on == (
         "the bytes it reads alone, no history; start and promotion: constants, no history"
     )
@@ -259,13 +259,13 @@ def test_the_first_batch_of_a_process_is_no_measure_of_those_after_it():
 
 def test_what_earlier_plans_took_beside_their_batches_counts_instead_of_the_constants():
     plan = a_plan(building("web.a", a_batch(10)))
-    apply_ = OperationFact(APPLY, starting=16.0, looking=3.0, rest=2.0, cells=10, by_rows=True)
+    apply_ = OperationFact(APPLY, starting=8.0, looking=3.0, rest=2.0, cells=10, by_rows=True)
     twice = replace(apply_, verb=PROMOTE, rest=60.0)
     none, known = overhead(plan, ()), overhead(plan, (apply_, twice))
 
     assert slowness((apply_, twice)) == slowness((replace(apply_, verb=RUN),)) == 2.0
     # so all that is not learned is taken to be twice
-    assert known.start[0] - none.start[0] == pytest.approx(2.0 + 8.0 + 2.5 + 12.0)
+    assert known.start[0] - none.start[0] == pytest.approx(1.0 + 4.0 + 2.75 + 6.0)
     bigger = a_plan(building("web.a", a_batch(20)))
     assert overhead(bigger, (apply_, twice)).promotion[0] == pytest.approx(
         known.promotion[0] + (60.0 + 2.0) / 2  # half of it by its cells

@@ -80,10 +80,10 @@ def _not_past(ends: Sequence[int], missing: IntervalSet) -> Sequence[int]:
 
 _NONE = IntervalSet.empty()
 
-BATCH_SECONDS = 3.0
+BATCH_SECONDS = 1.5
 """What a batch costs whatever it reads: opening, planning the query, auditing, committing, recording; measured."""
 
-BYTES_PER_SECOND = 20e6
+BYTES_PER_SECOND = 40e6
 """About how many bytes of files a batch reads in a second, where no history tells."""
 
 MOST_STRETCHES = 50

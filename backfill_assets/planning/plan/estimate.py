@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from backfill_assets.planning.plan.overhead import OperationFact
     from backfill_assets.planning.plan.plan import ModelPlan, Plan, PlannedBatch, PlannedRead
 
-_BATCH_SECONDS = 4.0  # the cost of a batch before its first row, on one idle machine
-_COMMIT_SECONDS = 1.0  # the cost of a batch without rows
+_BATCH_SECONDS = 2.0  # the cost of a batch before its first row, on one idle machine
+_COMMIT_SECONDS = 0.5  # the cost of a batch without rows
 _GB = 1e9
 _HOUR = 3600
 

@@ -32,15 +32,15 @@ MEDIAN, HIGH = 0.5, 0.9
 DOUBT = 3.0
 """How far off a guess without history may be."""
 
-_COMMAND = 2.0  # imports, opening the state, ending
-_SPARK = 8.0
-_COLD = 12.0  # seconds of the first batch of a process beyond those of later ones
-_LOOK = 0.5
-_CHECKS = 0.5
-_POINTERS = 0.5
-_ROWS = 2.0  # to compare the rows of one model
-_ROWS_PER_CELL = 0.02
-_FILES_PER_CELL = 0.01  # to copy them
+_COMMAND = 1.0  # imports, opening the state, ending
+_SPARK = 4.0
+_COLD = 6.0  # seconds of the first batch of a process beyond those of later ones
+_LOOK = 0.25
+_CHECKS = 0.25
+_POINTERS = 0.25
+_ROWS = 1.0  # to compare the rows of one model
+_ROWS_PER_CELL = 0.01
+_FILES_PER_CELL = 0.005  # to copy them
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,10 @@ and its readers see the same rows.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass, replace
 from functools import reduce
+from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from backfill_assets.intervals.cadence import WHOLE_CELL
@@ -259,8 +261,10 @@ def _spans(cadence: Cadence, cells: IntervalSet) -> list[tuple[str, str]]:
     return [(text_at(cadence, span.start), text_at(cadence, span.end)) for span in cells]
 
 
-def _reaches_into(file: NamedFile, spans: Iterable[tuple[str, str]]) -> bool:
-    return any(file.first < after and first <= file.last for first, after in spans)
+def _reaches_into(file: NamedFile, spans: Sequence[tuple[str, str]]) -> bool:
+    """Whether a file may hold a cell of some stretches, which are in order: it is held against one of them."""
+    at = bisect_right(spans, file.first, key=itemgetter(1))
+    return at < len(spans) and spans[at][0] <= file.last
 
 
 def _answers(table: Table, cells: IntervalSet | None) -> Iterator[_Answer]:
