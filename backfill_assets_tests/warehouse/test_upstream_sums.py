@@ -176,6 +176,20 @@ KINDS = {
 }
 
 
+def test_spark_is_asked_where_a_layer_lacks_a_column(spark: SparkSession, tmp_path: Path):
+    model, path = sales(), str(tmp_path / "t")
+    computed = contract(frame(spark, model.schema, sale(1, "a")), model)
+    commit_cells(computed, model, days(1), ticket(path, 1))
+    later = sales(columns=(*model.schema, Column("tax", "decimal(18,2)")))
+    upstream = Input(later, table_now(path), IntervalSet.of(days(1)))
+
+    with pytest.raises(NeedsSparkError, match="tax"):
+        sums_in_files(upstream, ["tax"], days(1), DAILY)
+
+    (row,) = sums_by_spark(spark, upstream, ["tax"], days(1), DAILY).collect()
+    assert row["answers"] == ["0.00"]
+
+
 @pytest.mark.parametrize(
     ("changed", "reason"),
     [

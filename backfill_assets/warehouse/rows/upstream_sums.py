@@ -92,7 +92,7 @@ def sums_in_files(
             for place, sums in _summed(rows, columns, places):
                 before = found.get(numbers[place], [Decimal(0)] * len(columns))
                 found[numbers[place]] = [*map(EXACT.add, before, sums)]
-    except ValueError as error:
+    except (KeyError, ValueError) as error:  # a layer may lack a column, which Spark reads as NULL
         raise NeedsSparkError(path, str(error)) from error
     return {number: [f"{total:f}" for total in totals] for number, totals in found.items()}
 
