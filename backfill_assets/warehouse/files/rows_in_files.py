@@ -14,6 +14,7 @@ from backfill_assets.intervals.zones import zone_of
 from backfill_assets.models.model import CELL_COLUMN
 from backfill_assets.warehouse.files.cells import cell_text
 from backfill_assets.warehouse.files.layers import cells_by_table
+from backfill_assets.warehouse.files.plain_tables import plain_table
 from backfill_assets.warehouse.spark.spark_errors import NeedsSparkError
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.dataset as ds
+    from deltalake import DeltaTable
 
     from backfill_assets.intervals.cadence import Cadence
     from backfill_assets.intervals.interval import Interval
@@ -49,10 +51,13 @@ def rows_in_files(
     Raises:
         NeedsSparkError: there are more rows, or the files can't be read here.
     """
+    from deltalake import DeltaTable  # noqa: PLC0415 - only readers of rows need it
+
     left = most
     for layer, inside in cells_by_table(table, cells):
         with _explaining(layer.path):
-            held = _dataset(layer, CELL_COLUMN, _days_of_cells(model.cadence, inside))
+            log = DeltaTable(layer.path, version=layer.delta_version)
+            held = _dataset(log, CELL_COLUMN, _days_of_cells(model.cadence, inside))
             chosen = condition_on_cells(model, inside)
             left -= held.count_rows(filter=chosen)
             if left < 0:
@@ -80,8 +85,11 @@ def rows_of_source_in_files(
     """
     import pyarrow as pa  # noqa: PLC0415 - only readers of rows need it
 
+    plain = plain_table(table.path, table.delta_version)
+    if plain is None:
+        raise NeedsSparkError(table.path, "its rows are not only what its files hold")
     with _explaining(table.path):
-        held = _dataset(table, time, _days(span, cadence))
+        held = _dataset(plain.log, time, _days(span, cadence))
         chosen = _condition_on_time(held.schema.field(time), span, cadence)
         left = most
         for batch in held.to_batches(columns=[*names], filter=chosen):
@@ -194,13 +202,11 @@ def _days_of_cells(cadence: Cadence, cells: IntervalSet) -> tuple[date, date] | 
     return None if span is None or cadence.unit is Unit.WHOLE else _days(span, cadence)
 
 
-def _dataset(table: Table, column: str, days: tuple[date, date] | None) -> ds.Dataset:
-    """Open a table: all of its files, or at least those with rows between two days if the column is a date."""
-    from deltalake import DeltaTable  # noqa: PLC0415 - only readers of rows need it
+def _dataset(log: DeltaTable, column: str, days: tuple[date, date] | None) -> ds.Dataset:
+    """Open a table at a pin: all of its files, or at least those with rows between two days if the column is a date."""
     from deltalake.schema import PrimitiveType  # noqa: PLC0415
     from pyarrow.dataset import ParquetReadOptions  # noqa: PLC0415
 
-    log = DeltaTable(table.path, version=table.delta_version)
     dates = [field.name for field in log.schema().fields if field.type == PrimitiveType("date")]
     within = [(column, ">=", days[0]), (column, "<", days[1])] if days and column in dates else None
     options = ParquetReadOptions(coerce_int96_timestamp_unit="us")  # as Spark reads them
