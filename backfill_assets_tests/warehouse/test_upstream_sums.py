@@ -183,7 +183,7 @@ def test_spark_is_asked_where_columns_have_other_names_in_the_files(
     mapped = "'delta.columnMapping.mode' = 'name'"
     columns = ", ".join(f"{column.name} {column.dtype}" for column in COLUMNS)
     spark.sql(f"CREATE TABLE delta.`{path}` ({columns}) USING delta TBLPROPERTIES ({mapped})")
-    spark.sql(f"INSERT INTO delta.`{path}` VALUES (DATE'2024-01-01', NULL, 1.5, 2, 3)")
+    spark.sql(f"INSERT INTO delta.`{path}` VALUES (DATE'2024-01-01', NULL, 1.5, 2, 3)")  # noqa: S608 - literals
     upstream = Input(source(), table_now(path), IntervalSet.empty())
 
     with pytest.raises(NeedsSparkError, match="its rows are not only what its files hold"):
