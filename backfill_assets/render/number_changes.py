@@ -8,7 +8,7 @@ from backfill_assets.intervals.instants import minute_text
 from backfill_assets.planning.plan.plan_json import PlanFormatError, read_plan
 from backfill_assets.planning.review.number_changes import CauseKind
 from backfill_assets.render.plan_words import asked_text
-from backfill_assets.snapshots.batch import EMPTY, GAP
+from backfill_assets.snapshots.batch import EMPTY, GAP, PLANNED
 from backfill_assets.state.plans import UnknownPlanError
 
 if TYPE_CHECKING:
@@ -71,8 +71,8 @@ def _what(step: Step, told: Mapping[str, str]) -> str:
         why = told.get(step.plan_id) or step.why
         plan = f" of plan {step.plan_id}" + (f" ({why})" if why else "")
     if step.batch_id:
-        reason = {GAP: "gap fill", EMPTY: "recorded as empty"}.get(step.why, step.why)
-        return f"batch {step.batch_id[:_SHOWN]}{plan}, {reason}"
+        words = {GAP: ", gap fill", EMPTY: ", recorded as empty", PLANNED: ""}
+        return f"batch {step.batch_id[:_SHOWN]}{plan}{words.get(step.why, f', {step.why}')}"
     if step.what in _MOVES:
         return f"{_MOVES[step.what]}{plan}"
     return "a change of the pointer that no batch and no plan recorded"

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 GAP = "gap"
 """The reason of a batch that fills cells which are not ready: no published history changes."""
 
+PLANNED = "plan"
+"""The reason of a batch in the workspace of a plan, which says why each of its cells is built."""
+
 EMPTY = "empty"
 """The reason of a batch that records its cells as ready without a row, because a plan says so."""
 

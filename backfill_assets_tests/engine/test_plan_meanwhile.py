@@ -286,6 +286,18 @@ def test_a_new_model_that_an_abandoned_plan_has_built_is_brought_by_the_next_one
     assert told(world.fill(more, "web.other")["web.other"]) == ["skipped"]
 
 
+def test_batches_of_a_plan_give_the_plan_as_their_reason_and_gap_fills_the_gap(
+    world: World, plans: Plans
+):
+    graph = a_graph(visits(), costs(), sources=[a_source()])
+    world.land(a_source(), *ROWS)
+    world.fill(graph)
+    plan = plans.make(graph, restate=(Restatement(VISITS, "2024-01-08", "2024-01-08"),))
+    plans.apply(graph, plan)
+    batches = world.store.batches.latest(model=VISITS)
+    assert {(one.plan_id, one.reason) for one in batches} == {(None, "gap"), (plan.plan_id, "plan")}
+
+
 def test_an_empty_backfill_records_cells_without_computing_them(world: World, plans: Plans):
     graph = a_graph(visits(), costs(), sources=[a_source(when_empty="wait")])
     world.land(a_source(), *ROWS[2:])

@@ -14,7 +14,7 @@ from backfill_assets.engine.project.stopwatch import Stopwatch
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.plan.stages import BuildCanaries, BuildCells, FillGaps
-from backfill_assets.snapshots.batch import EMPTY, GAP
+from backfill_assets.snapshots.batch import EMPTY
 from backfill_assets.snapshots.stored_plan import PlanStatus
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def build_canaries(op: Operation, stage: BuildCanaries, so_far: Outcome) -> Outc
 def run_for_stage(op: Operation, stage: FillGaps | BuildCanaries | BuildCells) -> RunContext:
     """Open a run where a stage builds: in the environment, or in the plan's workspace."""
     run = op.environment() if isinstance(stage, FillGaps) else op.workspace()
-    fills = EMPTY if op.plan.request.empty else GAP
+    fills = EMPTY if op.plan.request.empty else run.fills
     return replace(run, until=op.plan.until, fills=fills)
 
 

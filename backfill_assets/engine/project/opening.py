@@ -10,6 +10,7 @@ from backfill_assets.engine.project.holds import refuse_hold
 from backfill_assets.engine.project.iceberg import enter_missing
 from backfill_assets.engine.project.run_context import Published, RunContext, table_path
 from backfill_assets.models.source_reading import readings_text
+from backfill_assets.snapshots.batch import GAP, PLANNED
 from backfill_assets.snapshots.environment import Pointer
 from backfill_assets.state.versions import UnknownVersionError
 
@@ -83,6 +84,7 @@ def _seen(project: Project, environment: str) -> tuple[RunContext, EnvironmentGr
         root_id=project.run_id,
         changed=own.changed,
         misread=own.misread,
+        fills=PLANNED if known.is_workspace else GAP,
     )
     return run, own
 

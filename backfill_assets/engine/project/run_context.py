@@ -56,7 +56,7 @@ class RunContext(InProject):
         misread: by model, the sources that its snapshot relies on otherwise than the graph declares,
             and of each of them the models to plan.
         published: what a person who launched this run by hand wants of published cells.
-        fills: the reason that batches of gaps give.
+        fills: the reason that batches of cells which are not ready give.
         frozen: the code that the run's plan was made for, and a look at what is there now; None
             where no plan is served.
         tuning: the Spark settings of the plan's batches, over those of their models.

@@ -79,6 +79,7 @@ def build_plan(
     models = planner.models()
     if request.empty:
         refuse_blank_history(aim.graph, state.view, models)
+    built = {model.model for model in models if model.cells}
     publishes = bool(aim.removed) or any(model.build is not Build.GAP_FILL for model in models)
     environment = state.view.environment
     plan = Plan(
@@ -92,7 +93,7 @@ def build_plan(
         seen=state.view.counter,
         models=models,
         removed=aim.removed,
-        untouched=tuple(changes.untouched),
+        untouched=tuple(reader for reader in changes.untouched if reader.model not in built),
         in_flight=in_flight(models, state),
         gates=_gates(request, environment, publishes=publishes),
         rollback=_rollback(models, publishes=publishes),

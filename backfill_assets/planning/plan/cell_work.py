@@ -258,8 +258,12 @@ class _Sweeps:
         model_cells.add(Why.LATE_DATA, late, "late rows may belong to it")
 
     def _rule(self, name: str, model: Model) -> Work:
-        reads = self.planned_graph.reads(name) if name in self.view.models else None
-        return needs_work(self.planned_graph.graph, self.view, model, now=self.now, reads=reads)
+        """Ask the rule; of a kept table also what the published tables say that new ones are to replace."""
+        graph, view = self.planned_graph.graph, self.view
+        if name not in view.models:
+            return needs_work(graph, view, model, now=self.now)
+        view = replace(view, models={**self.state.view.models, **view.models})
+        return needs_work(graph, view, model, now=self.now, reads=self.planned_graph.reads(name))
 
     def _new_version(self, name: str, model_cells: ModelCells) -> None:
         """Widen the range to all cells that a protected environment publishes, so that readers lose none."""
