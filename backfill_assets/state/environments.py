@@ -107,22 +107,12 @@ class Environments(Aggregate[D]):
         )
 
     def owed_marks(self, environment: str) -> list[list[str | int]]:
-        """Name what is owed: the table and the cells of each mark, ready or not; cheaper than `owed`."""
+        """Name what is owed: the table and the cells of each mark, ready or not; cheaper than a view."""
         return self._database.read(lambda connection: owed.named(connection, environment))
 
     def save_environment(self: Environments[Database], environment: Environment) -> None:
         """Create an environment, or change all of its settings."""
         self._database.write(lambda connection: save_environment(connection, environment))
-
-    def touch_environment(
-        self: Environments[Database], name: str, expires_at: datetime | None
-    ) -> None:
-        """Let an environment live until then; None for ever.
-
-        Raises:
-            UnknownEnvironmentError: there is none of this name.
-        """
-        self._database.write(lambda connection: touch_environment(connection, name, expires_at))
 
     def drop_environment(self: Environments[Database], name: str) -> None:
         """Forget an environment and its pointers; its tables stay until they are collected.
@@ -188,27 +178,6 @@ class Environments(Aggregate[D]):
             )
         )
 
-    def mark_owed(
-        self: Environments[Database],
-        version: str,
-        cells: IntervalSet,
-        reason: str,
-        *,
-        plan_id: str | None = None,
-        environment: str | None = None,
-    ) -> None:
-        """Remember cells that must be rebuilt, until a batch that begins later has.
-
-        Args:
-            version: of which table.
-            cells: which.
-            reason: in words.
-            plan_id: the plan that declares them wrong; they are forgotten if it is abandoned.
-            environment: the one that owes them; None for every one that reads the table.
-        """
-        mark = owed.Mark(reason, plan_id, environment)
-        self._database.write(lambda connection: owed.mark_owed(connection, version, cells, mark))
-
     def mark_owed_everywhere(
         self: Environments[Database],
         model: str,
@@ -249,20 +218,6 @@ def environments(connection: sa.Connection) -> list[Environment]:
     return [_environment(row) for row in rows]
 
 
-def chain(connection: sa.Connection, name: str) -> tuple[Environment, ...]:
-    """Read an environment, the one that it follows, and so on.
-
-    Raises:
-        UnknownEnvironmentError: there is none of this name.
-    """
-    links = [environment(connection, name)]
-    seen = {name}
-    while (followed := links[-1].follows) is not None and followed not in seen:
-        links.append(environment(connection, followed))
-        seen.add(followed)
-    return tuple(links)
-
-
 def finalized(connection: sa.Connection, name: str) -> Finalized | None:
     """Read what was last published in an environment; None for one where nothing was."""
     row = connection.execute(sa.select(ENVIRONMENTS).where(ENVIRONMENTS.c.name == name)).first()
@@ -277,17 +232,6 @@ def save_environment(connection: sa.Connection, saved: Environment) -> None:
     changed = sa.update(ENVIRONMENTS).where(ENVIRONMENTS.c.name == saved.name).values(values)
     if connection.execute(changed).rowcount == 0:
         connection.execute(sa.insert(ENVIRONMENTS).values(values))
-
-
-def touch_environment(connection: sa.Connection, name: str, expires_at: datetime | None) -> None:
-    """Let an environment live until then.
-
-    Raises:
-        UnknownEnvironmentError: there is none of this name.
-    """
-    environment(connection, name)
-    touched = sa.update(ENVIRONMENTS).where(ENVIRONMENTS.c.name == name)
-    connection.execute(touched.values(expires_at=expires_at))
 
 
 def finalize(

@@ -73,10 +73,6 @@ class History(Aggregate[D]):
             lambda connection: moves.moves_in(connection, environment, after)
         )
 
-    def last_moves(self, environment: str) -> list[PointerMove]:
-        """Read the moves of an environment's last publication; empty when there was none."""
-        return self._database.read(lambda connection: moves.last_moves(connection, environment))
-
 
 def history(connection: sa.Connection, model: str, cells: IntervalSet | None) -> list[HistoryEntry]:
     """Read what touched a model, or some of its cells; the newest last."""

@@ -100,10 +100,6 @@ class Locks(Aggregate[D]):
     Each method is one transaction.
     """
 
-    def check_lock(self, lock: CommitLock) -> None:
-        """Make sure that a lock is still ours; `LostLeaseError` when it is not."""
-        self._database.read(lambda connection: check_lock(connection, lock))
-
     def lease(self, name: str) -> Lease | None:
         """Read which run is at work on something, and until when that counts."""
         now = self._clock()

@@ -49,12 +49,6 @@ def moves_since(connection: sa.Connection, since: datetime) -> list[PointerMove]
     return _read(connection, _MOVES.at >= since)
 
 
-def last_moves(connection: sa.Connection, environment: str) -> list[PointerMove]:
-    """Read the moves of an environment's last publication."""
-    last = sa.select(sa.func.max(_MOVES.number)).where(_MOVES.environment == environment)
-    return _read(connection, _MOVES.number == last.scalar_subquery())
-
-
 def moved_models(connection: sa.Connection, environments: Iterable[str]) -> frozenset[str]:
     """Name every model that was ever moved in one of these environments."""
     named = sa.select(_MOVES.model).where(_MOVES.environment.in_([*environments])).distinct()

@@ -86,10 +86,6 @@ class Publications(Aggregate[D]):
     Each method is one transaction.
     """
 
-    def open_promotions(self) -> list[Intent]:
-        """Read the intents that were begun, and neither published nor withdrawn."""
-        return self._database.read(promotions.open_intents)
-
     def promotion(self, plan_id: str) -> Intent | None:
         """Read the last intent of a plan, whatever became of it."""
         return self._database.read(lambda connection: promotions.last_intent(connection, plan_id))

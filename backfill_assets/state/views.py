@@ -162,10 +162,6 @@ class Views(Aggregate[D]):
 
         return self._database.read(work)
 
-    def owed(self, environment: str) -> CellsByModel:
-        """Read the ready cells that were declared wrong and not rebuilt yet, by model."""
-        return self.of(environment).owed
-
 
 def view(
     connection: sa.Connection,

@@ -7,6 +7,7 @@ from backfill_assets.cli.project import opened_run
 from backfill_assets.intervals import IntervalSet
 from backfill_assets.render.origins import _reason
 from backfill_assets.snapshots.batch import EMPTY
+from backfill_assets_tests.state.building import owe
 from backfill_assets_tests.toy import raw_sales, raw_shops
 
 if TYPE_CHECKING:
@@ -24,8 +25,8 @@ def test_an_owed_cell_names_the_plan_that_owes_it_and_its_reason(
             IntervalSet.of([model.cadence.cell(key)]) for key in ("2024-01-29", "2024-01-30")
         )
         version = run.store.environments.pointers("prod")["toy.sales"].version
-        run.store.environments.mark_owed(version, first, "sent twice", plan_id="p1a2b3")
-        run.store.environments.mark_owed(version, second, "rollback of plan p7")
+        owe(run.store, version, first, "sent twice", plan_id="p1a2b3")
+        owe(run.store, version, second, "rollback of plan p7")
 
     said = backfill("why", "toy.sales", "2024-01-28..2024-01-30").lines
 

@@ -16,6 +16,7 @@ from backfill_assets_tests.engine.dying import Killed, MortalStore, mortal
 from backfill_assets_tests.engine.plans import Plans
 from backfill_assets_tests.engine.test_plans import COSTS, MORE, OLD, ROWS, VISITS, changed
 from backfill_assets_tests.engine.world import World, on, row
+from backfill_assets_tests.state.building import open_promotions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -79,7 +80,7 @@ def test_a_promotion_that_dies_is_seen_as_a_whole_or_not_at_all(
         assert world.store.plans.get(plan.plan_id).status is PlanStatus.BUILT
         plans.promote(OLD, plan)
     assert world.store.plans.get(plan.plan_id).status is PlanStatus.PROMOTED
-    assert world.store.publications.open_promotions() == []
+    assert open_promotions(world.store) == []
     assert world.rows(COSTS, "ds", "total") == [(on(n), 99 if n == 8 else n) for n in range(7, 12)]
     assert plans.make(OLD).is_empty
 
@@ -115,7 +116,7 @@ def test_a_way_back_that_dies_after_its_decision_is_ended_by_the_same_command(
     assert last is not None
     assert back.number == last.published
     assert [int(total) for _, total in world.rows(COSTS, "ds", "total")] == [7, 8, 9, 10]
-    assert world.store.publications.open_promotions() == []
+    assert open_promotions(world.store) == []
 
 
 def test_an_undo_of_another_version_that_dies_before_it_is_closed_leaves_no_workspace(

@@ -44,6 +44,7 @@ from backfill_assets_tests.engine.test_plans import (
     visits,
 )
 from backfill_assets_tests.engine.world import World, row
+from backfill_assets_tests.state.building import open_promotions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -296,7 +297,7 @@ def test_evidence_that_cannot_be_written_keeps_a_plan_from_being_published(
 
     assert (world.store.environments.pointers(PROD), world.rows(VISITS)) == before
     assert world.store.plans.get(plan.plan_id).status is PlanStatus.BUILT
-    assert world.store.publications.open_promotions() == []
+    assert open_promotions(world.store) == []
     folder_of(world).unlink()
     plans.promote(MORE, plan)
     assert world.store.plans.get(plan.plan_id).status is PlanStatus.PROMOTED

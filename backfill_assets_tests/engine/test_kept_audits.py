@@ -24,6 +24,7 @@ from backfill_assets_tests.engine.test_plans import (
     visits,
 )
 from backfill_assets_tests.engine.world import row
+from backfill_assets_tests.state.building import open_promotions
 
 if TYPE_CHECKING:
     from backfill_assets.models.graph import Graph
@@ -72,7 +73,7 @@ def test_published_cells_that_fail_a_changed_audit_keep_it_from_being_promoted(
     with pytest.raises(RequestError, match=words):
         plans.promote(graph, plan)
     assert world.store.environments.pointers(PROD) == before
-    assert world.store.publications.open_promotions() == []
+    assert open_promotions(world.store) == []
     assert world.store.plans.get(plan.plan_id).status is PlanStatus.BUILT
     assert audited(world, plan) == [("2024-01-07..2024-01-10 (4)", False)] * 2
 

@@ -21,7 +21,7 @@ from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.snapshots.observation import ChangedCells, Observation, SourceCell
 from backfill_assets_tests.builders import EVENTS, a_graph, a_model, a_source, day, days
 from backfill_assets_tests.engine.queue_world import QueueWorld
-from backfill_assets_tests.state.building import content, write
+from backfill_assets_tests.state.building import content, owe, write
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -143,7 +143,7 @@ def test_late_work_is_asked_for_again_when_something_else_is_owed(tmp_path: Path
     [before] = world.look().offers
 
     version = world.store.environments.pointers("prod")["web.top"].version
-    world.store.environments.mark_owed(version, IntervalSet.of([day(2)]), "wrong")
+    owe(world.store, version, IntervalSet.of([day(2)]), "wrong")
     [after] = world.look().offers
 
     assert before.mark != after.mark

@@ -14,12 +14,14 @@ from backfill_assets.models.content import Content
 from backfill_assets.snapshots.batch import BatchCommit, BatchRequest, CommittedCell, OpenBatch
 from backfill_assets.snapshots.environment import PROD, Pointer
 from backfill_assets.snapshots.slots import Slots
+from backfill_assets.state import locks, owed, promotions
 from backfill_assets.state.tables import COUNTER, ENVIRONMENTS, METADATA
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from backfill_assets.models.audit_result import AuditResult
+    from backfill_assets.snapshots.publication import Intent
     from backfill_assets.snapshots.ready import InputPin
     from backfill_assets.state.locks import CommitLock
     from backfill_assets.state.store import Store
@@ -165,3 +167,27 @@ def emptied(store: Store) -> None:
         connection.execute(sa.delete(ENVIRONMENTS).where(ENVIRONMENTS.c.opened.is_not(None)))
 
     store._database.write(wipe)
+
+
+def owe(
+    store: Store,
+    version: str,
+    cells: IntervalSet,
+    reason: str,
+    *,
+    plan_id: str | None = None,
+    environment: str | None = None,
+) -> None:
+    """Declare cells of one version wrong; as a rollback or a workspace does in its transaction."""
+    mark = owed.Mark(reason, plan_id, environment)
+    store._database.write(lambda connection: owed.mark_owed(connection, version, cells, mark))
+
+
+def open_promotions(store: Store) -> list[Intent]:
+    """The intents that were begun, and neither published nor withdrawn."""
+    return store._database.read(promotions.open_intents)
+
+
+def check_lock(store: Store, lock: CommitLock) -> None:
+    """Look whether a lock is still its holder's, as every write under it does."""
+    store._database.read(lambda connection: locks.check_lock(connection, lock))

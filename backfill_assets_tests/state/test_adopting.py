@@ -15,6 +15,7 @@ from backfill_assets_tests.state.building import (
     commit_of,
     content,
     fill,
+    owe,
     version_of,
     write,
 )
@@ -108,9 +109,7 @@ def test_the_copy_of_an_unknown_promotion_does_not_count_but_raises_the_counter(
 def test_cells_that_were_declared_wrong_stay_owed_whatever_is_adopted(store: Store):
     both(store)
     commit = unknown(store, ORDERS)
-    store.environments.mark_owed(
-        version_of(ORDERS), IntervalSet.of(Asked().request.cells), "sent twice"
-    )
+    owe(store, version_of(ORDERS), IntervalSet.of(Asked().request.cells), "sent twice")
     assert adopted(store, commit)
     view = store.views.of("prod")
     assert view.owed[ORDERS] == view.ready(ORDERS) != IntervalSet.empty()

@@ -8,7 +8,7 @@ import pytest
 from backfill_assets.snapshots.environment import Environment, Pointer
 from backfill_assets.state.collection import Collectable, VersionNeededError
 from backfill_assets.state.versions import UnknownVersionError, VersionCollectingError
-from backfill_assets_tests.state.building import LEASE, Asked, fill
+from backfill_assets_tests.state.building import LEASE, Asked, fill, owe
 from backfill_assets_tests.state.publishing import Trial, cells
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def test_only_what_nobody_needs_is_marked_and_only_what_is_marked_is_forgotten(s
 
 def test_a_forgotten_table_may_be_built_anew(store: Store):
     _abandoned(store)
-    store.environments.mark_owed("orders__v2", cells((0, 1)), "wrong")
+    owe(store, "orders__v2", cells((0, 1)), "wrong")
     store.collection.mark_collecting("orders__v2", MONTH)
     store.collection.forget_version("orders__v2")
     store.collection.forget_version("orders__v2")
@@ -126,7 +126,7 @@ def test_a_forgotten_table_may_be_built_anew(store: Store):
     again.new_version("orders")
     again.open()
     assert store.views.of(again.workspace).ready("orders") == cells()
-    assert store.views.owed(again.workspace) == {}
+    assert store.views.of(again.workspace).owed == {}
     assert [each.plan_id for each in store.batches.latest(model="orders")] == ["p1"]
 
 

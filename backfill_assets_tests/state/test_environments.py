@@ -8,7 +8,7 @@ import pytest
 from backfill_assets.errors import RequestError
 from backfill_assets.snapshots.environment import Environment, Pointer
 from backfill_assets.state.environments import UnknownEnvironmentError
-from backfill_assets_tests.state.building import NOON, Asked, add_model, fill
+from backfill_assets_tests.state.building import NOON, Asked, add_model, fill, owe
 from backfill_assets_tests.state.publishing import Trial, cells
 
 if TYPE_CHECKING:
@@ -21,11 +21,8 @@ def test_an_environment_is_kept_with_all_that_is_said_of_it(store: Store):
     store.environments.save_environment(DEV)
     assert store.environments.get("dev_ada") == DEV
     assert store.environments.by_name() == [DEV, Environment("prod", protected=True)]
-
-    store.environments.touch_environment("dev_ada", None)
-    assert store.environments.get("dev_ada").expires_at is None
     with pytest.raises(UnknownEnvironmentError):
-        store.environments.touch_environment("dev_bob", NOON)
+        store.environments.get("dev_bob")
 
 
 def test_an_environment_that_follows_another_reads_what_that_one_reads_now(store: Store):
@@ -87,14 +84,14 @@ def test_what_others_need_is_not_dropped(store: Store):
 def test_what_a_dropped_environment_alone_owed_goes_with_it(store: Store):
     store.environments.save_environment(DEV)
     fill(store, Asked())
-    store.environments.mark_owed("orders__v1", cells((0, 1)), "wrong", environment="dev_ada")
-    store.environments.mark_owed("orders__v1", cells((1, 2)), "wrong")
-    assert store.views.owed("dev_ada") == {"orders": cells((0, 2))}
-    assert store.views.owed("prod") == {"orders": cells((1, 2))}
+    owe(store, "orders__v1", cells((0, 1)), "wrong", environment="dev_ada")
+    owe(store, "orders__v1", cells((1, 2)), "wrong")
+    assert store.views.of("dev_ada").owed == {"orders": cells((0, 2))}
+    assert store.views.of("prod").owed == {"orders": cells((1, 2))}
 
     store.environments.drop_environment("dev_ada")
     store.environments.save_environment(DEV)
-    assert store.views.owed("dev_ada") == {"orders": cells((1, 2))}
+    assert store.views.of("dev_ada").owed == {"orders": cells((1, 2))}
 
 
 def test_an_environment_that_is_being_published_to_stays(store: Store):

@@ -6,7 +6,7 @@ import pytest
 
 from backfill_assets.state.locks import LostLeaseError, PlanLeasedError, TableLockedError
 from backfill_assets.state.versions import UnknownVersionError
-from backfill_assets_tests.state.building import LEASE, NOON, Asked, commit_of, fill
+from backfill_assets_tests.state.building import LEASE, NOON, Asked, check_lock, commit_of, fill
 
 if TYPE_CHECKING:
     from backfill_assets.state.store import Store
@@ -63,7 +63,7 @@ def test_a_holder_that_wakes_after_a_takeover_records_nothing(
     with pytest.raises(LostLeaseError):
         store.locks.advance_head(lock, 1)
     with pytest.raises(LostLeaseError):
-        store.locks.check_lock(lock)
+        check_lock(store, lock)
     assert store.versions.ready_records(TABLE) == []
     assert store.versions.known_head(TABLE) == 0
 
@@ -74,7 +74,7 @@ def test_a_late_release_does_not_free_the_lock_of_another(store: Store, other: S
     taken = other.locks.take_commit_lock(TABLE, "batch-b")
     store.locks.release_commit_lock(lock)
 
-    other.locks.check_lock(taken)
+    check_lock(other, taken)
 
 
 @pytest.mark.parametrize("by_run", [True, False])

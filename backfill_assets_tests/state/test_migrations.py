@@ -77,7 +77,7 @@ def test_a_state_of_the_first_release_goes_on_with_all_that_it_held(url: str, cl
         assert store.versions.owner("m__v1") == "prod"
         assert store.versions.owner("n__v1") == "dev"
         assert store.versions.owner("old__v0") is None
-        assert store.views.owed("prod") == {"m": IntervalSet.of_pairs([(0, 86400)])}
+        assert store.views.of("prod").owed == {"m": IntervalSet.of_pairs([(0, 86400)])}
         assert store.plans.latest() == []
 
 

@@ -9,7 +9,13 @@ from backfill_assets.snapshots.publication import IntentStatus
 from backfill_assets.state.locks import TableLockedError
 from backfill_assets.state.promotions import PromotionPendingError, PromotionTakenOverError
 from backfill_assets.state.versions import UnknownVersionError
-from backfill_assets_tests.state.building import LEASE, Asked, add_model
+from backfill_assets_tests.state.building import (
+    LEASE,
+    Asked,
+    add_model,
+    check_lock,
+    open_promotions,
+)
 from backfill_assets_tests.state.publishing import Trial
 
 if TYPE_CHECKING:
@@ -22,7 +28,7 @@ TABLE = "orders__v1"
 def test_an_intent_is_there_before_anything_else_happens(store: Store, other: Store):
     begun = Trial(store).begin(TABLE)
     assert begun.number > 0
-    assert other.publications.open_promotions() == [begun]
+    assert open_promotions(other) == [begun]
     assert other.publications.promotion("p1") == begun
     assert other.publications.promotion("p2") is None
 
@@ -30,7 +36,7 @@ def test_an_intent_is_there_before_anything_else_happens(store: Store, other: St
 def test_an_intent_needs_tables_that_exist(store: Store):
     with pytest.raises(UnknownVersionError):
         Trial(store).begin("orders__v9")
-    assert store.publications.open_promotions() == []
+    assert open_promotions(store) == []
 
 
 def test_while_it_is_open_only_its_holder_commits_there(store: Store):
@@ -61,13 +67,13 @@ def test_one_that_was_published_meanwhile_is_not_begun_again(store: Store, clock
     store.publications.withdraw_promotion(trial.begin(TABLE, holder="heir"))
     with pytest.raises(PromotionTakenOverError, match="withdrawn"):
         store.publications.begin_promotion(replace(dead, holder="late"))
-    assert store.publications.open_promotions() == []
+    assert open_promotions(store) == []
 
 
 def test_a_batch_that_holds_the_lock_already_ends_first(store: Store):
     lock = store.locks.take_commit_lock(TABLE, "run-9")
     Trial(store).begin(TABLE)
-    store.locks.check_lock(lock)
+    check_lock(store, lock)
     with pytest.raises(TableLockedError, match="run-9"):
         store.locks.take_commit_lock(TABLE, "boss")
 
@@ -115,7 +121,7 @@ def test_the_same_holder_finds_its_own_again(store: Store):
     trial = Trial(store)
     begun = trial.begin(TABLE)
     assert trial.begin(TABLE).number == begun.number
-    assert len(store.publications.open_promotions()) == 1
+    assert len(open_promotions(store)) == 1
 
 
 def test_a_withdrawn_intent_closes_nothing_and_its_locks_are_free(store: Store):
@@ -123,7 +129,7 @@ def test_a_withdrawn_intent_closes_nothing_and_its_locks_are_free(store: Store):
     store.locks.take_commit_lock(TABLE, "boss")
     store.publications.withdraw_promotion(begun)
 
-    assert store.publications.open_promotions() == []
+    assert open_promotions(store) == []
     store.locks.take_commit_lock(TABLE, "run-9")
     withdrawn = store.publications.promotion("p1")
     assert withdrawn is not None

@@ -30,6 +30,8 @@ from backfill_assets_tests.state.building import (
     days,
     each_day,
     fill,
+    open_promotions,
+    owe,
 )
 from backfill_assets_tests.state.publishing import NONE, Trial, cells
 
@@ -121,9 +123,7 @@ def test_a_promotion_tells_everybody_that_it_happened(store: Store):
     with pytest.raises(UnknownEnvironmentError):
         store.environments.get(trial.workspace)
     (move,) = store.history.moves_of("p1")
-    assert (
-        move == store.history.last_moves("prod")[0] == store.history.moves_in("prod", number - 1)[0]
-    )
+    assert store.history.moves_in("prod", number - 1) == [move]
     assert (move.number, move.kind) == (number, PublicationKind.PROMOTE)
     assert (move.cells, move.changed) == (cells((2, 6)), cells((3, 4)))
     assert move.old is not None
@@ -133,12 +133,12 @@ def test_a_promotion_tells_everybody_that_it_happened(store: Store):
     intent = store.publications.promotion("p1")
     assert intent is not None
     assert (intent.status, intent.published) == (IntentStatus.DONE, number)
-    assert store.publications.open_promotions() == []
+    assert open_promotions(store) == []
 
 
 def test_what_was_rebuilt_is_not_owed_any_more_unless_it_was_declared_wrong_again(store: Store):
     trial = _restated(store)
-    store.environments.mark_owed("orders__v1", cells((3, 4)), "wrong again")
+    owe(store, "orders__v1", cells((3, 4)), "wrong again")
     trial.promote()
     assert store.views.of("prod").owed == {"orders": cells((3, 4))}
 
@@ -186,7 +186,7 @@ def test_all_models_of_a_plan_move_together_or_none(store: Store):
 
     assert store.views.of("prod").models == before.models
     assert store.history.moves_of("p1") == []
-    assert [each.number for each in store.publications.open_promotions()] == [
+    assert [each.number for each in open_promotions(store)] == [
         store.publications.promotion("p1").number  # pyright: ignore[reportOptionalMemberAccess]
     ]
     trial.promote()

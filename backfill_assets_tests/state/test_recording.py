@@ -19,6 +19,7 @@ from backfill_assets_tests.state.building import (
     days,
     each_day,
     fill,
+    owe,
     write,
 )
 
@@ -218,12 +219,12 @@ def test_the_results_of_each_attempt_are_kept(store: Store):
 
 def test_owed_cells_stay_owed_until_a_batch_that_began_afterwards(store: Store):
     early = store.batches.open_batch(Asked(start=0, end=2).request)
-    store.environments.mark_owed(TABLE, IntervalSet.of([days(0, 5)]), "restated")
+    owe(store, TABLE, IntervalSet.of([days(0, 5)]), "restated")
     write(store, early)
-    assert store.views.owed("prod") == {"orders": IntervalSet.of([days(0, 5)])}
+    assert store.views.of("prod").owed == {"orders": IntervalSet.of([days(0, 5)])}
 
     fill(store, Asked(start=1, end=3, run="run-2"))
-    assert store.views.owed("prod") == {"orders": IntervalSet.of([days(0, 1), days(3, 5)])}
+    assert store.views.of("prod").owed == {"orders": IntervalSet.of([days(0, 1), days(3, 5)])}
 
 
 def test_a_commit_of_the_release_that_rounded_floats_equals_no_checksum_of_today(store: Store):

@@ -9,7 +9,15 @@ from backfill_assets.snapshots.environment import Environment, Layer, Pointer
 from backfill_assets.state.environments import UnknownEnvironmentError
 from backfill_assets.state.snapshots import UnknownSnapshotError
 from backfill_assets.state.versions import UnknownVersionError
-from backfill_assets_tests.state.building import Asked, add_model, content, days, each_day, fill
+from backfill_assets_tests.state.building import (
+    Asked,
+    add_model,
+    content,
+    days,
+    each_day,
+    fill,
+    owe,
+)
 
 if TYPE_CHECKING:
     from backfill_assets.state.store import Store
@@ -156,7 +164,7 @@ def test_a_picture_of_some_models_shows_of_them_what_the_whole_one_does(store: S
     for model in ("orders", "items", "sums"):
         add_model(store, model)
         fill(store, Asked(model=model, start=0, end=3))
-        store.environments.mark_owed(f"{model}__v1", IntervalSet.of([days(1, 2)]), "wrong")
+        owe(store, f"{model}__v1", IntervalSet.of([days(1, 2)]), "wrong")
 
     whole, some = store.views.of("prod"), store.views.of("prod", only=["items", "sums", "gone"])
 
