@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import DeclarationError, RequestError
-from backfill_assets.intervals.cron import cron_of, unit_of_cron
+from backfill_assets.intervals.cron import cron_of
 from backfill_assets.intervals.grid import Grid, Unit, boundary_from, grid_of, is_on_grid
 from backfill_assets.intervals.instants import When, end_at, start_at
 from backfill_assets.intervals.interval import (
@@ -76,29 +76,6 @@ class Cadence:
             )
         object.__setattr__(self, "start", self.floor(start) if start else None)
         object.__setattr__(self, "end", self.ceil(end) if end else None)
-
-    @classmethod
-    def of_cron(
-        cls,
-        cron: str,
-        *,
-        unit: Unit | None = None,
-        start: When | None = None,
-        end: When | None = None,
-        cron_tz: str | None = None,
-    ) -> Cadence:
-        """A cadence in UTC whose unit, unless given, is the largest that fits the cron.
-
-        Raises:
-            DeclarationError: The cron ticks more often than every five minutes.
-        """
-        return cls(
-            unit or unit_of_cron(cron),
-            start=start_at(start, "UTC") if start is not None else None,
-            end=end_at(end, "UTC") if end is not None else None,
-            cron=cron,
-            cron_tz=cron_tz,
-        )
 
     @property
     def grid(self) -> Grid:

@@ -5,24 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from croniter import croniter
 
 from backfill_assets.errors import DeclarationError
-from backfill_assets.intervals.grid import Unit
 from backfill_assets.intervals.interval import in_utc
 from backfill_assets.intervals.zones import zone_of
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-_ANCHOR = datetime(2024, 1, 1, tzinfo=UTC)
-_MOST_TICKS = 400
-_SPAN = timedelta(days=9 * 366)  # two leap days: the shortest February is surely among them
 _FIELDS = 5
-_INFERRED = [unit for unit in Unit if unit not in (Unit.WEEK, Unit.WHOLE)]  # weeks: by Weekly(...)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +44,6 @@ class Cron:
         after = in_utc(instant).replace(microsecond=0) + timedelta(seconds=1)
         return _tick_before(self.expression, self.zone, after)
 
-    def previous(self, instant: datetime) -> datetime:
-        """The last tick before an instant."""
-        tick = self.floor(instant)
-        return tick if tick < instant else _tick_before(self.expression, self.zone, tick)
-
     def next(self, instant: datetime) -> datetime:
         """The first tick after an instant."""
         local = in_utc(instant).astimezone(zone_of(self.zone))
@@ -81,34 +66,3 @@ def cron_of(expression: str, zone: str) -> Cron:
         UnknownZoneError: The zone is unknown.
     """
     return Cron(expression, zone)
-
-
-@lru_cache(maxsize=1024)
-def unit_of_cron(expression: str) -> Unit:
-    """The largest unit that fits into the smallest gap between ticks.
-
-    Never a week: a weekly cron only sets when days become due; weeks as cells are declared by name.
-
-    Raises:
-        DeclarationError: The expression can't be read.
-        DeclarationError: The smallest gap is under five minutes.
-    """
-    gap = min(after - before for before, after in pairwise(_ticks(Cron(expression))))
-    fitting = [unit for unit in _INFERRED if timedelta(seconds=unit.shortest) <= gap]
-    if not fitting:
-        raise DeclarationError(
-            found=f"Cron {expression!r} ticks every {gap}, but the smallest cell is 5 minutes",
-            do="Give a cron that ticks at most every 5 minutes.",
-        )
-    return max(fitting, key=lambda unit: unit.shortest)
-
-
-def _ticks(cron: Cron) -> Iterator[datetime]:
-    """Enough ticks from a fixed instant to meet the smallest gap; at least two."""
-    tick = cron.next(_ANCHOR)
-    yield tick
-    for _ in range(_MOST_TICKS):
-        tick = cron.next(tick)
-        yield tick
-        if tick - _ANCHOR > _SPAN:
-            return

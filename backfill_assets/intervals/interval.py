@@ -70,20 +70,11 @@ class Interval:
         """How long it lasts."""
         return self.end - self.start
 
-    def overlaps(self, other: Interval) -> bool:
-        """Whether the two share an instant; touching ends share none."""
-        return self.start < other.end and other.start < self.end
-
     def contains(self, item: Interval | datetime) -> bool:
         """Whether the instant, or the whole of the interval, lies in this one."""
         if isinstance(item, Interval):
             return self.start <= item.start and item.end <= self.end
         return self.start <= in_utc(item) < self.end
-
-    def intersection(self, other: Interval) -> Interval | None:
-        """What the two share, or None."""
-        start, end = max(self.start, other.start), min(self.end, other.end)
-        return Interval(start, end) if start < end else None
 
 
 def outer_pair(span: Interval) -> tuple[tuple[int, int], ...]:

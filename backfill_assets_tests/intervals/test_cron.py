@@ -2,12 +2,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-import pytest
 from hypothesis import given, strategies as st
 
-from backfill_assets.errors import DeclarationError
-from backfill_assets.intervals import Cadence, Unit
-from backfill_assets.intervals.cron import Cron, unit_of_cron
+from backfill_assets.intervals.cron import Cron
 from backfill_assets_tests.intervals.strategies import instants
 
 EXPRESSIONS = [
@@ -34,40 +31,6 @@ def test_the_last_tick_is_at_or_before_and_the_next_after(
 
     assert cron.floor(at) <= at < cron.next(at)
     assert cron.floor(cron.floor(at)) == cron.floor(at)
-    assert cron.previous(at) < at
-    assert cron.previous(cron.floor(at)) < cron.floor(at)
-
-
-@pytest.mark.parametrize(
-    ("expression", "unit"),
-    [
-        ("*/5 * * * *", Unit.MINUTE5),
-        ("*/10 * * * *", Unit.MINUTE5),
-        ("*/15 * * * *", Unit.MINUTE15),
-        ("*/30 * * * *", Unit.MINUTE30),
-        ("0,20 * * * *", Unit.MINUTE15),
-        ("@hourly", Unit.HOUR),
-        ("0 */6 * * *", Unit.HOUR),
-        ("@daily", Unit.DAY),
-        ("0 9 * * 1-5", Unit.DAY),
-        ("0 0 1,15 * *", Unit.DAY),
-        ("@weekly", Unit.DAY),
-        ("0 7 * * 1", Unit.DAY),
-        ("@monthly", Unit.MONTH),
-        ("0 0 1 */3 *", Unit.MONTH),
-        ("0 0 1 1,7 *", Unit.MONTH),
-        ("@yearly", Unit.YEAR),
-        ("0 0 29 2 *", Unit.YEAR),
-    ],
-)
-def test_the_unit_is_the_largest_that_fits_between_ticks(expression: str, unit: Unit):
-    assert unit_of_cron(expression) is unit
-    assert Cadence.of_cron(expression).unit is unit
-
-
-def test_a_cron_below_five_minutes_is_refused():
-    with pytest.raises(DeclarationError, match="smallest cell is 5 minutes"):
-        unit_of_cron("* * * * *")
 
 
 def test_cron_ticks_on_the_clocks_of_its_zone():

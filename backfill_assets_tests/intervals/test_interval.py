@@ -30,13 +30,6 @@ def test_an_empty_or_reversed_interval_is_refused(end: int):
         Interval(hour(3), hour(end))
 
 
-def test_touching_intervals_do_not_overlap():
-    assert not span(0, 2).overlaps(span(2, 3))
-    assert span(0, 2).intersection(span(2, 3)) is None
-    assert span(0, 3).overlaps(span(2, 5))
-    assert span(0, 3).intersection(span(2, 5)) == span(2, 3)
-
-
 def test_an_interval_contains_its_start_but_not_its_end():
     assert span(0, 2).contains(hour(0))
     assert not span(0, 2).contains(hour(2))

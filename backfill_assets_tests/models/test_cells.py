@@ -58,7 +58,7 @@ def oracle(own: Cadence, upstream: Upstream, theirs: Cadence, cell: Interval) ->
     start = grid.floor(cell.start) if grid is theirs else cell.start
     for _ in range(steps):
         start = grid.floor(start - timedelta(seconds=1))
-    return [one for one in life(theirs) if one.overlaps(Interval(start, cell.end))]
+    return [one for one in life(theirs) if one.start < cell.end and start < one.end]
 
 
 @given(cadences(), cadences(), lookbacks)

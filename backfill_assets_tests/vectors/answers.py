@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from backfill_assets.errors import BackfillAssetsError
@@ -193,7 +193,7 @@ def _cron(case: dict[str, Json]) -> Json:
         "interval_unit": tr.UNIT_NAMES[cadence.unit],
         "cron_floor": tr.text(cron.floor(at)),
         "cron_next": tr.text(cron.next(at)),
-        "cron_prev": tr.text(cron.previous(at)),
+        "cron_prev": tr.text(cron.floor(at - timedelta(microseconds=1))),
         "unit_floor": tr.text(cadence.floor(at)),
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from graphlib import TopologicalSorter
 from typing import Any
 
@@ -211,11 +212,7 @@ def _owner(owner: Json) -> str:
 
 
 def _cadence(settings: dict[str, Json]) -> Cadence:
-    return Cadence.of_cron(
-        settings.get("cron", "@daily"),
-        start=settings.get("start", "2020-01-01"),
-        end=settings.get("end"),
-    )
+    return tr.cadence_of(settings, datetime(2020, 1, 1, tzinfo=UTC))
 
 
 def _outputs(query: SqlQuery) -> list[Column]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from itertools import pairwise
 from typing import Any
 
 from backfill_assets.intervals import Cadence, Interval, IntervalSet, Unit
-from backfill_assets.intervals.instants import start_at
+from backfill_assets.intervals.cron import Cron
+from backfill_assets.intervals.instants import end_at, start_at
 from backfill_assets.intervals.restated import Reach
 
 Json = Any
@@ -24,6 +27,8 @@ UNITS = {
     "year": Unit.YEAR,
 }
 UNIT_NAMES = {unit: name for name, unit in UNITS.items()}
+INFERRED = [unit for unit in Unit if unit not in (Unit.WEEK, Unit.WHOLE)]
+NINE_YEARS = timedelta(days=9 * 366)  # two leap days: the shortest February is surely among them
 
 # Kinds of which a part can't be rebuilt alone. INCREMENTAL_BY_UNIQUE_KEY is none of them: our
 # ready records know which cells hold which keys.
@@ -74,14 +79,27 @@ def not_understood(model: dict[str, Json]) -> set[str]:
 
 def cadence_of(model: dict[str, Json], start: datetime | None = None) -> Cadence:
     """The model's cells and life; `start` is the one it inherits, if it has none of its own."""
-    unit = model.get("interval_unit")
-    return Cadence.of_cron(
-        model.get("cron", "@daily"),
-        unit=None if unit is None else UNITS[unit],
-        start=model.get("start", start),
-        end=model.get("end"),
+    cron, unit = model.get("cron", "@daily"), model.get("interval_unit")
+    start, end = model.get("start", start), model.get("end")
+    return Cadence(
+        unit_of_cron(cron) if unit is None else UNITS[unit],
+        start=start_at(start, "UTC") if start is not None else None,
+        end=end_at(end, "UTC") if end is not None else None,
+        cron=cron,
         cron_tz=model.get("cron_tz"),
     )
+
+
+@cache
+def unit_of_cron(expression: str) -> Unit:
+    """The largest unit that fits into the smallest gap between ticks; never a week."""
+    tick = start_at("2024-01-01", "UTC")
+    last, cron, ticks = tick + NINE_YEARS, Cron(expression), []
+    while len(ticks) < 2 or (len(ticks) < 400 and tick <= last):
+        tick = cron.next(tick)
+        ticks.append(tick)
+    gap = min(after - before for before, after in pairwise(ticks)).total_seconds()
+    return max((each for each in INFERRED if each.shortest <= gap), key=lambda each: each.shortest)
 
 
 def start_of(name: str, models: dict[str, Json]) -> datetime | None:
