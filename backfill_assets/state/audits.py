@@ -60,7 +60,7 @@ def save_audits(
 
 
 def audit_results(
-    connection: sa.Connection, model: str | None, batch_id: str | None, limit: int | None
+    connection: sa.Connection, model: str | None, batch_id: str | None
 ) -> list[AuditRow]:
     """Read results, the latest first."""
     table = AUDIT_RESULTS.c
@@ -71,7 +71,7 @@ def audit_results(
         wanted = wanted.where(table.model == model)
     if batch_id is not None:
         wanted = wanted.where(table.batch_id == batch_id)
-    return [_audit(row) for row in connection.execute(wanted.limit(limit))]
+    return [_audit(row) for row in connection.execute(wanted)]
 
 
 def audits_of_plan(connection: sa.Connection, plan_id: str) -> list[AuditRow]:

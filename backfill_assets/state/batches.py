@@ -83,15 +83,11 @@ class Batches(Aggregate[D]):
         )
 
     def audit_results(
-        self,
-        *,
-        model: str | None = None,
-        batch_id: str | None = None,
-        limit: int | None = None,
+        self, *, model: str | None = None, batch_id: str | None = None
     ) -> list[AuditRow]:
         """Read audit results, the latest first."""
         return self._database.read(
-            lambda connection: audits.audit_results(connection, model, batch_id, limit)
+            lambda connection: audits.audit_results(connection, model, batch_id)
         )
 
     def check_claims(self, batch_id: str) -> None:

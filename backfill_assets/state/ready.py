@@ -25,28 +25,12 @@ _RECORDS = READY_RECORDS.c
 
 
 @dataclass(frozen=True, slots=True)
-class Builder:
-    """Which batch built a ready cell, and in which run.
-
-    Attributes:
-        root_id: the root run or backfill, the same over re-executions.
-        run_id: the run that carried the batch.
-        batch_id: the batch.
-    """
-
-    root_id: str
-    run_id: str
-    batch_id: str
-
-
-@dataclass(frozen=True, slots=True)
 class Maker:
     """Which batch made a ready cell, by which snapshot and why.
 
     Attributes:
         cell: the cell.
         fingerprint: the snapshot.
-        batch_id: the batch.
         plan_id: the plan that it served; None for none, and where the batch is not known.
         reason: why it ran; empty where the batch is not known.
         started_at: when it was opened; None where the batch is not known.
@@ -54,7 +38,6 @@ class Maker:
 
     cell: Interval
     fingerprint: str
-    batch_id: str
     plan_id: str | None
     reason: str
     started_at: datetime | None
@@ -165,22 +148,20 @@ def current_cells(connection: sa.Connection, version: str, within: IntervalSet) 
     return [cell for row in connection.execute(wanted) if (cell := cell_of(row)) in within]
 
 
-def built_by(connection: sa.Connection, version: str, at: int | None) -> dict[Interval, Builder]:
-    """Read who built each cell that is ready at a delta_version."""
-    cell, run = [_RECORDS.starts, _RECORDS.ends], [BATCHES.c.root_id, BATCHES.c.run_id]
+def built_by(connection: sa.Connection, version: str, root_id: str, at: int | None) -> IntervalSet:
+    """Read which of the cells that are ready at a delta_version a root run or backfill built."""
+    columns = [_RECORDS.starts, _RECORDS.ends]
     wanted = (
-        sa.select(*cell, *run, _RECORDS.batch_id)
+        sa.select(*columns)
         .join(BATCHES, BATCHES.c.batch_id == _RECORDS.batch_id)
-        .where(_RECORDS.version == version, valid_at(at))
-        .order_by(_RECORDS.starts)
+        .where(_RECORDS.version == version, valid_at(at), BATCHES.c.root_id == root_id)
     )
-    rows = connection.execute(wanted)
-    return {cell_of(row): Builder(row.root_id, row.run_id, row.batch_id) for row in rows}
+    return IntervalSet.of(cell_of(row) for row in connection.execute(wanted))
 
 
-def makers(connection: sa.Connection, version: str, at: int | None) -> list[Maker]:
+def makers(connection: sa.Connection, version: str, at: int) -> list[Maker]:
     """Read what made each cell that is ready at a delta_version, by cell."""
-    own = [_RECORDS.starts, _RECORDS.ends, _RECORDS.fingerprint, _RECORDS.batch_id]
+    own = [_RECORDS.starts, _RECORDS.ends, _RECORDS.fingerprint]
     of_batch = [BATCHES.c.plan_id, BATCHES.c.reason, BATCHES.c.started_at]
     wanted = (
         sa.select(*own, *of_batch)
@@ -189,14 +170,7 @@ def makers(connection: sa.Connection, version: str, at: int | None) -> list[Make
         .order_by(_RECORDS.starts)
     )
     return [
-        Maker(
-            cell_of(row),
-            row.fingerprint,
-            row.batch_id,
-            row.plan_id,
-            row.reason or "",
-            row.started_at,
-        )
+        Maker(cell_of(row), row.fingerprint, row.plan_id, row.reason or "", row.started_at)
         for row in connection.execute(wanted)
     ]
 

@@ -6,9 +6,8 @@ before every one that pinned U at k or above. Any order that obeys this gives th
 
 What plans built comes back as cells of their tables, and what a promotion copied in as cells of the
 published one. What only the state knew does not: plans and their history, workspaces, environments
-but prod, owed marks, pointer moves. So after a promotion that only moved a pointer, the caller must say
-where the environment points, and what that promotion found unchanged counts as changed: its readers
-are rebuilt once more than they need be. A copy of a promotion that died half-way does not count.
+but prod, owed marks, pointer moves. So an environment points where it built last, whatever a promotion
+that only moved a pointer had made of it. A copy of a promotion that died half-way does not count.
 """
 
 from __future__ import annotations
@@ -72,7 +71,6 @@ def rebuild(
     connection: sa.Connection,
     commits: Iterable[LoggedCommit],
     heads: Mapping[str, TableHead],
-    wanted: Iterable[Pointer],
     now: datetime,
 ) -> None:
     """Replay commits into an empty state.
@@ -81,7 +79,6 @@ def rebuild(
         connection: of the empty state.
         commits: every batch that the tables' logs hold, in any order.
         heads: where each log ends, by version; its last batch when it is not named.
-        wanted: the pointers; of a model that none is given for, the version built last.
         now: when this happens.
 
     Raises:
@@ -89,10 +86,10 @@ def rebuild(
     """
     _check_empty(connection)
     logged = sorted(commits, key=lambda each: (each.version, each.delta_version))
-    ordered, named = list(_in_order(logged)), tuple(wanted)
+    ordered = list(_in_order(logged))
     opened = {each.commit.built_at: at for at, each in ordered if isinstance(each, _Opened)}
     records = [(at, each) for at, each in ordered if isinstance(each, LoggedCommit)]
-    for pointer, path in _first_pointers(records, named):
+    for pointer, path in _first_pointers(records):
         pointers.ensure_pointer(connection, pointer, path, now)
     for at, each in records:
         versions.ensure_version(connection, _version(each))
@@ -100,7 +97,6 @@ def rebuild(
         ending = Ending(each.delta_version, each.bytes_written, each.committed_at)
         apply_commit(connection, commit, ending, at)
     _restore_heads(connection, logged, heads, now)
-    _take_ownership(connection, named, now)
     # Above what the logs name too, else the next rebuild would mix old numbers with new ones.
     numbers = (each.commit.built_at for each in logged)
     counter.set_number(connection, max((len(ordered), *numbers)))
@@ -145,36 +141,18 @@ def _pins(logged: list[LoggedCommit]) -> dict[str, list[tuple[int, int]]]:
     return {version: sorted(each) for version, each in pins.items()}
 
 
-def _first_pointers(
-    records: list[tuple[int, LoggedCommit]], wanted: tuple[Pointer, ...]
-) -> Iterator[tuple[Pointer, str]]:
-    """Yield the pointers and their tables' paths, at no commit yet: the replay raises every pin."""
-    chosen = {(each.environment, each.model): each for each in wanted}
+def _first_pointers(records: list[tuple[int, LoggedCommit]]) -> Iterator[tuple[Pointer, str]]:
+    """Yield pointers to the versions built last and their paths, at no commit yet: the replay raises every pin."""
     last = {
         (each.commit.environment, each.commit.model): each
         for _, each in records
         if plan_of(each.commit.environment) is None
     }
-    paths = {each.version: each.path for _, each in records}
-    derived = {key: _built_last(each.commit) for key, each in last.items()}
-    for pointer in {**derived, **chosen}.values():
-        if pointer.version in paths:
-            yield replace(pointer, delta_version=versions.NO_COMMIT), paths[pointer.version]
-
-
-def _built_last(commit: BatchCommit) -> Pointer:
-    at = (commit.environment, commit.model, commit.fingerprint, commit.version)
-    return Pointer(*at, versions.NO_COMMIT)
-
-
-def _take_ownership(connection: sa.Connection, wanted: Iterable[Pointer], now: datetime) -> None:
-    """Give tables that plans own to the environments that shall point there, and raise their pins."""
-    for each in wanted:
-        owner = versions.find_owner(connection, each.version)
-        if owner is not None and plan_of(owner) is not None:
-            versions.set_owner(connection, each.version, each.environment)
-        at = (each.environment, each.version, each.delta_version)
-        pointers.raise_pin(connection, *at, now)
+    for (environment, model), each in last.items():
+        found = Pointer(
+            environment, model, each.commit.fingerprint, each.version, versions.NO_COMMIT
+        )
+        yield found, each.path
 
 
 def _restore_heads(

@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from backfill_assets.snapshots.environment import Pointer
     from backfill_assets.state.rebuild import LoggedCommit, TableHead
 
 
@@ -153,7 +152,6 @@ class Store(Aggregates[Database]):
         commits: Iterable[LoggedCommit],
         *,
         heads: Mapping[str, TableHead] | None = None,
-        pointers: Iterable[Pointer] = (),
         seen: int = 0,
     ) -> None:
         """Replay the tables' own commits into this state, which must be empty.
@@ -161,17 +159,16 @@ class Store(Aggregates[Database]):
         Args:
             commits: every batch that the tables' logs hold, in any order.
             heads: where each log ends, by version; its last batch when it is not named.
-            pointers: where environments shall point; else at the version built last.
             seen: the largest number that any log names, also of commits that do not count.
 
         Raises:
             RequestError: the state holds something.
         """
-        now, wanted = self._clock(), list(pointers)
+        now = self._clock()
         listed = [replace(commit, path=self.place(commit.path)) for commit in commits]
 
         def work(connection: Connection) -> None:
-            rebuild.rebuild(connection, listed, heads or {}, wanted, now)
+            rebuild.rebuild(connection, listed, heads or {}, now)
             counter.rise_to(connection, seen)
 
         self._database.write(work)

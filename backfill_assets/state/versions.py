@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.models.content import Content
     from backfill_assets.snapshots.ready import ReadyRecord
-    from backfill_assets.state.ready import Builder, Maker
+    from backfill_assets.state.ready import Maker
 
 NO_COMMIT = -1
 """The pin, and the head, of a table that has no commit yet."""
@@ -130,12 +130,14 @@ class Versions(Aggregate[D]):
             lambda connection: ready.records_ever(connection, version, cells)
         )
 
-    def built_by(self, version: str, at: int | None = None) -> dict[Interval, Builder]:
-        """Read who built each cell that is ready at a delta_version; None is the latest."""
-        return self._database.read(lambda connection: ready.built_by(connection, version, at))
+    def built_by(self, version: str, root_id: str, at: int | None = None) -> IntervalSet:
+        """Read which of the cells that are ready at a delta_version a root run or backfill built; None is the latest."""
+        return self._database.read(
+            lambda connection: ready.built_by(connection, version, root_id, at)
+        )
 
-    def makers(self, version: str, at: int | None = None) -> list[Maker]:
-        """Read what made each cell that is ready at a delta_version; None is the latest."""
+    def makers(self, version: str, at: int) -> list[Maker]:
+        """Read what made each cell that is ready at a delta_version."""
         return self._database.read(lambda connection: ready.makers(connection, version, at))
 
     def watermark(self, version: str) -> datetime | None:

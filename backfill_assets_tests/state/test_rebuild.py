@@ -16,7 +16,6 @@ from sqlalchemy import event
 
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.snapshots.environment import Pointer
 from backfill_assets.snapshots.publication import PROMOTED
 from backfill_assets.state.rebuild import LoggedCommit, TableHead
 from backfill_assets.state.store import Store
@@ -320,22 +319,3 @@ def test_what_plans_built_comes_back_but_no_environment_points_there(store: Stor
         assert [
             each.version for each in rebuilt.collection.collectable_versions(timedelta(days=30))
         ] == [table]
-
-
-def test_a_pointer_that_a_promotion_moved_comes_back_when_it_is_asked_for(
-    store: Store, tmp_path: Path
-):
-    trial = Trial(store)
-    table = trial.new_version("orders")
-    trial.open()
-    inside = Asked("orders", 0, 3, environment=trial.workspace, table=table, plan="p1")
-    opened = store.batches.open_batch(inside.request)
-    lock = store.locks.take_commit_lock(table, opened.request.batch_id)
-    log = [LoggedCommit(table, f"/data/{table}", 0, commit_of(opened, lock), NOON, 1)]
-    wanted = Pointer("prod", "orders", "print-v2", table, 0)
-
-    with Store.open(f"sqlite:///{tmp_path}/rebuilt.db", clock=Clock()) as rebuilt:
-        rebuilt.rebuild(log, pointers=[wanted])
-        assert rebuilt.environments.pointers("prod") == {"orders": wanted}
-        assert rebuilt.versions.owner(table) == "prod"
-        assert rebuilt.views.of("prod").ready("orders") == cells((0, 3))

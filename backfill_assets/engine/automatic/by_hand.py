@@ -57,9 +57,8 @@ def published_before(run: RunContext, name: str) -> IntervalSet:
     state = run.view().models.get(name)
     if state is None:
         return IntervalSet.empty()
-    built = run.store.versions.built_by(state.pointer.version, state.pointer.delta_version)
-    own = IntervalSet.of(cell for cell, record in built.items() if record.root_id == run.root_id)
-    return state.ready - own
+    at = state.pointer
+    return state.ready - run.store.versions.built_by(at.version, run.root_id, at.delta_version)
 
 
 def rebuild_by_hand(

@@ -246,9 +246,8 @@ def _asked_again(run: RunContext, model: Model, work: Work) -> IntervalSet:
     """The published cells that a run by hand rebuilds, but for those that it built itself."""
     if not run.rebuilds:
         return IntervalSet.empty()
-    built = run.store.versions.built_by(run.pointer(model).version)
-    own = IntervalSet.of(cell for cell, record in built.items() if record.root_id == run.root_id)
-    return work.ready - own
+    version = run.pointer(model).version
+    return work.ready - run.store.versions.built_by(version, run.root_id)
 
 
 def _held_up(

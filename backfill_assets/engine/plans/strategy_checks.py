@@ -249,7 +249,7 @@ def _of_contract(both: _Sides, planned: ModelPlan) -> list[PlanCheck]:
 
 def _kept(model: str, result: CheckResult, decided_by: str, basis: str = "") -> PlanCheck:
     return PlanCheck(
-        model, result.name, result.passed, result.text, result.blocking, decided_by, basis
+        model, result.name, result.passed, result.text, decided_by=decided_by, basis=basis
     )
 
 

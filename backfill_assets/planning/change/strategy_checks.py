@@ -35,20 +35,13 @@ class CheckResult:
 
     Attributes:
         name: of the check.
-        passed: whether the promotion may go on; a warning never stops it.
+        passed: whether the promotion may go on.
         text: the numbers, in words.
-        blocking: False for a warning.
     """
 
     name: str
     passed: bool
     text: str
-    blocking: bool = True
-
-    @property
-    def stops(self) -> bool:
-        """Whether the promotion must not happen."""
-        return self.blocking and not self.passed
 
 
 @dataclass(frozen=True, slots=True)
