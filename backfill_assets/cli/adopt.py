@@ -112,8 +112,7 @@ class _AuditedTable:
 
 def _audited(run: RunContext, model: Model, table: Table, cells: str | None) -> _AuditedTable:
     profiled = profile_table(batch_session(run.spark()), model, table)
-    audits = tuple(declared for declared in audits_of(profiled.subject.model))
-    results = judge(audits, profiled.profiles, {}, model.cadence)
+    results = judge(audits_of(profiled.audited), profiled.profiles, {}, model.cadence)
     asked = profiled.cells
     if cells is not None:
         asked = IntervalSet.of([cells_asked(model.cadence, cells)])

@@ -65,7 +65,7 @@ def test_what_fails_for_good_need_not_come_again_and_what_may_pass_does(
     def fails(op: Operation) -> Outcome:
         failed = Failed("web.visits", "b1", days(9), "no", kind=kind)
         events = {"web.visits": (failed,)}
-        return Outcome(op.plan_id, PlanStatus.APPLYING, events, LEFT)
+        return Outcome(PlanStatus.APPLYING, events, LEFT)
 
     monkeypatch.setattr(_APPLIED, fails)
 
@@ -97,7 +97,7 @@ def test_a_late_plan_that_somebody_holds_is_no_reason_to_come_again(
 ):
     def holds(op: Operation) -> Outcome:
         world.store.queue.control_plan(op.plan_id, control, "ann")
-        return Outcome(op.plan_id, PlanStatus.APPLYING, {}, LEFT)
+        return Outcome(PlanStatus.APPLYING, {}, LEFT)
 
     def begins(op: Operation) -> Outcome:
         queue_plan(op)
@@ -119,7 +119,7 @@ def test_late_data_is_asked_for_once_while_its_plan_is_paused_and_again_when_it_
 ):
     def begins(op: Operation) -> Outcome:
         queue_plan(op)
-        return Outcome(op.plan_id, PlanStatus.APPLYING, {}, LEFT)
+        return Outcome(PlanStatus.APPLYING, {}, LEFT)
 
     monkeypatch.setattr(_APPLIED, begins)
     plan = refreshed(world).plan_id

@@ -99,7 +99,7 @@ class Toy:
             self.most = max(self.most, sum(self.in_flight.values()))
             if model.in_order and self.in_flight[name] > 1:
                 self.broken.append(f"{name} is at work twice")
-        put(Started(name, "", piece.stretches, 1))
+        put(Started(name, "", piece.stretches))
         with self.lock:
             self.in_flight[name] -= 1
             failed = bool(cells & self.fails[name])

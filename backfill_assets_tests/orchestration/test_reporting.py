@@ -24,7 +24,7 @@ def reporter() -> Reporter:
 def test_what_was_found_in_a_source_is_told_whichever_model_of_the_plan_reads_it(
     reporter: Reporter, reader: str
 ):
-    event: Event = Noted(reader, "web.events", "it was made anew")
+    event: Event = Noted(reader, "it was made anew")
 
     reporter.rebuilding(event)
 

@@ -339,7 +339,8 @@ def test_a_planned_cell_that_was_built_again_has_moved():
 
     found = moved(plan, GRAPH, rebuilt(a_state(), "web.a", 3, at=60))
 
-    assert [(one.model, one.of, one.cells) for one in found] == [("web.a", "web.a", days(3))]
+    (one,) = found
+    assert (one.model, one.of, one.what) == ("web.a", "web.a", "2024-01-03 built again since")
     assert moved(plan, GRAPH, rebuilt(a_state(), "web.a", 7, at=60)) == ()
 
 
@@ -350,10 +351,9 @@ def test_only_columns_that_are_read_move_a_plan():
     plan = a_plan(graph, state, restate=(Restatement("web.b", "2024-01-03", "2024-01-04"),))
 
     assert moved(plan, graph, rebuilt(state, "web.a", 3, at=60, cost=60)) == ()
-    assert [
-        (one.model, one.of, one.cells)
-        for one in moved(plan, graph, rebuilt(state, "web.a", 3, at=60, id=60))
-    ] == [("web.b", "web.a", days(3))]
+    (one,) = moved(plan, graph, rebuilt(state, "web.a", 3, at=60, id=60))
+    assert (one.model, one.of) == ("web.b", "web.a")
+    assert one.what == "2024-01-03 changed since in ds, id"
 
 
 def test_a_pointer_that_moved_is_named():

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from backfill_assets.snapshots.observation import ObservedSource
     from backfill_assets.snapshots.state_view import StateView
 
-_NONE = IntervalSet.empty()
-
 
 @dataclass(frozen=True, slots=True)
 class ScannedModel:

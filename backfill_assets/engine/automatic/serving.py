@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.plans.building import fill_for_plan, run_for_stage
 from backfill_assets.engine.plans.refusals import refuse_other_code, wrong_status
 from backfill_assets.engine.plans.remaining_work import work_of
 from backfill_assets.errors import RequestError
-from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.plan.plan import Build
 from backfill_assets.planning.plan.stages import FillGaps, served_stage
 from backfill_assets.planning.rule.left import left_of
@@ -17,7 +16,7 @@ from backfill_assets.snapshots.stored_plan import PlanStatus
 
 if TYPE_CHECKING:
     from backfill_assets.engine.plans.operation import Operation
-    from backfill_assets.engine.project.events import Event
+    from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.planning.plan.plan import ModelPlan
 
 
@@ -26,16 +25,14 @@ class Served:
     """What a run did for a plan.
 
     Attributes:
-        events: in order.
         cells: the plan's own among the cells that were asked for.
         built: those of them that hold what the plan wants by now.
         published: whether they are read already: gaps are, as soon as they are filled.
     """
 
-    events: tuple[Event, ...]
-    cells: IntervalSet = field(default_factory=IntervalSet.empty)
-    built: IntervalSet = field(default_factory=IntervalSet.empty)
-    published: bool = False
+    cells: IntervalSet
+    built: IntervalSet
+    published: bool
 
 
 def serve(op: Operation, name: str, cells: IntervalSet) -> Served:
@@ -53,10 +50,10 @@ def serve(op: Operation, name: str, cells: IntervalSet) -> Served:
     """
     stage = served_stage(_asked(op, name), cells)
     run, todo = run_for_stage(op, stage), stage.cells[name]
-    told = fill_for_plan(op, run, stage.cells)
+    fill_for_plan(op, run, stage.cells)
     view = run.view()
     left = left_of(work_of(run, view, name), view, name)
-    return Served(told[name], todo, todo - left, published=isinstance(stage, FillGaps))
+    return Served(todo, todo - left, published=isinstance(stage, FillGaps))
 
 
 def _asked(op: Operation, name: str) -> ModelPlan:

@@ -74,7 +74,7 @@ def run_batch(run: RunContext, request: BatchRequest) -> Iterator[Event]:
         kind = kind_of(error)
         yield Failed(request.model, request.batch_id, request.stretches, str(error), kind=kind)
     else:
-        yield Started(request.model, request.batch_id, request.stretches, len(request.cells))
+        yield Started(request.model, request.batch_id, request.stretches)
         yield _ended(run, opened)
 
 

@@ -109,7 +109,7 @@ def _look(run: RunContext, names: Sequence[str], listener: Listener) -> None:
     readers = {up.name: name for name in reversed(names) for up in run.graph.model(name).reads}
     for looked in observe(run, names):
         if looked.note:
-            listener(Noted(readers[looked.source], looked.source, looked.note))
+            listener(Noted(readers[looked.source], looked.note))
 
 
 @dataclass

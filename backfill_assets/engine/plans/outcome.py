@@ -22,7 +22,6 @@ class Outcome:
     """How far a plan has come.
 
     Attributes:
-        plan_id: the plan.
         status: ``applying`` while something is left to build, else what its last stage has made of it.
         events: what happened to cells, by model.
         left: the planned cells that still need work, by model.
@@ -38,7 +37,6 @@ class Outcome:
         removed: models that the environment does not run any more.
     """
 
-    plan_id: str
     status: PlanStatus
     events: Mapping[str, tuple[Event, ...]] = field(default_factory=dict[str, "tuple[Event, ...]"])
     left: CellsByModel = field(default_factory=CellsByModel)

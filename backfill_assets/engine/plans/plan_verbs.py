@@ -295,7 +295,7 @@ def _why_left(done: Outcome) -> str:
 
 
 def _stored_outcome(op: Operation) -> Outcome:
-    return Outcome(op.plan_id, op.store.plans.get(op.plan_id).status)
+    return Outcome(op.store.plans.get(op.plan_id).status)
 
 
 def _owe_everywhere(op: Operation) -> None:

@@ -13,7 +13,6 @@ from backfill_assets.engine.review.approvals import refuse_unapproved
 from backfill_assets.engine.review.preflight import refuse_lost_history
 from backfill_assets.errors import BackfillAssetsError, RequestError
 from backfill_assets.intervals.instants import minute_text
-from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.planning.plan.in_flight import in_flight
 from backfill_assets.planning.plan.plan import Build
@@ -225,4 +224,4 @@ def _snapshots_moved(op: Operation, environment: RunContext) -> Iterator[StaleIn
         snapshot = snapshots.get(planned.model)
         if snapshot is not None and snapshot.fingerprint.id != planned.fingerprint:
             what = f"'{op.plan.environment}' runs other snapshots of what it reads by now"
-            yield StaleInput(planned.model, planned.model, IntervalSet.empty(), what)
+            yield StaleInput(planned.model, planned.model, what)

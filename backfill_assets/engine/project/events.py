@@ -40,7 +40,6 @@ class Noted:
     """
 
     model: str
-    source: str
     note: str
 
 
@@ -51,7 +50,6 @@ class Started:
     model: str
     batch_id: str
     stretches: IntervalSet
-    cells: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,13 +24,11 @@ class StaleInput:
     Attributes:
         model: the planned model.
         of: what moved: the model itself, or an upstream that its cells read.
-        cells: which cells of it; empty for a pointer.
         what: in words.
     """
 
     model: str
     of: str
-    cells: IntervalSet
     what: str
 
 
@@ -58,7 +56,7 @@ def _pointer(model: ModelPlan, view: StateView) -> Iterator[StaleInput]:
     if now == saw or (model.build is Build.GAP_FILL and now[0] == saw[0]):
         return
     what = f"the environment ran {_named(saw)} when the plan was made, and runs {_named(now)} now"
-    yield StaleInput(model.model, model.model, IntervalSet.empty(), what)
+    yield StaleInput(model.model, model.model, what)
 
 
 def _named(pointer: tuple[str, str]) -> str:
@@ -76,7 +74,7 @@ def _rewritten(model: ModelPlan, plan: Plan, graph: Graph, view: StateView) -> I
     cells = rebuilt & was_ready
     if cells:
         named = _cells(graph, model.model, cells)
-        yield StaleInput(model.model, model.model, cells, f"{named} built again since")
+        yield StaleInput(model.model, model.model, f"{named} built again since")
 
 
 def _reads(model: ModelPlan, plan: Plan, graph: Graph, view: StateView) -> Iterator[StaleInput]:
@@ -87,7 +85,7 @@ def _reads(model: ModelPlan, plan: Plan, graph: Graph, view: StateView) -> Itera
         if cells:
             columns = "" if read.columns is None else f" in {', '.join(read.columns)}"
             what = f"{_cells(graph, read.upstream, cells)} changed since{columns}"
-            yield StaleInput(model.model, read.upstream, cells, what)
+            yield StaleInput(model.model, read.upstream, what)
 
 
 def _changed(read: PlannedRead, seen: int, view: StateView) -> IntervalSet:

@@ -97,15 +97,16 @@ def block_of(cadence: Cadence, text: str) -> str:
     return instant.astimezone(zone_of(cadence.tz)).date().isoformat()
 
 
-def cells_predicate(cadence: Cadence, cells: Iterable[Interval], column: str = CELL_COLUMN) -> str:
+def cells_predicate(cadence: Cadence, cells: Iterable[Interval]) -> str:
     """Write Spark SQL that keeps the rows of these cells, as few contiguous ranges as can be.
 
     A table that is rebuilt as a whole has only one cell, so any interval means all of it.
     """
     if cadence.unit is Unit.WHOLE:
-        return f"{column} = DATE'{_EPOCH_DAY}'"
+        return f"{CELL_COLUMN} = DATE'{_EPOCH_DAY}'"
     return _any_of(
-        f"{column} >= {_literal(cadence, span.start)} AND {column} < {_literal(cadence, span.end)}"
+        f"{CELL_COLUMN} >= {_literal(cadence, span.start)} "
+        f"AND {CELL_COLUMN} < {_literal(cadence, span.end)}"
         for span in IntervalSet.of(cells)
     )
 

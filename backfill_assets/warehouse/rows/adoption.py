@@ -60,28 +60,23 @@ class ForeignProfile:
     Attributes:
         cells: those that hold at least one row.
         profiles: their content, and what the audits measure.
-        rows: its rows in the model's contract, for samples.
-        subject: what the profile is about, for samples.
-        left_out: audits that compare with an upstream which was not given.
+        audited: the model, with the audits that were made.
+        left_out: audits that compare with an upstream, which each batch makes.
     """
 
     cells: IntervalSet
     profiles: tuple[CellProfile, ...]
-    rows: DataFrame
-    subject: Subject
+    audited: Model
     left_out: tuple[str, ...]
 
 
-def profile_table(
-    spark: SparkSession, model: Model, table: Table, inputs: Mapping[str, Input] | None = None
-) -> ForeignProfile:
+def profile_table(spark: SparkSession, model: Model, table: Table) -> ForeignProfile:
     """Audit a table of any layout against a model: rows, checksums and audits by the model's cells.
 
     Args:
         spark: a session.
         model: the model whose history it becomes.
         table: the table at a pin.
-        inputs: by upstream name, what audits compare with.
 
     Raises:
         MissingTableError: there is no table.
@@ -95,12 +90,11 @@ def profile_table(
     counts = {row["cell"]: row["count"] for row in counted}
     refuse_outside(rows, model, (), {None: counts[None]} if None in counts else {})
     cells = tuple(cell_of_number(model.cadence, cell) for cell in sorted(counts))
-    known = inputs or {}
-    audits = [audit for audit in model.audits if _comparable(audit, known)]
+    audits = [each for each in model.audits if not isinstance(each, (References, Reconciles))]
     audited = replace(model, audits=audits)
-    subject = Subject(audited, cells, Table(table.path, ABSENT), known)
+    profiles = profile(rows, Subject(audited, cells, Table(table.path, ABSENT)))
     left_out = tuple(audit.name for audit in model.audits if audit not in audits)
-    return ForeignProfile(IntervalSet.of(cells), profile(rows, subject), rows, subject, left_out)
+    return ForeignProfile(IntervalSet.of(cells), profiles, audited, left_out)
 
 
 def adopted_from(table: Table) -> RowsFrom:
@@ -142,7 +136,3 @@ def foreign_rows(spark: SparkSession, model: Model, table: Table) -> DataFrame:
     if missing or retyped:
         raise _unfit_table(model=model.name, path=table.path, missing=missing, retyped=retyped)
     return rows.select(*(quoted(column.name) for column in model.schema))
-
-
-def _comparable(audit: object, inputs: Mapping[str, Input]) -> bool:
-    return not isinstance(audit, (References, Reconciles)) or audit.upstream in inputs
