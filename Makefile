@@ -58,8 +58,8 @@ example-pages: env ## Play every worked example, and show its output on its page
 edit-pairs: env ## Make 1,500 edits of SQL and hold every verdict on them against Spark: minutes
 	@$(BIN)/pytest -m "" -s backfill_assets_tests/edit_pairs
 
-test-spark: env ## Run the tests of the engine on Spark, also those that usually need none
-	@BACKFILL_TEST_SPARK=local $(BIN)/pytest backfill_assets_tests/engine
+test-spark: env ## Run the tests of engine and orchestration on Spark, also those that usually need none
+	@BACKFILL_TEST_SPARK=local $(BIN)/pytest backfill_assets_tests/engine backfill_assets_tests/orchestration
 
 recordings: env ## Play the first hour and the three nights, and keep what a person sees in docs/examples
 	@for story in first-hour three-nights; do PATH="$(CURDIR)/$(BIN):$$PATH" BACKFILL_JARS_DIR=$(CURDIR)/.spark-jars \

@@ -5,11 +5,14 @@ Everything lies in fixed days, so nothing depends on the clock: sales and return
 a source fails a blocking audit of the model that reads it, one above 1,000 only a warning.
 """
 
-# ruff: noqa: S608 - the SQL is the tests' own
-
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Literal
+
+import pyarrow as pa
+from deltalake import write_deltalake
 
 from backfill_assets import (
     Column,
@@ -31,8 +34,6 @@ from backfill_assets import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-
-    from pyspark.sql import SparkSession
 
 FIRST, LAST = "2024-01-28", "2024-02-03"
 DAYS = ("2024-01-28", "2024-01-29", "2024-01-30", "2024-01-31", "2024-02-01", "2024-02-02", LAST)
@@ -224,7 +225,7 @@ MODELS = (
 SOURCES = (raw_sales, raw_returns, raw_clicks, raw_shops)
 
 _AMOUNTS = tuple(
-    f"(DATE'{day}', '{shop}', {amount})"
+    (date.fromisoformat(day), shop, Decimal(amount))
     for number, day in enumerate(DAYS, start=1)
     for shop, amount in (("north", number), ("south", 10 * number))
     if day != EMPTY_DAY
@@ -233,39 +234,48 @@ _ROWS = {
     raw_sales: _AMOUNTS,
     raw_returns: _AMOUNTS,
     raw_clicks: tuple(
-        f"({number}, TIMESTAMP'{FIRST} {hour:02d}:30:00+00:00')"
+        (number, datetime(2024, 1, 28, hour, 30, tzinfo=UTC))
         for number, hour in enumerate((0, 0, 5, 12, 23))
     ),
-    raw_shops: ("('north', 'Kiel')", "('south', 'Ulm')"),
+    raw_shops: (("north", "Kiel"), ("south", "Ulm")),
+}
+_ARROW = {
+    "date": pa.date32(),
+    "string": pa.string(),
+    "bigint": pa.int64(),
+    "timestamp": pa.timestamp("us", "UTC"),
+    "decimal(18,2)": pa.decimal128(18, 2),
 }
 
 
 def land_rows(
-    spark: SparkSession, data_root: str, source: Source, *rows: str, mode: str = "append"
+    data_root: str,
+    source: Source,
+    *rows: tuple[object, ...],
+    mode: Literal["append", "overwrite"] = "append",
 ) -> None:
-    """Write rows, given as SQL values, into a source's table."""
-    names = ", ".join(column.name for column in source.schema)
-    typed = [f"CAST({one.name} AS {one.dtype}) AS {one.name}" for one in source.schema]
-    values = spark.sql(f"SELECT * FROM VALUES {', '.join(rows)} AS t({names})")
-    path = f"{data_root}/{source.path}"
-    values.selectExpr(*typed).coalesce(1).write.format("delta").mode(mode).save(path)
+    """Write rows into a source's table, as somebody else would: with another library than the product's."""
+    schema = pa.schema([(one.name, _ARROW[one.dtype]) for one in source.schema])
+    listed = [dict(zip(schema.names, row, strict=True)) for row in rows]
+    table = pa.Table.from_pylist(listed, schema)
+    write_deltalake(f"{data_root}/{source.path}", table, mode=mode)
 
 
-def land(spark: SparkSession, data_root: str) -> None:
+def land(data_root: str) -> None:
     """Land every source afresh."""
     for source, rows in _ROWS.items():
-        land_rows(spark, data_root, source, *rows, mode="overwrite")
+        land_rows(data_root, source, *rows, mode="overwrite")
 
 
-def _landing(source: Source) -> Callable[[SparkSession, str], bool]:
-    def landed(spark: SparkSession, data_root: str) -> bool:
-        land_rows(spark, data_root, source, *_ROWS[source], mode="overwrite")
+def _landing(source: Source) -> Callable[[object, str], bool]:
+    def landed(_: object, data_root: str) -> bool:
+        land_rows(data_root, source, *_ROWS[source], mode="overwrite")
         return True
 
     return landed
 
 
-LANDINGS: Mapping[str, Callable[[SparkSession, str], bool]] = {
+LANDINGS: Mapping[str, Callable[[object, str], bool]] = {
     source.name: _landing(source) for source in (raw_sales, raw_returns, raw_clicks)
 }
 """`toy.raw_shops` has none: somebody else lands it."""

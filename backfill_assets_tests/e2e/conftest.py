@@ -11,16 +11,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from pyspark.sql import SparkSession
-
     from backfill_assets_tests.e2e.graphql import Client
 
 
 @pytest.fixture(scope="session")
-def landed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def landed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The toy's sources, landed once; every project works on a copy."""
     root = tmp_path_factory.mktemp("toy")
-    land(spark, str(root))
+    land(str(root))
     return root
 
 

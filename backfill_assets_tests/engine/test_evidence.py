@@ -101,7 +101,6 @@ def test_what_was_expected_of_evidence_is_among_its_parts():
     assert {*EXPECTED} <= {*(name for name, _ in parts.PARTS), parts.REPORT}
 
 
-@pytest.mark.spark
 def test_the_folder_says_what_changed_who_reads_it_and_how_to_go_back(world: World, plans: Plans):
     plan = corrected(world, plans)
 

@@ -125,7 +125,6 @@ def test_rows_that_came_before_the_first_look_and_after_a_batch_are_late(world: 
     assert stale(world, graph) == "2024-01-02, 2024-01-08"  # the 7th was read by the second batch
 
 
-@pytest.mark.spark
 def test_a_vacuumed_pin_makes_everything_that_was_touched_count_as_changed(world: World):
     source, graph = a_source(), a_graph(a_model())
     world.land(source, row(1), row(2), row(3))
@@ -147,7 +146,6 @@ def test_what_was_read_once_is_known_when_its_old_version_is_gone(world: World):
     assert changed(world, source) == "2024-01-02"
 
 
-@pytest.mark.spark
 def test_a_table_made_anew_is_compared_as_a_whole_and_somebody_is_told(world: World):
     source = a_source()
     world.land(source, row(1), row(2), row(3))
@@ -222,7 +220,6 @@ def test_a_source_that_is_not_observed_is_left_alone(world: World):
     assert world.store.sources.observed() == {}
 
 
-@pytest.mark.spark
 def test_a_source_that_is_read_as_a_whole_is_one_cell(world: World):
     source = a_source(cadence=Whole())
     world.land(source, row(1), row(2))
@@ -302,7 +299,6 @@ def test_a_column_that_is_new_in_the_table_changes_no_cell_that_holds_null_there
     assert changed(world, more) == "2024-01-02"
 
 
-@pytest.mark.spark
 def test_a_source_that_lost_a_declared_column_keeps_its_cells_stale_until_it_is_back(world: World):
     source, graph = a_source(), a_graph(a_model())
     world.land(source, row(1))

@@ -1,14 +1,16 @@
 """The toy shop in this process: fill models through Dagster, and read back what it was told."""
 
-# ruff: noqa: S608 - the SQL is the tests' own
-
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, cast
 
 import dagster as dg
+from deltalake import DeltaTable
 
+from backfill_assets import resolve
 from backfill_assets.engine.batch.batch_run import run_batch
 from backfill_assets.engine.batch.requests import batch_request
 from backfill_assets.engine.fill.observing import observe
@@ -20,7 +22,7 @@ from backfill_assets.orchestration.building import AUDITS_JOB
 from backfill_assets.orchestration.resources import SparkResource, StateResource
 from backfill_assets.snapshots.environment import PROD
 from backfill_assets.snapshots.loaded import untraced
-from backfill_assets_tests.toy import MODELS, SOURCES, land_rows, raw_sales
+from backfill_assets_tests.toy import MODELS, SOURCES, land_rows, raw_returns, raw_sales
 from backfill_assets_tests.toy_definitions import defs
 
 if TYPE_CHECKING:
@@ -41,12 +43,12 @@ class NoSpark(SparkResource):
         raise UnwantedSparkError
 
 
-def lent(session: SparkSession) -> SparkResource:
+def lent(session: Any) -> SparkResource:  # noqa: ANN401 - Spark's, or the fake's
     """The session of the tests as the run's own."""
 
     class Lent(SparkResource):
         @property
-        def spark_session(self) -> SparkSession:
+        def spark_session(self) -> Any:  # noqa: ANN401
             return session
 
     return Lent(spark_config={})
@@ -56,7 +58,7 @@ def lent(session: SparkSession) -> SparkResource:
 class Shop:
     """A data folder with the toy's sources landed, and a Dagster instance that remembers nothing."""
 
-    spark: SparkSession
+    spark: Any  # Spark's session, or the fake's
     root: str
     instance: dg.DagsterInstance
 
@@ -88,9 +90,9 @@ class Shop:
     def resources(self, spark: SparkResource | None = None) -> dict[str, Any]:
         return {"spark": spark or lent(self.spark), "state": StateResource()}
 
-    def sell(self, day: str, shop: str, amount: float) -> None:
+    def sell(self, day: str, shop: str, amount: int) -> None:
         """A row comes late to the source of sales."""
-        land_rows(self.spark, self.root, raw_sales, f"(DATE'{day}', '{shop}', {amount})")
+        land_rows(self.root, raw_sales, (date.fromisoformat(day), shop, Decimal(amount)))
 
     def refresh(self, model: str, key: str) -> None:
         """Rewrite a published cell, as a refresh or plan may do."""
@@ -107,8 +109,22 @@ class Shop:
 
     def correct(self, day: str) -> None:
         """The rows of a day with a negative amount leave the source."""
-        path = f"{self.root}/{raw_sales.path}"
-        self.spark.sql(f"DELETE FROM delta.`{path}` WHERE ds = DATE'{day}' AND amount < 0")
+        table = DeltaTable(f"{self.root}/{raw_sales.path}")
+        table.delete(f"ds = '{day}' AND amount < 0")
+
+    def bring_back(self, day: str, amount: int) -> None:
+        """The returns of a day are corrected in their source."""
+        table = DeltaTable(f"{self.root}/{raw_returns.path}")
+        table.update(updates={"amount": str(amount)}, predicate=f"ds = '{day}'")
+
+    def published(self, model: str, *columns: str) -> list[tuple[Any, ...]]:
+        """The rows of a model at its pin, in order; dates as text."""
+        path, version = resolve(model)
+        table = DeltaTable(path, version=version).to_pyarrow_table(columns=list(columns))
+        return sorted(
+            tuple(str(row[name]) if isinstance(row[name], date) else row[name] for name in columns)
+            for row in table.to_pylist()
+        )
 
 
 def told(result: dg.ExecuteInProcessResult, model: str) -> list[tuple[str | None, dict[str, Any]]]:

@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import dagster as dg
-import pytest
 
 from backfill_assets.engine.batch.audit_run import audit_and_keep
 from backfill_assets.engine.project.opening import open_run
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
 
     from backfill_assets.engine.project.run_context import RunContext
     from backfill_assets_tests.orchestration.shop import Shop
-
-pytestmark = pytest.mark.spark
 
 
 @contextmanager

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
 from backfill_assets.engine.plans.plan_verbs import promote_plan
 from backfill_assets.models.graph import build_graph
 from backfill_assets.orchestration.resources import StateResource
@@ -13,16 +11,14 @@ from backfill_assets.planning.plan.plan_json import read_plan
 from backfill_assets.snapshots.loaded import untraced
 from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets_tests.orchestration.shop import failure, keys, lent, observed, waiting
-from backfill_assets_tests.orchestration.test_filling import ALL, published
+from backfill_assets_tests.orchestration.test_filling import ALL
 from backfill_assets_tests.toy import DAYS, MODELS, SOURCES
 
 if TYPE_CHECKING:
     from backfill_assets_tests.orchestration.shop import Shop
 
-pytestmark = pytest.mark.spark
-
-SALES = ("toy.sales", "string(ds)", "shop", "int(amount)")
-THREE = ("toy.sales_of_three_days", "string(ds)", "int(amount)")
+SALES = ("toy.sales", "ds", "shop", "amount")
+THREE = ("toy.sales_of_three_days", "ds", "amount")
 
 
 def plans() -> list[tuple[str, PlanStatus]]:
@@ -43,7 +39,7 @@ def promote(shop: Shop, plan_id: str) -> None:
 
 def test_a_launch_over_published_cells_waits_as_one_plan_until_somebody_promotes_it(shop: Shop):
     assert shop.fill("toy.sales", "toy.sales_of_three_days", cells=ALL).success
-    before = published(shop, *SALES), published(shop, *THREE)
+    before = shop.published(*SALES), shop.published(*THREE)
     shop.sell("2024-01-30", "west", 7)
 
     result = shop.fill("toy.sales", "toy.sales_of_three_days", cells=ALL)
@@ -54,11 +50,11 @@ def test_a_launch_over_published_cells_waits_as_one_plan_until_somebody_promotes
     for model in ("toy.sales", "toy.sales_of_three_days"):
         assert waiting(result, model) == {plan_id: list(DAYS)}
         assert observed(result, model) == []
-    assert (published(shop, *SALES), published(shop, *THREE)) == before
+    assert (shop.published(*SALES), shop.published(*THREE)) == before
 
     promote(shop, plan_id)
 
-    after = published(shop, *SALES), published(shop, *THREE)
+    after = shop.published(*SALES), shop.published(*THREE)
     assert set(after[0]) - set(before[0]) == {("2024-01-30", "west", 7)}
     assert [new[0] for new, old in zip(after[1], before[1], strict=True) if new != old] == [
         "2024-01-30",
@@ -69,14 +65,14 @@ def test_a_launch_over_published_cells_waits_as_one_plan_until_somebody_promotes
 
 def test_a_launch_in_which_nothing_turns_out_different_ends_by_itself(shop: Shop):
     assert shop.fill("toy.sales", cells=ALL).success
-    before = published(shop, *SALES)
+    before = shop.published(*SALES)
 
     result = shop.fill("toy.sales", cells=ALL)
 
     assert result.success, failure(result)
     assert sorted(map(str, keys(result, "toy.sales"))) == list(DAYS)
     assert [status for _, status in plans()] == [PlanStatus.PROMOTED]
-    assert published(shop, *SALES) == before
+    assert shop.published(*SALES) == before
 
 
 def test_what_is_missing_is_published_at_once_beside_what_waits(shop: Shop):

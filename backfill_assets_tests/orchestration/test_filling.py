@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import dagster as dg
 import pytest
 
-from backfill_assets import resolve
 from backfill_assets_tests.orchestration.shop import (
     NoSpark,
     checks,
@@ -21,20 +20,12 @@ from backfill_assets_tests.toy import DAYS, EMPTY_DAY, MONTHS
 if TYPE_CHECKING:
     from backfill_assets_tests.orchestration.shop import Shop
 
-pytestmark = pytest.mark.spark
-
 ALL = f"{DAYS[0]}...{DAYS[-1]}"
 LAUNCH: dict[str, Any] = {"dagster/backfill": "b1"}
 """Runs that belong to one launch: a run, and what re-executes it."""
 AUDITS = {
     *("unique_grain", "amount_not_negative", "amount_is_usual", "not_null_ds", "not_null_shop"),
 }
-
-
-def published(shop: Shop, model: str, *columns: str) -> list[tuple[object, ...]]:
-    path, version = resolve(model)
-    rows = shop.spark.read.format("delta").option("versionAsOf", version).load(path)
-    return sorted(tuple(row) for row in rows.selectExpr(*columns).collect())
 
 
 def test_a_single_partition_is_filled_audited_and_told_once(shop: Shop):
@@ -78,19 +69,19 @@ def test_every_grain_is_filled_from_what_it_reads(shop: Shop):
     assert len(set(keys(hours, "toy.clicks"))) == len(keys(hours, "toy.clicks")) == 24
     assert keys(clicked, "toy.clicks_daily") == ["2024-01-28"]
     assert keys(shops, "toy.shops") == [None]
-    three = published(shop, "toy.sales_of_three_days", "string(ds)", "int(amount)")
+    three = shop.published("toy.sales_of_three_days", "ds", "amount")
     sold = {day: 0 if day == EMPTY_DAY else 11 * n for n, day in enumerate(DAYS, start=1)}
     assert three == [
         (day, sum(sold[before] for before in DAYS[max(n - 2, 0) : n + 1]))
         for n, day in enumerate(DAYS)
     ]
-    monthly = ("string(month_start)", "int(amount)", "int(amount_before)")
+    monthly = ("month_start", "amount", "amount_before")
     january = sum(sold[day] for day in DAYS[:4])
-    assert published(shop, "toy.sales_monthly", *monthly) == [
+    assert shop.published("toy.sales_monthly", *monthly) == [
         ("2024-01-01", january, None),
         ("2024-02-01", sum(sold[day] for day in DAYS[4:]), january),
     ]
-    assert published(shop, "toy.clicks_daily", "clicks") == [(5,)]
+    assert shop.published("toy.clicks_daily", "clicks") == [(5,)]
 
 
 def test_a_failing_blocking_audit_keeps_the_good_batches_and_says_what_is_wrong(shop: Shop):
@@ -156,7 +147,7 @@ def test_a_cell_whose_input_lacks_fails_with_the_name_of_what_it_waits_for(shop:
 
 def test_a_stale_cell_that_its_launch_built_is_observed_and_not_rewritten(shop: Shop):
     shop.fill("toy.sales_of_three_days", "toy.sales", cells=ALL, **LAUNCH)
-    before = published(shop, "toy.sales_of_three_days", "string(ds)", "int(amount)")
+    before = shop.published("toy.sales_of_three_days", "ds", "amount")
     shop.sell("2024-02-03", "north", 5)
     shop.refresh("toy.sales", "2024-02-03")
 
@@ -168,7 +159,7 @@ def test_a_stale_cell_that_its_launch_built_is_observed_and_not_rewritten(shop: 
     assert key == "2024-02-03"
     assert said == {"stale": True, "changed_upstream": "toy.sales"}
     assert sorted(map(str, keys(result, "toy.sales_of_three_days"))) == list(DAYS[:-1])
-    assert published(shop, "toy.sales_of_three_days", "string(ds)", "int(amount)") == before
+    assert shop.published("toy.sales_of_three_days", "ds", "amount") == before
 
 
 def test_a_missing_source_fails_with_one_sentence(shop: Shop, monkeypatch: pytest.MonkeyPatch):

@@ -14,8 +14,6 @@ from backfill_assets_tests.toy_queue_definitions import defs
 if TYPE_CHECKING:
     from backfill_assets_tests.orchestration.shop import Shop
 
-pytestmark = pytest.mark.spark
-
 ALL = f"{DAYS[0]}...{DAYS[-1]}"
 READER = "toy.sales_of_three_days"
 

@@ -35,8 +35,6 @@ from backfill_assets_tests.toy import DAYS, MODELS, SOURCES, returns
 if TYPE_CHECKING:
     from backfill_assets.planning.plan.plan import Plan
 
-pytestmark = pytest.mark.spark
-
 ALL = f"{DAYS[0]}...{DAYS[-1]}"
 
 
@@ -89,10 +87,7 @@ def test_a_plan_is_built_by_runs_told_as_observations_and_materialized_when_it_i
 ):
     shop.fill("toy.returns", "toy.returns_daily", cells=ALL)
     plan = queued(shop, "toy.returns", DAYS[1])
-    shop.spark.sql(
-        f"UPDATE delta.`{shop.root}/sources/raw_returns` SET amount = 500"  # noqa: S608
-        f" WHERE ds = DATE'{DAYS[1]}'"
-    )
+    shop.bring_back(DAYS[1], 500)
 
     first = serve(shop, plan, "toy.returns", DAYS[1])
 
@@ -127,10 +122,7 @@ def test_a_plan_is_built_by_runs_told_as_observations_and_materialized_when_it_i
 def promoted(shop: Shop, amount: int) -> Plan:
     """A day of the source is corrected, and a plan that builds it again is promoted."""
     plan = queued(shop, "toy.returns", DAYS[1])
-    shop.spark.sql(
-        f"UPDATE delta.`{shop.root}/sources/raw_returns` SET amount = {amount}"  # noqa: S608
-        f" WHERE ds = DATE'{DAYS[1]}'"
-    )
+    shop.bring_back(DAYS[1], amount)
     for model in ("toy.returns", "toy.returns_daily"):
         served = serve(shop, plan, model, DAYS[1])
         assert served.success, failure(served)

@@ -14,8 +14,6 @@ from backfill_assets_tests.toy import land
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pyspark.sql import SparkSession
-
     from backfill_assets_tests.postgres import Server
 
 KEY = "planted-AKIA-7f3b9c"
@@ -23,9 +21,9 @@ DAGSTER = "backfill_assets_tests.toy_definitions"
 
 
 @pytest.fixture
-def planted(spark: SparkSession, postgres: Server, tmp_path: Path) -> Project:
+def planted(postgres: Server, tmp_path: Path) -> Project:
     """A project whose state lies behind a password, with a key for an object store at hand."""
-    land(spark, str(tmp_path / "landed"))
+    land(str(tmp_path / "landed"))
     return new_project(
         tmp_path / "project",
         tmp_path / "landed",

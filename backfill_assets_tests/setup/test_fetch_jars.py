@@ -26,7 +26,7 @@ UNREACHABLE = "echo 'Server access error: java.net.UnknownHostException' >&2; ex
 
 
 @pytest.fixture
-def spark(tmp_path: Path) -> Callable[[str], Path]:
+def spark_doing(tmp_path: Path) -> Callable[[str], Path]:
     """Make a Spark home whose spark-submit does what it is told here."""
 
     def make(body: str) -> Path:
@@ -45,8 +45,10 @@ def jars_in(folder: Path) -> set[str]:
     return {path.name for path in folder.glob("*.jar")}
 
 
-def test_only_jars_that_spark_does_not_bring_are_kept(spark: Callable[[str], Path], tmp_path: Path):
-    home = spark(RESOLVING)
+def test_only_jars_that_spark_does_not_bring_are_kept(
+    spark_doing: Callable[[str], Path], tmp_path: Path
+):
+    home = spark_doing(RESOLVING)
     (home / "jars" / "jts-core-1.20.0.jar").touch()
 
     jars.fetch(tmp_path / "kept", WANTED, home, print)
@@ -55,38 +57,38 @@ def test_only_jars_that_spark_does_not_bring_are_kept(spark: Callable[[str], Pat
     assert not (tmp_path / "kept.partial").exists()
 
 
-def test_jts_is_kept_for_a_spark_without_it(spark: Callable[[str], Path], tmp_path: Path):
-    jars.fetch(tmp_path / "kept", WANTED, spark(RESOLVING), print)
+def test_jts_is_kept_for_a_spark_without_it(spark_doing: Callable[[str], Path], tmp_path: Path):
+    jars.fetch(tmp_path / "kept", WANTED, spark_doing(RESOLVING), print)
 
     assert jars_in(tmp_path / "kept") == {DELTA, JTS}
 
 
-def test_a_second_start_resolves_nothing(spark: Callable[[str], Path], tmp_path: Path):
-    jars.fetch(tmp_path / "kept", WANTED, spark(RESOLVING), print)
+def test_a_second_start_resolves_nothing(spark_doing: Callable[[str], Path], tmp_path: Path):
+    jars.fetch(tmp_path / "kept", WANTED, spark_doing(RESOLVING), print)
 
-    jars.fetch(tmp_path / "kept", WANTED, spark("exit 1"), print)
+    jars.fetch(tmp_path / "kept", WANTED, spark_doing("exit 1"), print)
 
     assert jars_in(tmp_path / "kept") == {DELTA, JTS}
 
 
 def test_another_version_or_a_lost_jar_is_fetched_again(
-    spark: Callable[[str], Path], tmp_path: Path
+    spark_doing: Callable[[str], Path], tmp_path: Path
 ):
     kept = tmp_path / "kept"
-    jars.fetch(kept, WANTED, spark(RESOLVING), print)
+    jars.fetch(kept, WANTED, spark_doing(RESOLVING), print)
     assert not jars.is_filled(kept, "io.delta:delta-spark_4.2_2.13:4.5.0")
     (kept / DELTA).unlink()
 
-    jars.fetch(kept, WANTED, spark(RESOLVING), print)
+    jars.fetch(kept, WANTED, spark_doing(RESOLVING), print)
 
     assert jars.is_filled(kept, WANTED)
 
 
 def test_an_unreachable_repository_is_said_and_leaves_no_folder(
-    spark: Callable[[str], Path], tmp_path: Path
+    spark_doing: Callable[[str], Path], tmp_path: Path
 ):
     with pytest.raises(RequestError) as failure:
-        jars.fetch(tmp_path / "kept", WANTED, spark(UNREACHABLE), print)
+        jars.fetch(tmp_path / "kept", WANTED, spark_doing(UNREACHABLE), print)
 
     message = str(failure.value)
     assert "java.net.UnknownHostException" in message
@@ -95,19 +97,23 @@ def test_an_unreachable_repository_is_said_and_leaves_no_folder(
     assert {path.name for path in tmp_path.iterdir()} == {"spark"}
 
 
-def test_a_failed_fetch_keeps_the_jars_of_before(spark: Callable[[str], Path], tmp_path: Path):
+def test_a_failed_fetch_keeps_the_jars_of_before(
+    spark_doing: Callable[[str], Path], tmp_path: Path
+):
     kept = tmp_path / "kept"
-    jars.fetch(kept, WANTED, spark(RESOLVING), print)
+    jars.fetch(kept, WANTED, spark_doing(RESOLVING), print)
 
     with pytest.raises(RequestError):
-        jars.fetch(kept, "io.delta:delta-spark_4.2_2.13:4.5.0", spark(UNREACHABLE), print)
+        jars.fetch(kept, "io.delta:delta-spark_4.2_2.13:4.5.0", spark_doing(UNREACHABLE), print)
 
     assert jars_in(kept) == {DELTA, JTS}
 
 
-def test_a_resolver_that_brings_no_delta_has_failed(spark: Callable[[str], Path], tmp_path: Path):
+def test_a_resolver_that_brings_no_delta_has_failed(
+    spark_doing: Callable[[str], Path], tmp_path: Path
+):
     with pytest.raises(RequestError):
-        jars.fetch(tmp_path / "kept", WANTED, spark("exit 0"), print)
+        jars.fetch(tmp_path / "kept", WANTED, spark_doing("exit 0"), print)
 
     assert not (tmp_path / "kept").exists()
 
@@ -122,9 +128,9 @@ NETTY = "io.netty_netty-common-4.1.126.Final.jar"
 
 
 def test_for_s3_the_clients_of_the_hadoop_that_spark_brings_are_kept(
-    spark: Callable[[str], Path], tmp_path: Path
+    spark_doing: Callable[[str], Path], tmp_path: Path
 ):
-    home = spark(RESOLVING.replace(DELTA, f"{HADOOP} {SDK} {NETTY}"))
+    home = spark_doing(RESOLVING.replace(DELTA, f"{HADOOP} {SDK} {NETTY}"))
     (home / "jars" / "hadoop-client-api-3.5.0.jar").touch()
     wanted = jars.s3_coordinates(home)
     assert wanted.startswith("org.apache.hadoop:hadoop-aws:3.5.0,software.amazon.awssdk:")
