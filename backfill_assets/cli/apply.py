@@ -211,7 +211,7 @@ def _applied(at: Operating, plan: Plan, why: str) -> _Ended:
 
 
 def _progress(at: Operating, plan: Plan) -> tuple[Progress, ...]:
-    return progress(plan, at.naming, at.batches_of(plan))
+    return progress(plan, at.naming, at.store.batches.of_plan(plan.plan_id))
 
 
 _HEADINGS = (

@@ -124,7 +124,7 @@ _HEADINGS = (
 
 def _numbers(run: RunContext, name: str, work: Work) -> tuple[str, ...]:
     count = run.graph.model(name).cadence.count
-    done = [row for row in run.store.batches.latest(model=name) if row.status == "committed"]
+    done = [row for row in run.store.batches.latest(model=name) if row.is_committed]
     seconds = sum(
         (row.finished_at - row.started_at).total_seconds() for row in done if row.finished_at
     )

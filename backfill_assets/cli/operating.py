@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from backfill_assets.render.plan_words import Naming
     from backfill_assets.settings import Settings
     from backfill_assets.snapshots.person import Person
-    from backfill_assets.state.batch_rows import BatchRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,17 +73,12 @@ class Operating(InProject):
 
     def taken(self, plan: Plan) -> Actual:
         """Sum up what a plan has taken so far."""
-        events, timings = (
-            self.store.plans.events(plan.plan_id),
-            self.store.plans.timings(plan.plan_id),
+        store, plan_id = self.store, plan.plan_id
+        return actual_of(
+            store.plans.events(plan_id),
+            store.batches.of_plan(plan_id),
+            store.plans.timings(plan_id),
         )
-        return actual_of(plan, events, self.batches_of(plan), timings)
-
-    def batches_of(self, plan: Plan) -> list[BatchRow]:
-        """Read every batch of the models of a plan."""
-        return [
-            row for planned in plan.models for row in self.store.batches.latest(model=planned.model)
-        ]
 
     def working(self, listener: Listener = lambda _: None) -> Project:
         """Give the project to an operation on a plan, with the retries and timeouts of the settings.

@@ -73,9 +73,7 @@ def show(
         events = store.plans.events(kept.plan.plan_id)
         control = store.queue.control_of(kept.plan.plan_id)
         checked = _checked(project, kept)
-        rows = [
-            row for planned in kept.plan.models for row in store.batches.latest(model=planned.model)
-        ]
+        rows = store.batches.of_plan(kept.plan.plan_id)
     naming = naming_of(project.loaded.graph)
     done = progress(kept.plan, naming, rows)
     status = status_text(kept.stored, now())

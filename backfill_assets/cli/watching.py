@@ -96,7 +96,7 @@ def watch(project: Project, plan: Plan, *, sleep: Callable[[float], None] = time
 
 def _standing(project: Project, plan: Plan) -> Standing:
     store = project.store
-    rows = [row for planned in plan.models for row in store.batches.latest(model=planned.model)]
+    rows = store.batches.of_plan(plan.plan_id)
     queued = next(
         (
             queued_plan

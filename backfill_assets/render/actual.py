@@ -41,7 +41,6 @@ class Actual:
 
 
 def actual_of(
-    plan: Plan,
     events: Iterable[PlanEvent],
     batches: Iterable[BatchRow],
     timings: Iterable[Timing] = (),
@@ -49,12 +48,11 @@ def actual_of(
     """Sum up the time and size of a plan's batches and applies.
 
     Args:
-        plan: the plan.
-        events: what happened to it.
-        batches: any batches; those that served it count.
+        events: what happened to the plan.
+        batches: every batch that served it.
         timings: the times of its operations, step by step; an earlier release stored none.
     """
-    own = [row for row in batches if row.plan_id == plan.plan_id]
+    own = [*batches]
     done = [row for row in own if row.finished_at is not None and row.delta_version is not None]
     return Actual(
         seconds=_taken(events, list(timings)),

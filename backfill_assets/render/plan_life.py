@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from backfill_assets.state.batch_rows import BatchRow
 
 EXPIRED = "expired"
-_COMMITTED, _FAILED, _RUNNING = "committed", "failed", "running"
+_FAILED, _RUNNING = "failed", "running"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def progress(plan: Plan, naming: Naming, batches: Iterable[BatchRow]) -> tuple[P
         naming: how cells are counted.
         batches: every batch that served it.
     """
-    listed = [row for row in batches if row.plan_id == plan.plan_id]
+    listed = [*batches]
     return tuple(
         _progress(planned, naming, [row for row in listed if row.model == planned.model])
         for planned in plan.models
@@ -64,7 +64,7 @@ def progress(plan: Plan, naming: Naming, batches: Iterable[BatchRow]) -> tuple[P
 
 
 def _progress(planned: ModelPlan, naming: Naming, rows: list[BatchRow]) -> Progress:
-    committed = [row for row in rows if row.status == _COMMITTED]
+    committed = [row for row in rows if row.is_committed]
     done = IntervalSet.union_all(row.stretches for row in committed)
     failed = {row.stretches for row in rows if _has_failed(row) and row.stretches - done}
     return Progress(

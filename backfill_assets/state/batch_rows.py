@@ -99,6 +99,11 @@ class BatchRow:
     resources: Mapping[str, str] | None = None
     who: str | None = None
 
+    @property
+    def is_committed(self) -> bool:
+        """Whether its cells were written and recorded."""
+        return self.status == "committed"
+
 
 @dataclass(frozen=True, slots=True)
 class Ending:

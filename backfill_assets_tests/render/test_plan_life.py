@@ -32,7 +32,6 @@ def test_cells_count_as_done_when_a_batch_of_the_plan_has_committed_them():
     batches = [
         a_batch("2024-01-01", "2024-03-31", "committed"),
         a_batch("2024-04-01", "2024-05-31", "running"),
-        a_batch("2024-01-01", "2024-05-31", "committed", plan_id="p0"),
     ]
 
     first, second = progress(added_columns(), NAMING, batches)

@@ -20,7 +20,7 @@ from backfill_assets.intervals.required import missing, required
 from backfill_assets.intervals.restated import restated
 from backfill_assets.planning.plan.batching import batches, unblocked
 from backfill_assets.planning.plan.plan_batches import PlannedBatches, Rows
-from backfill_assets.planning.rule.late_windows import late_cells
+from backfill_assets.planning.rule.reopening import late_cells
 from backfill_assets_tests.vectors import translate as tr
 from backfill_assets_tests.vectors.categories import StrangeWord, categorize, plan_categories
 from backfill_assets_tests.vectors.restating import auto_restate, restate

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -126,12 +127,8 @@ def _spared(run: RunContext, plan: Plan) -> dict[str, int]:
 
 def built_in(store: Store, plan: Plan) -> CellsByModel:
     """Give every cell that a plan's batches committed, by model: those carried over into it as well."""
-    built = {
-        planned.model: IntervalSet.union_all(
-            row.stretches
-            for row in store.batches.latest(model=planned.model)
-            if (row.plan_id, row.status) == (plan.plan_id, "committed")
-        )
-        for planned in plan.models
-    }
+    built: defaultdict[str, IntervalSet] = defaultdict(IntervalSet.empty)
+    for row in store.batches.of_plan(plan.plan_id):
+        if row.is_committed:
+            built[row.model] |= row.stretches
     return CellsByModel(built)

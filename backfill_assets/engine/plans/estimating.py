@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from backfill_assets.state.batch_rows import BatchRow
     from backfill_assets.state.store import Store
 
-_COMMITTED = "committed"
 _RECENT, _RECENT_OF_ALL = 200, 1000
 _OPERATIONS = 50
 
@@ -60,7 +59,7 @@ def _facts(project: Project, model: str, warm: Mapping[str, datetime]) -> tuple[
     return tuple(
         _fact(graph, row, cold=row.run_id in warm and row.started_at < warm[row.run_id])
         for row in rows
-        if row.status == _COMMITTED and row.finished_at
+        if row.is_committed and row.finished_at
     )
 
 

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from backfill_assets.state.batch_rows import BatchRow
     from backfill_assets.state.store import StateReader
 
-_COMMITTED = "committed"
 NOT_RECORDED = "not recorded"
 """What a step is called that only shows in what is published now."""
 
@@ -110,7 +109,7 @@ def committed(store: StateReader, model: str) -> list[BatchRow]:
     return [
         row
         for row in store.batches.latest(model=model)
-        if row.status == _COMMITTED and row.delta_version is not None
+        if row.is_committed and row.delta_version is not None
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.project.opening import look
@@ -153,21 +154,13 @@ def _left(project: Project, plan: Plan) -> dict[str, str]:
 
 def _audits(project: Project, plan: Plan) -> dict[str, list[AuditResult]]:
     """Read the results of the last attempt of each of the plan's batches, by model."""
-    batches, results = project.store.batches, dict[str, list["AuditResult"]]()
-    for planned in plan.models:
-        own = {
-            row.batch_id: row.attempt
-            for row in batches.latest(model=planned.model)
-            if row.plan_id == plan.plan_id
-        }
-        kept = [
-            row.result
-            for row in (batches.audit_results(model=planned.model) if own else ())
-            if own.get(row.audited.batch_id) == row.audited.attempt
-        ]
-        if kept:
-            results[planned.model] = kept
-    return results
+    batches = project.store.batches
+    last = {row.batch_id: row.attempt for row in batches.of_plan(plan.plan_id)}
+    results: defaultdict[str, list[AuditResult]] = defaultdict(list)
+    for row in batches.audits_of_plan(plan.plan_id):
+        if last.get(row.audited.batch_id) == row.audited.attempt:
+            results[row.audited.model].append(row.result)
+    return dict(results)
 
 
 def _published(project: Project, plan: Plan) -> str:

@@ -291,7 +291,7 @@ def _batch(facts: Facts, row: BatchRow) -> Json:
 def estimate(facts: Facts) -> str:
     """Write what the plan was expected to take, and what it took."""
     plan = facts.plan
-    actual = actual_of(plan, facts.events, facts.batches, facts.noted.timings)
+    actual = actual_of(facts.events, facts.batches, facts.noted.timings)
     return json_text(
         {
             "estimate": asdict(plan.estimate) if plan.estimate else None,

@@ -22,8 +22,8 @@ from backfill_assets.planning.plan.model_cells import ModelCells
 from backfill_assets.planning.plan.plan import Why
 from backfill_assets.planning.plan.restating import onward, wrong_cells
 from backfill_assets.planning.rule.first_data import before_data, first_data, said_of_early
-from backfill_assets.planning.rule.late_windows import reopened_by_new_cells
 from backfill_assets.planning.rule.needs_work import needs_work
+from backfill_assets.planning.rule.reopening import reopened_by_new_cells
 from backfill_assets.snapshots.cutoff import Cutoff
 
 if TYPE_CHECKING:

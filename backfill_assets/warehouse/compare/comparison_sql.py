@@ -14,7 +14,6 @@ from backfill_assets.warehouse.files.cells import cell_type
 from backfill_assets.warehouse.files.layers import parts_of
 from backfill_assets.warehouse.files.tables import delta_json_schema
 from backfill_assets.warehouse.rows.checksum import canonical, exact_sum, same_value
-from backfill_assets.warehouse.spark.quoting import table_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -284,7 +283,7 @@ def _part(part: Part, columns: Mapping[str, str]) -> str:
         for name, dtype in columns.items()
     )
     return (
-        f"  SELECT {selected}\n  FROM {table_at(part.path)} VERSION AS OF {part.delta_version}\n"
+        f"  SELECT {selected}\n  FROM {_table_at(part.path)} VERSION AS OF {part.delta_version}\n"
         f"  WHERE {part.where}"
     )
 
@@ -416,3 +415,8 @@ def _struct(prefix: str, names: Iterable[str]) -> str:
 
 def _lines(columns: Iterable[str]) -> str:
     return ",\n    ".join(columns)
+
+
+def _table_at(path: str) -> str:
+    """Name the Delta table at a path, which may hold any character."""
+    return f"delta.{quoted(path)}"
