@@ -29,7 +29,7 @@ from backfill_assets.engine.batch import audit_run
 from backfill_assets.intervals.cadence import WHOLE_CELL
 from backfill_assets.models.audit import RowCountWithin, RowRule, Unique
 from backfill_assets.models.audits_of import audits_of
-from backfill_assets.models.column import MASKED, quoted
+from backfill_assets.models.column import CELL_COLUMN, MASKED, quoted
 from backfill_assets.models.content import (
     CellProfile,
     Content,
@@ -38,7 +38,6 @@ from backfill_assets.models.content import (
     once_rounded,
 )
 from backfill_assets.models.kind import SoftDelete, Tombstone
-from backfill_assets.models.model import CELL_COLUMN
 from backfill_assets.snapshots.observation import SourceCell
 from backfill_assets.warehouse.files import layers, tables
 from backfill_assets.warehouse.files.cell_files import files_in, has_blocks

@@ -17,7 +17,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from backfill_assets.models.model import CELL_COLUMN
+from backfill_assets.models.column import CELL_COLUMN
 from backfill_assets.models.sql.query import SqlQuery, parameters_of
 from backfill_assets.pipelines.marketing.landing import landings
 from backfill_assets.pipelines.marketing.models import campaign_performance

@@ -14,9 +14,10 @@ from backfill_assets.snapshots.environment import workspace_name
 from backfill_assets.snapshots.publication import PublicationKind
 from backfill_assets.snapshots.snapshot import stored_model
 from backfill_assets.snapshots.stored_plan import OPEN
-from backfill_assets.warehouse.compare.compare import Compared
+from backfill_assets.warehouse.compare.comparison_sql import Compared
 from backfill_assets.warehouse.files.layers import table_read
-from backfill_assets.warehouse.files.tables import ABSENT, Table
+from backfill_assets.warehouse.files.tables import Table
+from backfill_assets.warehouse.log.delta_log import ABSENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -19,23 +19,17 @@ from backfill_assets.engine.batch.kept_rows import kept_rows_in
 from backfill_assets.engine.plans.comparing import shown_once
 from backfill_assets.engine.project.at_work import Phase
 from backfill_assets.engine.review.compared import Shown
-from backfill_assets.models.model import CELL_COLUMN
+from backfill_assets.models.column import CELL_COLUMN
 from backfill_assets.render import diff_text
-from backfill_assets.warehouse.compare.compare import (
-    Comparison,
-    Difference,
-    Question,
-    compare,
-    comparison_sql,
-    differences,
-)
+from backfill_assets.warehouse.compare.compare import Comparison, Difference, compare, differences
 from backfill_assets.warehouse.compare.compare_rows import compare_rows
+from backfill_assets.warehouse.compare.comparison_sql import Question, comparison_sql
 from backfill_assets.warehouse.spark.spark_errors import NeedsSparkError
 
 if TYPE_CHECKING:
     from backfill_assets.engine.batch.kept_rows import KeptRowsFound
     from backfill_assets.models.model import Model
-    from backfill_assets.warehouse.compare.compare import Compared
+    from backfill_assets.warehouse.compare.comparison_sql import Compared
 
 _GROUPS = 20
 _CELL = "cell"

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 from backfill_assets.cli.why import cells_asked
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.models.column import quoted, sql_literal
+from backfill_assets.models.column import CELL_COLUMN, quoted, sql_literal
 from backfill_assets.models.graph import close_to
-from backfill_assets.models.model import CELL_COLUMN
 from backfill_assets.planning.review.grouping import grouping_expression
-from backfill_assets.warehouse.compare.compare import BY_CELL, Question
+from backfill_assets.warehouse.compare.comparison_sql import BY_CELL, Question
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -19,7 +19,7 @@ from backfill_assets.intervals.parse_range import parse_interval
 from backfill_assets.intervals.partition_keys import PartitionKeyError
 from backfill_assets.planning.rule.explain import why as explain
 from backfill_assets.render.origins import origins
-from backfill_assets.warehouse.files.tables import head
+from backfill_assets.warehouse.log.delta_log import head
 
 if TYPE_CHECKING:
     from backfill_assets.engine.project.run_context import RunContext

@@ -16,6 +16,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
 
+CELL_COLUMN = "_cell"
+"""The hidden column of every table: the start of the cell that a row belongs to, UTC."""
+
+AUDIT_COLUMNS = ("_plan_id", "_batch_id", "_code_version", "_inserted_at", "_updated_at")
+"""Who wrote a row, and when; only of models with `audit_columns`."""
+
 FLOATS = ("double", "float")
 """Types whose values may have a tolerance."""
 

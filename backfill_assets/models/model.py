@@ -19,8 +19,6 @@ from backfill_assets.models.kind import (
     deletes_of,
 )
 from backfill_assets.models.model_rules import (
-    AUDIT_COLUMNS,
-    CELL_COLUMN,
     GRAIN_AUDIT,
     automation_of,
     require_consistency,
@@ -37,12 +35,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from backfill_assets.intervals.cadence import Cadence
-
-__all__ = [
-    "AUDIT_COLUMNS",
-    "CELL_COLUMN",
-    "Model",
-]
 
 Query: TypeAlias = SqlQuery | ModuleQuery | FunctionQuery
 """What computes a model's rows, in a form that can be stored and run again."""

@@ -30,6 +30,7 @@ from backfill_assets.models.audit import (
     Unique,
 )
 from backfill_assets.models.automation import Automation
+from backfill_assets.models.column import AUDIT_COLUMNS, CELL_COLUMN
 from backfill_assets.models.kind import Full, IncrementalByUniqueKey, SoftDelete, Tombstone
 
 if TYPE_CHECKING:
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
 
     from backfill_assets.models.model import Model
 
-CELL_COLUMN = "_cell"
-AUDIT_COLUMNS = ("_plan_id", "_batch_id", "_code_version", "_inserted_at", "_updated_at")
 GRAIN_AUDIT = "unique_grain"
 OWNER = re.compile(r"team:[\w-]+|[^@\s]+@[^@\s]+")
 

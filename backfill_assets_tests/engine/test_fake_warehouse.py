@@ -28,7 +28,8 @@ from backfill_assets.models.source import TimeColumns
 from backfill_assets.planning.plan.request import Restatement
 from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets.state.store import Store
-from backfill_assets.warehouse.compare.compare import Compared, Question, compare, rows_outside
+from backfill_assets.warehouse.compare.compare import compare, rows_outside
+from backfill_assets.warehouse.compare.comparison_sql import Compared, Question
 from backfill_assets.warehouse.files.tables import Table
 from backfill_assets_tests.builders import EVENTS, a_graph, a_model, a_source, a_whole
 from backfill_assets_tests.engine.dying import Killed, die_after, mortal

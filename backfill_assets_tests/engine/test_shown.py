@@ -10,8 +10,8 @@ from backfill_assets.engine.plans.comparing import shown_once
 from backfill_assets.engine.plans.operation import Operation
 from backfill_assets.engine.review.compared import Shown
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.warehouse.compare.compare import Compared, Question
 from backfill_assets.warehouse.compare.compare_rows import compare_rows
+from backfill_assets.warehouse.compare.comparison_sql import Compared, Question
 from backfill_assets_tests.builders import a_source, days
 from backfill_assets_tests.engine.plans import Plans
 from backfill_assets_tests.engine.test_contract import DOUBLED

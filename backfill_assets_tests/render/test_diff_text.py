@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 from decimal import Decimal
 
-from backfill_assets.models.model import CELL_COLUMN
+from backfill_assets.models.column import CELL_COLUMN
 from backfill_assets.render.diff_text import (
     counts_text,
     difference_text,

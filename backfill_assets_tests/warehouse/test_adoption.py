@@ -11,7 +11,8 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.audit import Reconciles, RowRule
 from backfill_assets.models.column import Column
 from backfill_assets.models.kind import IncrementalByTimeRange
-from backfill_assets.warehouse.files.tables import ABSENT, MissingTableError, Table, table_now
+from backfill_assets.warehouse.files.tables import MissingTableError, Table, table_now
+from backfill_assets.warehouse.log.delta_log import ABSENT
 from backfill_assets.warehouse.rows.adoption import adopted_from, profile_table
 from backfill_assets.warehouse.rows.conform import contract
 from backfill_assets.warehouse.rows.inputs import no_rows

@@ -27,7 +27,8 @@ from backfill_assets.models.column import Column
 from backfill_assets.models.content import Content
 from backfill_assets.models.kind import Full
 from backfill_assets.snapshots.snapshot import stored_model
-from backfill_assets.warehouse.files.tables import ABSENT, Table, table_now
+from backfill_assets.warehouse.files.tables import Table, table_now
+from backfill_assets.warehouse.log.delta_log import ABSENT
 from backfill_assets.warehouse.rows.conform import contract
 from backfill_assets.warehouse.rows.profile import Subject, empty_profiles, profile
 from backfill_assets.warehouse.rows.samples import failing_rows

@@ -15,7 +15,8 @@ from pyspark.sql import types as T
 
 from backfill_assets.models.column import Column
 from backfill_assets.models.content import Content
-from backfill_assets.warehouse.files.tables import ABSENT, Table
+from backfill_assets.warehouse.files.tables import Table
+from backfill_assets.warehouse.log.delta_log import ABSENT
 from backfill_assets.warehouse.rows.checksum import NO_SUM, exact_sum, hash_within, value_hash
 from backfill_assets.warehouse.rows.conform import contract, result_rows
 from backfill_assets.warehouse.rows.profile import Subject, profile

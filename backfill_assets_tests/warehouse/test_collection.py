@@ -16,7 +16,8 @@ from backfill_assets.warehouse.files.collection import (
     vacuum_unborn,
 )
 from backfill_assets.warehouse.files.housekeeping import create_table
-from backfill_assets.warehouse.files.tables import head, logged_commits, snapshot_df
+from backfill_assets.warehouse.files.tables import snapshot_df
+from backfill_assets.warehouse.log.delta_log import head, logged_commits
 from backfill_assets_tests.warehouse.shop import batch, commit_cells, days, sale, sales, ticket
 
 if TYPE_CHECKING:

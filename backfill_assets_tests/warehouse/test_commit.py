@@ -11,14 +11,14 @@ import pytest
 
 from backfill_assets.models.kind import IncrementalByUniqueKey
 from backfill_assets.warehouse.files.housekeeping import create_table, fence, is_ours, restore
-from backfill_assets.warehouse.files.tables import (
+from backfill_assets.warehouse.files.tables import table_now
+from backfill_assets.warehouse.log.delta_log import (
+    actions_of,
     commit_metadata,
     commits_since,
     head,
     last_token,
-    table_now,
 )
-from backfill_assets.warehouse.log.delta_log import actions_of
 from backfill_assets.warehouse.log.ticket import CommitLostError
 from backfill_assets.warehouse.rows.conform import contract, result_rows
 from backfill_assets.warehouse.rows.moves import cells_moved_from

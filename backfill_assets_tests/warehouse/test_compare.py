@@ -9,16 +9,15 @@ import pytest
 
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.column import Column
-from backfill_assets.warehouse.compare.compare import (
+from backfill_assets.warehouse.compare.compare import compare, differences, rows_outside
+from backfill_assets.warehouse.compare.comparison_sql import (
     BY_CELL,
     Compared,
     Question,
-    compare,
     comparison_sql,
-    differences,
-    rows_outside,
 )
-from backfill_assets.warehouse.files.tables import ABSENT, Table, table_now
+from backfill_assets.warehouse.files.tables import Table, table_now
+from backfill_assets.warehouse.log.delta_log import ABSENT
 from backfill_assets.warehouse.rows.conform import contract
 from backfill_assets_tests.warehouse.shop import (
     SALES_COLUMNS,

@@ -11,18 +11,13 @@ from deltalake import write_deltalake
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.models.column import Column
-from backfill_assets.models.model import CELL_COLUMN
+from backfill_assets.models.column import CELL_COLUMN, Column
 from backfill_assets.warehouse.compare import compare_rows as few
-from backfill_assets.warehouse.compare.compare import (
-    BY_CELL,
-    Compared,
-    Question,
-    compare,
-    differences,
-)
+from backfill_assets.warehouse.compare.compare import compare, differences
 from backfill_assets.warehouse.compare.compare_rows import compare_rows
-from backfill_assets.warehouse.files.tables import ABSENT, Table, table_now
+from backfill_assets.warehouse.compare.comparison_sql import BY_CELL, Compared, Question
+from backfill_assets.warehouse.files.tables import Table, table_now
+from backfill_assets.warehouse.log.delta_log import ABSENT
 from backfill_assets.warehouse.rows.conform import contract
 from backfill_assets.warehouse.spark.spark_errors import NeedsSparkError
 from backfill_assets_tests.warehouse.shop import (

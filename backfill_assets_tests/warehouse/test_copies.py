@@ -11,7 +11,8 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.column import Column
 from backfill_assets.models.kind import IncrementalByUniqueKey
 from backfill_assets.snapshots.batch import BatchCommit
-from backfill_assets.warehouse.files.tables import Table, head, logged_commits, table_now
+from backfill_assets.warehouse.files.tables import Table, table_now
+from backfill_assets.warehouse.log.delta_log import head, logged_commits
 from backfill_assets.warehouse.log.ticket import CommitLostError
 from backfill_assets.warehouse.rows.conform import contract
 from backfill_assets.warehouse.rows.copies import copy_cells, find_commit, restore_cells

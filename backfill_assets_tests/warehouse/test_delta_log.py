@@ -5,17 +5,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from backfill_assets.warehouse.files.tables import (
+from backfill_assets.warehouse.files.tables import delta_schema, same_type
+from backfill_assets.warehouse.log.delta_log import (
     ABSENT,
+    STEPS_PER_TOKEN,
     CorruptTableError,
     bytes_of,
     commits_since,
-    delta_schema,
     head,
     last_token,
-    same_type,
 )
-from backfill_assets.warehouse.log.delta_log import STEPS_PER_TOKEN
 from backfill_assets.warehouse.spark.spark_errors import (
     CommitConflictError,
     WarehouseUnwritableError,

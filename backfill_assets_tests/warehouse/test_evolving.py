@@ -8,13 +8,8 @@ from backfill_assets.errors import RequestError
 from backfill_assets.models.column import Column
 from backfill_assets.warehouse.files.housekeeping import evolve_table, fence, is_ours, restore
 from backfill_assets.warehouse.files.stored_columns import column_changes
-from backfill_assets.warehouse.files.tables import (
-    commit_metadata,
-    delta_schema,
-    head,
-    last_token,
-    table_now,
-)
+from backfill_assets.warehouse.files.tables import delta_schema, table_now
+from backfill_assets.warehouse.log.delta_log import commit_metadata, head, last_token
 from backfill_assets.warehouse.log.ticket import CommitLostError
 from backfill_assets.warehouse.rows.conform import contract, result_rows
 from backfill_assets_tests.warehouse.shop import (

@@ -12,7 +12,8 @@ from backfill_assets.models.column import Column
 from backfill_assets.models.python.function_query import FunctionQuery
 from backfill_assets.models.source import Source, TimeColumns
 from backfill_assets.models.sql.query import SqlQuery
-from backfill_assets.warehouse.files.tables import ABSENT, MissingTableError, Table, table_now
+from backfill_assets.warehouse.files.tables import MissingTableError, Table, table_now
+from backfill_assets.warehouse.log.delta_log import ABSENT
 from backfill_assets.warehouse.rows.inputs import Input, SchemaDriftError, compute, read_cells
 from backfill_assets.warehouse.rows.reading import read_pinned
 from backfill_assets.warehouse.sources.source_rows import cells_with_rows

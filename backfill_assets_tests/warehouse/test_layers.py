@@ -15,7 +15,8 @@ from backfill_assets.models.kind import Full, IncrementalByUniqueKey
 from backfill_assets.models.sql.query import SqlQuery
 from backfill_assets.snapshots.ready import InputPin
 from backfill_assets.warehouse.files.layers import outside, parts_of, rows_of, table_of, without
-from backfill_assets.warehouse.files.tables import ABSENT, Table, table_now
+from backfill_assets.warehouse.files.tables import Table, table_now
+from backfill_assets.warehouse.log.delta_log import ABSENT
 from backfill_assets.warehouse.rows.conform import contract, result_rows
 from backfill_assets.warehouse.rows.inputs import Input, read_cells, read_whole
 from backfill_assets.warehouse.rows.moves import cells_moved_from

@@ -13,7 +13,7 @@ from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals import WHOLE_CELL, IntervalSet, Whole
 from backfill_assets.models.column import Column
 from backfill_assets.models.source import TimeColumns
-from backfill_assets.warehouse.files.tables import head
+from backfill_assets.warehouse.log.delta_log import head
 from backfill_assets.warehouse.sources import null_counts
 from backfill_assets.warehouse.sources.null_counts import source_columns
 from backfill_assets_tests.builders import a_source, days

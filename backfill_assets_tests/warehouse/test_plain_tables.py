@@ -15,7 +15,8 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.warehouse.files.cells import time_predicate
 from backfill_assets.warehouse.files.file_spans import CellsRead
 from backfill_assets.warehouse.files.plain_tables import plain_table
-from backfill_assets.warehouse.files.tables import delta_rows, head, snapshot_df
+from backfill_assets.warehouse.files.tables import delta_rows, snapshot_df
+from backfill_assets.warehouse.log.delta_log import head
 from backfill_assets.warehouse.spark.spark_errors import PinGoneError
 
 if TYPE_CHECKING:

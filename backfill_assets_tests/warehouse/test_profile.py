@@ -19,7 +19,8 @@ from backfill_assets.models.audit import (
 from backfill_assets.models.audits_of import audits_of
 from backfill_assets.models.column import Column
 from backfill_assets.models.source import Source, TimeColumns
-from backfill_assets.warehouse.files.tables import ABSENT, Table, table_now
+from backfill_assets.warehouse.files.tables import Table, table_now
+from backfill_assets.warehouse.log.delta_log import ABSENT
 from backfill_assets.warehouse.rows.conform import contract
 from backfill_assets.warehouse.rows.inputs import Input
 from backfill_assets.warehouse.rows.profile import Subject, profile

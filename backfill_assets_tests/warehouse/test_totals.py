@@ -8,7 +8,8 @@ from hypothesis import HealthCheck, given, settings
 
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.column import Column
-from backfill_assets.warehouse.files.tables import ABSENT, Table, table_now
+from backfill_assets.warehouse.files.tables import Table, table_now
+from backfill_assets.warehouse.log.delta_log import ABSENT
 from backfill_assets.warehouse.rows.conform import contract
 from backfill_assets.warehouse.rows.totals import (
     Totals,

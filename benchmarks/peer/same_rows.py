@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 from deltalake import DeltaTable
 
-from backfill_assets.models.model import CELL_COLUMN
+from backfill_assets.models.column import CELL_COLUMN
 from benchmarks.peer.subject import MODELS
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from backfill_assets.engine.batch.requests import input_cells
 from backfill_assets.planning.plan.request import KeptRows
 from backfill_assets.warehouse.files.layers import table_of, table_read
-from backfill_assets.warehouse.files.tables import ABSENT, Table
+from backfill_assets.warehouse.files.tables import Table
+from backfill_assets.warehouse.log.delta_log import ABSENT
 from backfill_assets.warehouse.rows.inputs import Input
 from backfill_assets.warehouse.rows.kept_rows import History
 from backfill_assets.warehouse.rows.numbers import compares_with_published

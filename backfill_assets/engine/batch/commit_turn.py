@@ -10,7 +10,7 @@ from backfill_assets.engine.plans.publishing import finish_publication
 from backfill_assets.engine.project.iceberg import enter
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.state.promotions import PromotionPendingError
-from backfill_assets.warehouse.files.tables import head
+from backfill_assets.warehouse.log.delta_log import head
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence

@@ -29,7 +29,8 @@ from backfill_assets.state.overtaking import InputsMovedError
 from backfill_assets.state.queue import PlanPausedOrStoppedError
 from backfill_assets.warehouse.files.cell_files import UnseenFilesError
 from backfill_assets.warehouse.files.log_entry import FilesGoneError
-from backfill_assets.warehouse.files.tables import CorruptTableError, MissingTableError
+from backfill_assets.warehouse.files.tables import MissingTableError
+from backfill_assets.warehouse.log.delta_log import CorruptTableError
 from backfill_assets.warehouse.log.object_store import CarelessStoreError
 from backfill_assets.warehouse.log.ticket import CommitLostError
 from backfill_assets.warehouse.rows.computed import MovedMeanwhileError

@@ -10,7 +10,7 @@ from backfill_assets.models.cells import cells_read
 from backfill_assets.snapshots.batch import GAP, BatchRequest
 from backfill_assets.snapshots.ready import InputPin
 from backfill_assets.snapshots.slots import Slots
-from backfill_assets.warehouse.files.tables import head
+from backfill_assets.warehouse.log.delta_log import head
 
 RERUN = "rerun"
 """The reason of a batch that builds published cells again, because a person asked for them."""

@@ -11,7 +11,8 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.cells import cells_read, cells_reading
 from backfill_assets.models.source import WhenEmpty
-from backfill_assets.warehouse.files.tables import MissingTableError, head
+from backfill_assets.warehouse.files.tables import MissingTableError
+from backfill_assets.warehouse.log.delta_log import head
 from backfill_assets.warehouse.sources.source_rows import cells_with_rows
 from backfill_assets.warehouse.spark.spark_errors import SparkLostError
 

@@ -26,7 +26,7 @@ from backfill_assets.warehouse.files.housekeeping import (
     restore,
     restored_to,
 )
-from backfill_assets.warehouse.files.tables import (
+from backfill_assets.warehouse.log.delta_log import (
     CorruptTableError,
     head,
     last_token,
@@ -36,7 +36,7 @@ from backfill_assets.warehouse.files.tables import (
 if TYPE_CHECKING:
     from backfill_assets.engine.project.run_context import RunContext
     from backfill_assets.state.locks import CommitLock
-    from backfill_assets.warehouse.files.tables import LoggedCommit
+    from backfill_assets.warehouse.log.delta_log import LoggedCommit
 
 TAKEN_BACK = "taken back"
 """The event of a plan whose copy into a published table was taken back."""

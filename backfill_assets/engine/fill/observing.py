@@ -29,7 +29,7 @@ from backfill_assets.snapshots.observation import (
     made_anew,
 )
 from backfill_assets.warehouse.files.table_size import bytes_in
-from backfill_assets.warehouse.files.tables import CorruptTableError, head
+from backfill_assets.warehouse.log.delta_log import CorruptTableError, head
 from backfill_assets.warehouse.sources.source_changes import (
     Touched,
     life_of,

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from backfill_assets.models.model import Model
     from backfill_assets.models.sql.query import SqlQuery
     from backfill_assets.state.store import Store
-    from backfill_assets.warehouse.compare.compare import Compared, Comparison, Question
+    from backfill_assets.warehouse.compare.compare import Comparison
+    from backfill_assets.warehouse.compare.comparison_sql import Compared, Question
     from backfill_assets.warehouse.files.tables import Table
     from backfill_assets.warehouse.rows.check_query import WrongRows
     from backfill_assets.warehouse.rows.totals import Totals

@@ -11,8 +11,7 @@ from backfill_assets.engine.plans.comparing import compared_once
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.review.contract import Per, RowChange, SumWithin, needs_every_cell
 from backfill_assets.planning.review.contract_judging import CellFound, ColumnFound, Found, judge
-from backfill_assets.warehouse.compare.compare import Compared, Question
-from backfill_assets.warehouse.compare.comparison_sql import changed_columns
+from backfill_assets.warehouse.compare.comparison_sql import Compared, Question, changed_columns
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -10,7 +10,7 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.plan.estimate import BatchFact, Known, TableSize, estimate
 from backfill_assets.planning.plan.overhead import OperationFact
 from backfill_assets.warehouse.files.table_size import source_bytes
-from backfill_assets.warehouse.files.tables import CorruptTableError
+from backfill_assets.warehouse.log.delta_log import CorruptTableError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -34,7 +34,7 @@ from backfill_assets.planning.review.approval import Act
 from backfill_assets.snapshots.environment import PROD, Environment, Pointer
 from backfill_assets.snapshots.stored_plan import PlanStatus, StoredPlan
 from backfill_assets.state.versions import UnknownVersionError
-from backfill_assets.warehouse.files.tables import head
+from backfill_assets.warehouse.log.delta_log import head
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

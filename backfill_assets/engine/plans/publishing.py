@@ -26,7 +26,7 @@ from backfill_assets.snapshots.publication import Copy, IntentStatus, Move, Publ
 from backfill_assets.state.promotions import PromotionPendingError, PromotionTakenOverError
 from backfill_assets.state.publications import PinMovedError, PointerMovedError
 from backfill_assets.state.versions import UnknownVersionError, VersionCollectingError
-from backfill_assets.warehouse.files.tables import head
+from backfill_assets.warehouse.log.delta_log import head
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

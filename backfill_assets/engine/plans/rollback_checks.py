@@ -11,7 +11,7 @@ from backfill_assets.planning.plan.request import PlanRequest, Restatement
 from backfill_assets.snapshots.publication import PublicationKind
 from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets.state.versions import UnknownVersionError
-from backfill_assets.warehouse.files.tables import head
+from backfill_assets.warehouse.log.delta_log import head
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

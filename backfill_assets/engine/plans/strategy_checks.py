@@ -33,7 +33,7 @@ from backfill_assets.planning.plan.request import KeptRows, Strategy
 from backfill_assets.planning.plan.restating import restated_cells
 from backfill_assets.planning.review.acceptance import voided, with_acceptances
 from backfill_assets.snapshots.plan_check import CONSUMER, STRATEGY, PlanCheck
-from backfill_assets.warehouse.compare.compare import Compared, Question
+from backfill_assets.warehouse.compare.comparison_sql import Compared, Question
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -11,13 +11,13 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.codec import loads
 from backfill_assets.planning.review.touched import ROWS
 from backfill_assets.warehouse.compare.compare import (
-    BY_CELL,
     Comparison,
     Difference,
     Group,
     Measure,
     OutsideRows,
 )
+from backfill_assets.warehouse.compare.comparison_sql import BY_CELL
 from backfill_assets.warehouse.files.cells import cell_of_text
 from backfill_assets.warehouse.rows.check_query import WrongRows
 from backfill_assets.warehouse.rows.totals import Totals

@@ -19,7 +19,8 @@ from backfill_assets.planning.review.source_history import LostHistory, lost_his
 from backfill_assets.planning.rule.left import left_to_do
 from backfill_assets.snapshots.environment import PROD, workspace_name
 from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
-from backfill_assets.warehouse.files.tables import CorruptTableError, table_now
+from backfill_assets.warehouse.files.tables import table_now
+from backfill_assets.warehouse.log.delta_log import CorruptTableError
 from backfill_assets.warehouse.sources.null_counts import source_columns
 
 if TYPE_CHECKING:

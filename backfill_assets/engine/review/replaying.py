@@ -30,7 +30,8 @@ from backfill_assets.state.snapshots import UnknownSnapshotError
 from backfill_assets.warehouse.files.cell_files import files_at, missing, spark_versions
 from backfill_assets.warehouse.files.cells import cell_text
 from backfill_assets.warehouse.files.layers import table_of
-from backfill_assets.warehouse.files.tables import ABSENT, Table
+from backfill_assets.warehouse.files.tables import Table
+from backfill_assets.warehouse.log.delta_log import ABSENT
 from backfill_assets.warehouse.rows.inputs import Input
 from backfill_assets.warehouse.spark.spark_errors import explained
 

@@ -26,7 +26,7 @@ from backfill_assets.warehouse.files.collection import (
     vacuum_unborn,
 )
 from backfill_assets.warehouse.files.compaction import Compacted, joined_files, what_to_compact
-from backfill_assets.warehouse.files.tables import ABSENT, head
+from backfill_assets.warehouse.log.delta_log import ABSENT, head
 from backfill_assets.warehouse.spark.spark_errors import CommitConflictError
 
 if TYPE_CHECKING:

@@ -13,13 +13,13 @@ from backfill_assets.snapshots.publication import PROMOTED
 from backfill_assets.snapshots.snapshot import snapshots_of, stored_model
 from backfill_assets.state.rebuild import LoggedCommit, TableHead
 from backfill_assets.warehouse.files.housekeeping import created_by, is_ours, restored_to
-from backfill_assets.warehouse.files.tables import last_token, logged_commits
+from backfill_assets.warehouse.log.delta_log import last_token, logged_commits
 
 if TYPE_CHECKING:
     from backfill_assets.models.graph import Graph
     from backfill_assets.models.model import Model
     from backfill_assets.state.store import Store
-    from backfill_assets.warehouse.files.tables import LoggedCommit as Logged
+    from backfill_assets.warehouse.log.delta_log import LoggedCommit as Logged
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from backfill_assets.models.codec import dumps
+from backfill_assets.models.column import AUDIT_COLUMNS
 from backfill_assets.models.kind import IncrementalByUniqueKey, SoftDelete, Tombstone
-from backfill_assets.models.model import AUDIT_COLUMNS, Model
 from backfill_assets.models.python.function_query import changed_code
 from backfill_assets.models.sql.query import SqlQuery
 from backfill_assets.planning.change.sql_change import repeats_rows_of_star, sql_change
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    from backfill_assets.models.model import Model
 
 _NOTHING: frozenset[str] = frozenset()
 _CODE = "the function, or what it may use, changed"

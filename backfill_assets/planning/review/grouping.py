@@ -9,8 +9,8 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from backfill_assets.errors import RequestError
+from backfill_assets.models.column import CELL_COLUMN
 from backfill_assets.models.graph import close_to
-from backfill_assets.models.model import CELL_COLUMN
 
 if TYPE_CHECKING:
     from backfill_assets.models.model import Model

@@ -8,16 +8,13 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.models.codec import ADDED_LATER
-from backfill_assets.models.column import MASKED
-from backfill_assets.models.model import CELL_COLUMN
+from backfill_assets.models.column import CELL_COLUMN, MASKED
 from backfill_assets.warehouse.compare.comparison_sql import (
-    BY_CELL,
     COUNTS,
     NOT_CHOSEN,
     Compared,
     Question,
     Sides,
-    comparison_sql,
     differences_sql,
     grouped_sql,
     pairs_sql,
@@ -36,21 +33,6 @@ if TYPE_CHECKING:
     from backfill_assets.intervals.interval import Interval
     from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.models.model import Model
-
-__all__ = [
-    "BY_CELL",
-    "Compared",
-    "Comparison",
-    "Difference",
-    "Group",
-    "Measure",
-    "OutsideRows",
-    "Question",
-    "compare",
-    "comparison_sql",
-    "differences",
-    "rows_outside",
-]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.models.codec import ADDED_LATER
-from backfill_assets.models.column import quoted, sql_literal
-from backfill_assets.models.model import AUDIT_COLUMNS, CELL_COLUMN
+from backfill_assets.models.column import AUDIT_COLUMNS, CELL_COLUMN, quoted, sql_literal
 from backfill_assets.warehouse.files.cells import cell_type
 from backfill_assets.warehouse.files.layers import parts_of
-from backfill_assets.warehouse.files.tables import delta_json_schema
+from backfill_assets.warehouse.log.delta_log import delta_json_schema, opened_log
 from backfill_assets.warehouse.rows.checksum import canonical, exact_sum, same_value
 
 if TYPE_CHECKING:
@@ -297,7 +296,7 @@ def _fields(parts: Iterable[Part], *, own_columns_only: bool = True) -> dict[str
     hidden = {CELL_COLUMN, *AUDIT_COLUMNS} if own_columns_only else set[str]()
     fields: dict[str, dict[str, Any]] = {}
     for part in parts:
-        for column in delta_json_schema(part.path, part.delta_version)["fields"]:
+        for column in delta_json_schema(opened_log(part.path, part.delta_version)):
             if column["name"] not in hidden:
                 fields.setdefault(column["name"], column)
     return fields

@@ -24,10 +24,10 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from backfill_assets.errors import BackfillAssetsError
-from backfill_assets.models.model import CELL_COLUMN
+from backfill_assets.models.column import CELL_COLUMN
 from backfill_assets.warehouse.files.cells import instant_text
 from backfill_assets.warehouse.files.file_statistics import statistics_of
-from backfill_assets.warehouse.log.delta_log import ABSENT, CorruptTableError, head, local_folder
+from backfill_assets.warehouse.log.delta_log import ABSENT, head, local_folder, opened_log
 from backfill_assets.warehouse.spark.spark_errors import PinGoneError
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ def partition_columns(path: str) -> list[str]:
     Raises:
         CorruptTableError: the log is damaged.
     """
-    return _table(path).metadata().partition_columns
+    return opened_log(path).metadata().partition_columns
 
 
 def write_files(
@@ -295,7 +295,7 @@ def files_at(
     """
     if delta_version == ABSENT:
         return ()
-    return files_of(_table(path, delta_version), cells)
+    return files_of(opened_log(path, delta_version), cells)
 
 
 def files_changed(path: str, since: int) -> tuple[NamedFile, ...]:
@@ -304,18 +304,8 @@ def files_changed(path: str, since: int) -> tuple[NamedFile, ...]:
     Raises:
         CorruptTableError: the log is damaged, or does not reach so far.
     """
-    before, now = set(files_at(path, since)), set(files_of(_table(path)))
+    before, now = set(files_at(path, since)), set(files_of(opened_log(path)))
     return tuple(before ^ now)
-
-
-def _table(path: str, delta_version: int | None = None) -> DeltaTable:
-    from deltalake import DeltaTable  # noqa: PLC0415
-    from deltalake.exceptions import DeltaError  # noqa: PLC0415
-
-    try:
-        return DeltaTable(path, version=delta_version)
-    except DeltaError as error:
-        raise CorruptTableError(path=path, found=str(error)) from error
 
 
 def described(path: str, files: Iterable[NamedFile]) -> tuple[CellFile, ...]:

@@ -16,8 +16,7 @@ from backfill_assets.intervals.grid import FixedGrid, Unit
 from backfill_assets.intervals.interval import Interval, epoch_of, instant_of
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.zones import EPOCH_ORDINAL, midnight, zone_of
-from backfill_assets.models.column import quoted
-from backfill_assets.models.model import CELL_COLUMN
+from backfill_assets.models.column import CELL_COLUMN, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -12,7 +12,7 @@ from backfill_assets.intervals.cadence import WHOLE_CELL
 from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.zones import zone_of
-from backfill_assets.warehouse.log.delta_log import CorruptTableError
+from backfill_assets.warehouse.log.delta_log import delta_json_schema, opened_log
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -89,14 +89,7 @@ def logged_type(path: str, delta_version: int, column: str) -> tuple[str, str]:
     Raises:
         CorruptTableError: the log is damaged.
     """
-    from deltalake import DeltaTable  # noqa: PLC0415 - only observing needs it
-    from deltalake.exceptions import DeltaError  # noqa: PLC0415
-
-    try:
-        schema = json.loads(DeltaTable(path, version=delta_version).schema().to_json())
-    except DeltaError as error:
-        raise CorruptTableError(path=path, found=str(error)) from error
-    for each in schema["fields"]:
+    for each in delta_json_schema(opened_log(path, delta_version)):
         if each["name"] == column:
             physical = each.get("metadata", {}).get("delta.columnMapping.physicalName", column)
             return str(physical), str(each["type"])
@@ -158,13 +151,7 @@ def logged_files(path: str, delta_version: int) -> list[dict[str, Any]]:
     Raises:
         CorruptTableError: the log is damaged.
     """
-    from deltalake import DeltaTable  # noqa: PLC0415 - only observing needs it
-    from deltalake.exceptions import DeltaError  # noqa: PLC0415
-
-    try:
-        return entries_of(DeltaTable(path, version=delta_version))
-    except DeltaError as error:
-        raise CorruptTableError(path=path, found=str(error)) from error
+    return entries_of(opened_log(path, delta_version))
 
 
 def entries_of(log: DeltaTable, columns: Collection[str] | None = None) -> list[dict[str, Any]]:

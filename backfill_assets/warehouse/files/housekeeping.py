@@ -13,8 +13,7 @@ from backfill_assets.intervals.cadence import WHOLE_CELL
 from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.codec import dumps
-from backfill_assets.models.column import quoted
-from backfill_assets.models.model import CELL_COLUMN
+from backfill_assets.models.column import CELL_COLUMN, quoted
 from backfill_assets.snapshots.batch import BatchCommit
 from backfill_assets.warehouse.files.cell_files import files_changed, has_blocks
 from backfill_assets.warehouse.files.cells import cell_of_text, cell_type

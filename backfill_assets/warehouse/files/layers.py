@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from backfill_assets.intervals.cadence import WHOLE_CELL
 from backfill_assets.intervals.grid import Unit
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.models.column import quoted
-from backfill_assets.models.model import CELL_COLUMN
+from backfill_assets.models.column import CELL_COLUMN, quoted
 from backfill_assets.warehouse.files.cell_files import (
     CELL_OF_FOLDER,
     NO_CELL,
@@ -29,7 +28,8 @@ from backfill_assets.warehouse.files.cell_files import (
 from backfill_assets.warehouse.files.cells import cell_text, cell_type, cells_predicate, text_at
 from backfill_assets.warehouse.files.plain_tables import can_be_named, plain_table
 from backfill_assets.warehouse.files.stored_columns import stored_columns
-from backfill_assets.warehouse.files.tables import ABSENT, Table, delta_rows
+from backfill_assets.warehouse.files.tables import Table, delta_rows
+from backfill_assets.warehouse.log.delta_log import ABSENT
 from backfill_assets.warehouse.spark.spark_errors import explaining
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.warehouse.files.cell_files import files_of, missing, partition_values
-from backfill_assets.warehouse.log.delta_log import CorruptTableError
+from backfill_assets.warehouse.log.delta_log import opened_log
 from backfill_assets.warehouse.log.ticket import (
     CommitLostError,
     Committed,
@@ -162,14 +162,8 @@ def enter(ticket: Ticket, write: Callable[[DeltaTable, CommitProperties], None])
 
 def _opened(ticket: Ticket) -> tuple[DeltaTable, int]:
     """Open a table in which the ticket may come next, and give the ticket's transaction version."""
-    from deltalake import DeltaTable  # noqa: PLC0415
-    from deltalake.exceptions import DeltaError  # noqa: PLC0415
-
     with explaining(ticket.path):
-        try:
-            table = DeltaTable(ticket.path)
-        except DeltaError as error:
-            raise CorruptTableError(path=ticket.path, found=str(error)) from error
+        table = opened_log(ticket.path)
     newest = table.transaction_version(ticket.app_id)
     for transaction in ticket.transactions:
         if newest is None or transaction > newest:

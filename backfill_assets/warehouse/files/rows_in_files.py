@@ -11,7 +11,7 @@ from backfill_assets.intervals.cadence import WHOLE_CELL
 from backfill_assets.intervals.grid import Unit
 from backfill_assets.intervals.interval import epoch_of
 from backfill_assets.intervals.zones import zone_of
-from backfill_assets.models.model import CELL_COLUMN
+from backfill_assets.models.column import CELL_COLUMN
 from backfill_assets.warehouse.files.cells import cell_text
 from backfill_assets.warehouse.files.layers import cells_by_table
 from backfill_assets.warehouse.files.plain_tables import plain_table

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import RequestError
-from backfill_assets.models.model import AUDIT_COLUMNS, CELL_COLUMN
+from backfill_assets.models.column import AUDIT_COLUMNS, CELL_COLUMN
 from backfill_assets.warehouse.files.tables import same_type
 
 if TYPE_CHECKING:

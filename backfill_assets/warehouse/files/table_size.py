@@ -9,7 +9,7 @@ from backfill_assets.intervals.grid import Unit
 from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.zones import zone_of
-from backfill_assets.warehouse.log.delta_log import ABSENT, CorruptTableError, head
+from backfill_assets.warehouse.log.delta_log import ABSENT, CorruptTableError, head, opened_log
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -73,13 +73,8 @@ def _files(
     if head(path) == ABSENT:
         return []
     import pyarrow as pa  # noqa: PLC0415 - only estimates need them
-    from deltalake import DeltaTable  # noqa: PLC0415
-    from deltalake.exceptions import DeltaError  # noqa: PLC0415
 
-    try:
-        actions = DeltaTable(path, version=delta_version).get_add_actions(flatten=True)
-    except DeltaError as error:
-        raise CorruptTableError(path=path, found=str(error)) from error
+    actions = opened_log(path, delta_version).get_add_actions(flatten=True)
     entries = actions if only is None else actions.select(only)
     return (
         pa.RecordBatchReader.from_stream(entries).read_all().to_pylist()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -11,14 +10,9 @@ from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.warehouse.files.plain_tables import can_be_named, plain_table
 from backfill_assets.warehouse.log.delta_log import (
     ABSENT,
-    CorruptTableError,
-    LoggedCommit,
-    bytes_of,
-    commit_metadata,
-    commits_since,
+    delta_json_schema,
     head,
-    last_token,
-    logged_commits,
+    opened_log,
 )
 from backfill_assets.warehouse.spark.spark_errors import explaining
 
@@ -27,27 +21,6 @@ if TYPE_CHECKING:
 
     from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.warehouse.files.file_spans import CellsRead
-
-__all__ = [
-    "ABSENT",
-    "CorruptTableError",
-    "LoggedCommit",
-    "MissingTableError",
-    "Table",
-    "bytes_of",
-    "commit_metadata",
-    "commits_since",
-    "delta_json_schema",
-    "delta_rows",
-    "delta_schema",
-    "delta_type",
-    "head",
-    "last_token",
-    "logged_commits",
-    "same_type",
-    "snapshot_df",
-    "table_now",
-]
 
 _SIMPLE = {"integer": "int", "long": "bigint", "short": "smallint", "byte": "tinyint"}
 _PLAIN = {"string", "boolean", "float", "double", "binary", "date", "timestamp", "timestamp_ntz"}
@@ -143,23 +116,8 @@ def delta_schema(path: str, delta_version: int) -> tuple[tuple[str, str], ...]:
     Raises:
         CorruptTableError: the log is damaged.
     """
-    schema = delta_json_schema(path, delta_version)
-    return tuple((field["name"], _simple(field["type"])) for field in schema["fields"])
-
-
-def delta_json_schema(path: str, delta_version: int) -> Any:  # noqa: ANN401 - Delta's JSON
-    """Read a table's schema without Spark, in the JSON form that Spark and Delta share.
-
-    Raises:
-        CorruptTableError: the log is damaged.
-    """
-    from deltalake import DeltaTable  # noqa: PLC0415
-    from deltalake.exceptions import DeltaError  # noqa: PLC0415
-
-    try:
-        return json.loads(DeltaTable(path, version=delta_version).schema().to_json())
-    except DeltaError as error:
-        raise CorruptTableError(path=path, found=str(error)) from error
+    fields = delta_json_schema(opened_log(path, delta_version))
+    return tuple((field["name"], _simple(field["type"])) for field in fields)
 
 
 def delta_type(dtype: str) -> str | None:

@@ -29,7 +29,7 @@ from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC
 from pyiceberg.typedef import Record
 from pyiceberg.types import DateType, IntegerType, LongType, StringType, TimestamptzType
 
-from backfill_assets.models.model import CELL_COLUMN
+from backfill_assets.models.column import CELL_COLUMN
 from backfill_assets.warehouse.iceberg.avro import MemoryFile
 from backfill_assets.warehouse.iceberg.schema import iceberg_schema
 

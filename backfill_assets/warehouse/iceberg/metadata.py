@@ -11,10 +11,10 @@ import json
 from typing import TYPE_CHECKING, Any
 from uuid import NAMESPACE_URL, uuid5
 
-from backfill_assets.models.model import CELL_COLUMN
+from backfill_assets.models.column import CELL_COLUMN
 from backfill_assets.warehouse.iceberg.field_ids import field_id
 from backfill_assets.warehouse.iceberg.folder import Folder
-from backfill_assets.warehouse.log.delta_log import CorruptTableError
+from backfill_assets.warehouse.log.delta_log import opened_log
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -99,15 +99,9 @@ def _listed(
     path: str, delta_version: int, folder: Folder, before: Described | None
 ) -> tuple[list[Described], str]:
     """Give the columns of a version of a table, and write the list of its manifests."""
-    from deltalake import DeltaTable  # noqa: PLC0415 - a promotion of a table as it is needs none of them
-    from deltalake.exceptions import DeltaError  # noqa: PLC0415
+    from backfill_assets.warehouse.iceberg.manifests import write_list  # noqa: PLC0415 - a promotion of a table as it is needs none
 
-    from backfill_assets.warehouse.iceberg.manifests import write_list  # noqa: PLC0415
-
-    try:
-        table = DeltaTable(path, version=delta_version)
-    except DeltaError as error:
-        raise CorruptTableError(path=path, found=str(error)) from error
+    table = opened_log(path, delta_version)
     older = None if before is None else _current(before)["manifest-list"]
     schema, listed = write_list(table, folder, older, _snapshot_id(path, delta_version))
     return json.loads(schema.model_dump_json(by_alias=True))["fields"], listed

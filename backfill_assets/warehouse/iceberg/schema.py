@@ -28,7 +28,7 @@ from pyiceberg.types import (
     TimestamptzType,
 )
 
-from backfill_assets.models.model import CELL_COLUMN
+from backfill_assets.models.column import CELL_COLUMN
 from backfill_assets.warehouse.iceberg.field_ids import field_id
 
 if TYPE_CHECKING:

@@ -15,6 +15,8 @@ from backfill_assets.errors import BackfillAssetsError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from deltalake import DeltaTable
+
 ABSENT = -1
 _LOG = "_delta_log"
 STEPS_PER_TOKEN = 5
@@ -195,6 +197,30 @@ def actions_of(path: str, delta_version: int) -> list[dict[str, Any]]:
         raise CorruptTableError(path=path, found=f"commit {delta_version} is missing") from error
     except ValueError as error:
         raise _unreadable(path, delta_version, error) from error
+
+
+def opened_log(path: str, delta_version: int | None = None) -> DeltaTable:
+    """Open a table by its log, without Spark.
+
+    Args:
+        path: of the Delta table.
+        delta_version: at which; None for now.
+
+    Raises:
+        CorruptTableError: there is no such table, or its log is damaged or does not reach so far.
+    """
+    from deltalake import DeltaTable  # noqa: PLC0415 - only readers of a whole log need it
+    from deltalake.exceptions import DeltaError  # noqa: PLC0415
+
+    try:
+        return DeltaTable(path, version=delta_version)
+    except DeltaError as error:
+        raise CorruptTableError(path=path, found=str(error)) from error
+
+
+def delta_json_schema(log: DeltaTable) -> list[dict[str, Any]]:
+    """Read a table's columns without Spark, in the JSON form that Spark and Delta share."""
+    return json.loads(log.schema().to_json())["fields"]
 
 
 def _unreadable(path: str, delta_version: int, error: Exception) -> CorruptTableError:

@@ -18,13 +18,8 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.audit import Reconciles, References
 from backfill_assets.models.column import quoted
 from backfill_assets.warehouse.files.cells import cell_of_number, number_expression, time_predicate
-from backfill_assets.warehouse.files.tables import (
-    ABSENT,
-    MissingTableError,
-    Table,
-    same_type,
-    snapshot_df,
-)
+from backfill_assets.warehouse.files.tables import MissingTableError, Table, same_type, snapshot_df
+from backfill_assets.warehouse.log.delta_log import ABSENT
 from backfill_assets.warehouse.rows.conform import contract
 from backfill_assets.warehouse.rows.outside_rows import refuse_outside
 from backfill_assets.warehouse.rows.profile import Subject, profile

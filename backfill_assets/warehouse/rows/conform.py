@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.errors import DeclarationError
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.models.column import quoted
+from backfill_assets.models.column import CELL_COLUMN, quoted
 from backfill_assets.models.kind import (
     IncrementalByUniqueKey,
     SoftDelete,
     Tombstone,
 )
-from backfill_assets.models.model import CELL_COLUMN, Model
 from backfill_assets.warehouse.files.cells import cell_expression, cells_predicate
 from backfill_assets.warehouse.files.layers import rows_of
 from backfill_assets.warehouse.files.tables import Table, same_type
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from backfill_assets.intervals.interval import Interval
+    from backfill_assets.models.model import Model
 
 
 def _unlike_declared(

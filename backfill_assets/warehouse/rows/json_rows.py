@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from backfill_assets.models.column import MASKED, quoted, sql_literal
-from backfill_assets.models.model import CELL_COLUMN
+from backfill_assets.models.column import CELL_COLUMN, MASKED, quoted, sql_literal
 
 if TYPE_CHECKING:
     from collections.abc import Collection

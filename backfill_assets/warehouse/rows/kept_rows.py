@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.models.column import quoted
-from backfill_assets.models.model import CELL_COLUMN
+from backfill_assets.models.column import CELL_COLUMN, quoted
 from backfill_assets.warehouse.files.cells import number_expression, number_text
 from backfill_assets.warehouse.files.layers import rows_of
 from backfill_assets.warehouse.files.stored_columns import stored_columns

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import DeclarationError
-from backfill_assets.models.model import CELL_COLUMN
+from backfill_assets.models.column import CELL_COLUMN
 from backfill_assets.warehouse.files.cells import cell_number, number_expression, number_text
 from backfill_assets.warehouse.rows.json_rows import as_json
 

@@ -9,8 +9,7 @@ from backfill_assets.intervals.grid import Unit
 from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.audit import PythonAudit
-from backfill_assets.models.column import quoted
-from backfill_assets.models.model import CELL_COLUMN
+from backfill_assets.models.column import CELL_COLUMN, quoted
 from backfill_assets.warehouse.files.cells import cell_number, cell_text, number_expression
 from backfill_assets.warehouse.files.layers import rows_of
 from backfill_assets.warehouse.rows.inputs import loaded

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from backfill_assets.models.column import is_numeric, quoted, sql_literal
-from backfill_assets.models.model import CELL_COLUMN
+from backfill_assets.models.column import CELL_COLUMN, is_numeric, quoted, sql_literal
 from backfill_assets.models.planted import Defect
 from backfill_assets.warehouse.files.cells import cell_expression, cell_text
 

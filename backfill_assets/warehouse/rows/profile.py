@@ -30,7 +30,7 @@ from backfill_assets.models.audit import (
     Unique,
 )
 from backfill_assets.models.audits_of import audits_of
-from backfill_assets.models.column import quoted
+from backfill_assets.models.column import CELL_COLUMN, quoted
 from backfill_assets.models.content import (
     CellProfile,
     Content,
@@ -38,7 +38,6 @@ from backfill_assets.models.content import (
     checksum_within,
     once_rounded,
 )
-from backfill_assets.models.model import CELL_COLUMN, Model
 from backfill_assets.warehouse.files.cells import (
     cell_number,
     number_expression,
@@ -78,6 +77,7 @@ if TYPE_CHECKING:
 
     from backfill_assets.models.audit import Audit
     from backfill_assets.models.content import Checksum
+    from backfill_assets.models.model import Model
     from backfill_assets.warehouse.files.tables import Table
 
 _MAIN = ""

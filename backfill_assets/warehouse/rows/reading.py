@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.models.model import CELL_COLUMN
+from backfill_assets.models.column import CELL_COLUMN
 from backfill_assets.warehouse.files.layers import rows_of
 
 if TYPE_CHECKING:

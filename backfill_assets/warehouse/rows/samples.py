@@ -14,8 +14,7 @@ from backfill_assets.models.audit import (
     SqlAudit,
     Unique,
 )
-from backfill_assets.models.column import quoted
-from backfill_assets.models.model import CELL_COLUMN
+from backfill_assets.models.column import CELL_COLUMN, quoted
 from backfill_assets.warehouse.rows.inputs import read_whole
 from backfill_assets.warehouse.rows.json_rows import as_json
 from backfill_assets.warehouse.rows.moves import rows_elsewhere

@@ -12,8 +12,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.models.column import quoted
-from backfill_assets.models.model import CELL_COLUMN
+from backfill_assets.models.column import CELL_COLUMN, quoted
 from backfill_assets.warehouse.files.layers import rows_of
 from backfill_assets.warehouse.files.rows_in_files import condition_on_cells, rows_in_files
 from backfill_assets.warehouse.rows.checksum import NO_SUM, exact_sum, sum_of_doubles

@@ -9,8 +9,8 @@ from backfill_assets.intervals.cadence import WHOLE_CELL
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.review.source_columns import FileNulls, SourceColumns, filled
 from backfill_assets.warehouse.files.file_spans import file_of, logged_files
-from backfill_assets.warehouse.files.tables import delta_json_schema, delta_schema, same_type
-from backfill_assets.warehouse.log.delta_log import local_folder
+from backfill_assets.warehouse.files.tables import delta_schema, same_type
+from backfill_assets.warehouse.log.delta_log import delta_json_schema, local_folder, opened_log
 from backfill_assets.warehouse.sources.source_changes import is_cut
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def source_columns(
 
 def _renamed(path: str, delta_version: int) -> bool:
     """Whether the files hold columns under other names than the table."""
-    held = delta_json_schema(path, delta_version)["fields"]
+    held = delta_json_schema(opened_log(path, delta_version))
     return any("delta.columnMapping.physicalName" in field.get("metadata", {}) for field in held)
 
 

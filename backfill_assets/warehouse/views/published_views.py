@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sqlglot import exp
 
-from backfill_assets.models.model import CELL_COLUMN
+from backfill_assets.models.column import CELL_COLUMN
 from backfill_assets.snapshots.environment import PROD
 from backfill_assets.warehouse.files.cells import cell_type
 from backfill_assets.warehouse.files.stored_columns import stored_columns
