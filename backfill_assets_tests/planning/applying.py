@@ -30,9 +30,7 @@ if TYPE_CHECKING:
 def applied(plan: Plan, state: PlanState, loaded: Loaded) -> PlanState:
     """Give the state after the promotion."""
     graph, snapshots = loaded.graph, loaded.snapshots
-    effects = changes_of(
-        plan.request, planned_graph(plan.request, graph, state, loaded), state
-    ).effects
+    effects = changes_of(planned_graph(plan.request, graph, state, plan.until, loaded)).effects
     models, counter = dict(state.view.models), state.view.counter
     running = {name: one for name, one in state.running.items() if name not in plan.removed}
     for one in plan.models:

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from backfill_assets.models.model import Model
     from backfill_assets.planning.change.category_choice import CategoryChoice
     from backfill_assets.planning.change.planned_graph import PlannedGraph
-    from backfill_assets.planning.plan.plan_state import PlanState
-    from backfill_assets.planning.plan.request import PlanRequest
     from backfill_assets.snapshots.snapshot import Snapshot
     from backfill_assets.snapshots.state_view import ModelState
 
@@ -36,7 +34,7 @@ _DECLARED_OTHERWISE = Difference(
 """How a source differs for a model, once a declaration that it relies on has changed."""
 
 
-def changes_of(request: PlanRequest, planned_graph: PlannedGraph, state: PlanState) -> Changes:
+def changes_of(planned: PlannedGraph) -> Changes:
     """Decide for every model of the planned graph, upstream first.
 
     Raises:
@@ -44,20 +42,18 @@ def changes_of(request: PlanRequest, planned_graph: PlannedGraph, state: PlanSta
         RequestError: forward-only, or with a cutoff, a column goes or is retyped.
     """
     changes = Changes()
-    for name in planned_graph.graph.order:
-        changes.models[name] = _Deciding(request, planned_graph, state, changes).decide(name)
+    for name in planned.graph.order:
+        changes.models[name] = _Deciding(planned, changes).decide(name)
     return changes
 
 
 @dataclass(frozen=True, slots=True)
 class _Deciding:
-    request: PlanRequest
-    planned_graph: PlannedGraph
-    state: PlanState
+    planned: PlannedGraph
     changes: Changes
 
     def decide(self, name: str) -> ModelChange:
-        new, old = self.planned_graph.snapshots[name], self.planned_graph.before.get(name)
+        new, old = self.planned.snapshots[name], self.planned.before.get(name)
         if old is None:
             return ModelChange(
                 change=Change.ADDED,
@@ -67,17 +63,19 @@ class _Deciding:
                 fingerprint=new.fingerprint.id,
                 version=self._free_version(new),
             )
-        if self.request.late:  # a change takes a plan that a person asks for
+        if self.planned.request.late:  # a change takes a plan that a person asks for
             return self._unchanged(name)
         moved = self._moved_upstreams(name)
-        if name not in self.planned_graph.chosen:
+        if name not in self.planned.chosen:
             self._leave(name, moved, "is not selected")
             return self._unchanged(name)
         direct = self._shortened(old.model, new.model, _direct(old, new))
-        choice = decided(self.request, new.model, old.model, direct, reads_changed=bool(moved))
+        choice = decided(
+            self.planned.request, new.model, old.model, direct, reads_changed=bool(moved)
+        )
         if direct is not None and choice is not None and choice.category is Category.METADATA:
             direct = Difference(Category.METADATA, direct.why, rows=False, columns=frozenset())
-        if direct is None and choice is None and name not in self.planned_graph.otherwise:
+        if direct is None and choice is None and name not in self.planned.otherwise:
             return self._unchanged(name)
         return self._changed(name, new, direct, moved, choice)
 
@@ -86,7 +84,7 @@ class _Deciding:
         life = (new.cadence.start, new.cadence.end)
         if direct is None or life == (old.cadence.start, old.cadence.end):
             return direct
-        published = self.state.view.ready(new.name)
+        published = self.planned.published.ready(new.name)
         lost = published - _within(new, published)
         if not lost:
             return direct
@@ -124,18 +122,23 @@ class _Deciding:
             fingerprint=new.fingerprint.id,
             version=self._free_version(new) if new_version else self._kept_version(name),
             restates=in_place and (_computes(direct) or builds) and self._has_date(name, category),
-            notes=_audits(self.planned_graph.before[name].model, new.model),
+            notes=_audits(self.planned.before[name].model, new.model),
         )
 
     def _has_cutoff(self, name: str) -> bool:
         """Whether older cells keep the old definition: by this request, or since a plan before."""
-        stored = name in self.state.view.cutoffs and name not in self.request.lift_cutoffs
-        return self.request.cutoff is not None or stored
+        stored = (
+            name in self.planned.published.cutoffs and name not in self.planned.request.lift_cutoffs
+        )
+        return self.planned.request.cutoff is not None or stored
 
     def _has_date(self, name: str, category: Category) -> bool:
         """Whether the kept table is computed anew from a date on."""
         if category is Category.FORWARD_ONLY:
-            return self.request.cutoff is not None or self.request.effective_from is not None
+            return (
+                self.planned.request.cutoff is not None
+                or self.planned.request.effective_from is not None
+            )
         return self._has_cutoff(name)
 
     def _meaning(
@@ -161,7 +164,7 @@ class _Deciding:
         return Category.NON_BREAKING, self._reads_none(name), "planner"
 
     def _reads_text(self, upstream: str, columns: frozenset[str] | None) -> str:
-        if upstream in self.planned_graph.graph.sources:
+        if upstream in self.planned.graph.sources:
             return f"reads {upstream}, which is declared otherwise"
         return _reads_text(upstream, columns)
 
@@ -172,7 +175,7 @@ class _Deciding:
         if direct.category is not Category.NON_BREAKING or direct.columns is None:
             return False
         changed = {up: self.changes.effects.get(up, _DECLARED_OTHERWISE) for up in moved}
-        derivation = derived(self.planned_graph.graph.models[name], changed)
+        derivation = derived(self.planned.models[name], changed)
         return (
             not derivation.rows
             and derivation.columns is not None
@@ -180,7 +183,7 @@ class _Deciding:
         )
 
     def _follows_forward_only(self, name: str) -> str | None:
-        for up in self.planned_graph.graph.models[name].reads:
+        for up in self.planned.models[name].reads:
             theirs = self.changes.models.get(up.name)
             if theirs is not None and theirs.category is Category.FORWARD_ONLY:
                 return up.name
@@ -189,12 +192,12 @@ class _Deciding:
     def _moved_upstreams(self, name: str) -> dict[str, frozenset[str] | None]:
         """Upstreams whose published data change in columns that the model reads, with those columns."""
         moved: dict[str, frozenset[str] | None] = dict.fromkeys(
-            self.planned_graph.resourced.get(name, ())
+            self.planned.resourced.get(name, ())
         )
         if not self._any_effect(name):
             return moved
-        reads = self.planned_graph.reads(name)
-        for up in self.planned_graph.graph.models[name].reads:
+        reads = self.planned.reads(name)
+        for up in self.planned.models[name].reads:
             effect = self.changes.effects.get(up.name)
             if up.name == name or effect is None or not affected(effect, reads.get(up.name)):
                 continue
@@ -203,9 +206,7 @@ class _Deciding:
         return moved
 
     def _any_effect(self, name: str) -> bool:
-        return any(
-            up.name in self.changes.effects for up in self.planned_graph.graph.models[name].reads
-        )
+        return any(up.name in self.changes.effects for up in self.planned.models[name].reads)
 
     def _carry_on(
         self,
@@ -223,7 +224,7 @@ class _Deciding:
             )
             return
         changed = {up: self.changes.effects.get(up, _DECLARED_OTHERWISE) for up in moved}
-        derivation = derived(self.planned_graph.graph.models[name], changed)
+        derivation = derived(self.planned.models[name], changed)
         self.changes.effects[name] = (
             derivation if direct is None else both(direct, derivation) if moved else direct
         )
@@ -238,15 +239,11 @@ class _Deciding:
     def _reads_none(self, name: str) -> str:
         """Name the changed columns, none of which the model reads."""
         names: list[str] = []
-        for up in self.planned_graph.graph.models[name].reads:
+        for up in self.planned.models[name].reads:
             effect = self.changes.effects.get(up.name)
             names += sorted(effect.columns or ()) if effect is not None else []
         if not names:
-            again = [
-                up.name
-                for up in self.planned_graph.graph.models[name].reads
-                if self._restates(up.name)
-            ]
+            again = [up.name for up in self.planned.models[name].reads if self._restates(up.name)]
             if again:
                 return f"of {', '.join(again)}, only cells that the plan builds again may change"
             return "what it reads is published as before"
@@ -258,15 +255,17 @@ class _Deciding:
         return change is not None and change.restates
 
     def _unchanged(self, name: str) -> ModelChange:
-        state = self.state.view.models.get(name)
-        print_ = state.pointer.fingerprint if state else self.state.running[name].fingerprint.id
+        state = self.planned.published.models.get(name)
+        print_ = (
+            state.pointer.fingerprint if state else self.planned.state.running[name].fingerprint.id
+        )
         return ModelChange(
             change=Change.UNCHANGED, fingerprint=print_, version=self._kept_version(name)
         )
 
     def _kept_version(self, name: str) -> str:
-        state = self.state.view.models.get(name)
-        return state.pointer.version if state else self.state.running[name].version
+        state = self.planned.published.models.get(name)
+        return state.pointer.version if state else self.planned.state.running[name].version
 
     def _free_version(self, new: Snapshot) -> str:
         """Give the snapshot's version, or a new name where a table of that version can't be used.
@@ -274,16 +273,16 @@ class _Deciding:
         A table that the environment reads holds the rows of other logic. A table that another plan has
         built holds kept rows or none, as that plan's request says.
         """
-        state = self.state.view.models.get(new.model.name)
-        built = self.state.built.get(new.version)
+        state = self.planned.published.models.get(new.model.name)
+        built = self.planned.state.built.get(new.version)
         undecided = new.model.keeps_rows and built is not None and bool(built.runs)
         if state is None or (new.version not in _versions_of(state) and not undecided):
             return new.version
-        return f"{new.version}_{self.state.view.counter}"
+        return f"{new.version}_{self.planned.published.counter}"
 
     def _refuse_destruction(self, name: str, new: Model) -> None:
         """Refuse to keep a table whose columns go."""
-        old = {column.name: column.dtype for column in self.planned_graph.before[name].model.schema}
+        old = {column.name: column.dtype for column in self.planned.before[name].model.schema}
         now = {column.name: column.dtype for column in new.schema}
         lost = tuple(column for column, dtype in old.items() if now.get(column) != dtype)
         if lost:

@@ -16,12 +16,14 @@ from backfill_assets.snapshots.snapshot import Snapshot, snapshots_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from datetime import datetime
 
     from backfill_assets.models.model import Model
     from backfill_assets.models.upstream import Upstream
     from backfill_assets.planning.plan.plan_state import PlanState
     from backfill_assets.planning.plan.request import PlanRequest
     from backfill_assets.snapshots.loaded import Loaded
+    from backfill_assets.snapshots.state_view import StateView
 
 
 def _removed_but_read(removed: str, readers: tuple[str, ...]) -> DeclarationError:
@@ -37,9 +39,11 @@ class PlannedGraph:
     """The graph that the environment will run, beside the one that it runs.
 
     Attributes:
+        request: what a person asks.
+        state: the snapshots that the environment runs, and its ready cells.
+        now: the instant that history ends at (UTC).
         graph: the environment's models, the chosen ones as loaded.
         snapshots: of that graph.
-        before: the graph that the environment runs.
         otherwise: models whose rows, or whose upstreams' rows, are computed differently there.
         loaded: per loaded model, the fingerprint of its loaded declaration.
         chosen: models whose loaded declaration counts, and whose work is planned.
@@ -49,9 +53,11 @@ class PlannedGraph:
         resourced: chosen models with the sources that are declared otherwise in what they read.
     """
 
+    request: PlanRequest
+    state: PlanState
+    now: datetime
     graph: Graph
     snapshots: Mapping[str, Snapshot]
-    before: Mapping[str, Snapshot]
     otherwise: frozenset[str]
     loaded: Mapping[str, str]
     chosen: frozenset[str]
@@ -60,21 +66,39 @@ class PlannedGraph:
     traced: dict[str, Mapping[str, frozenset[str]]]
     resourced: Mapping[str, tuple[str, ...]]
 
+    @property
+    def models(self) -> Mapping[str, Model]:
+        """The models of the graph that the environment will run."""
+        return self.graph.models
+
+    @property
+    def before(self) -> Mapping[str, Snapshot]:
+        """The models that the environment runs now."""
+        return self.state.running
+
+    @property
+    def published(self) -> StateView:
+        """What the environment publishes now."""
+        return self.state.view
+
     def reads(self, name: str) -> Mapping[str, frozenset[str]]:
         """Give what a model reads by column, traced once; an absent upstream is read as a whole."""
         if name not in self.traced:
-            self.traced[name] = lineage_of(self.graph, self.graph.models[name]).reads
+            self.traced[name] = lineage_of(self.graph, self.models[name]).reads
         return self.traced[name]
 
     def upstream_models(self, name: str) -> list[tuple[Upstream, Model]]:
         """Give the other models that a model reads, and how."""
-        models = self.graph.models
-        reads = (up for up in models[name].reads if up.name in models and up.name != name)
-        return [(up, models[up.name]) for up in reads]
+        reads = (up for up in self.models[name].reads if up.name in self.models and up.name != name)
+        return [(up, self.models[up.name]) for up in reads]
 
 
 def planned_graph(
-    request: PlanRequest, graph: Graph, state: PlanState, loaded: Loaded | None = None
+    request: PlanRequest,
+    graph: Graph,
+    state: PlanState,
+    now: datetime,
+    loaded: Loaded | None = None,
 ) -> PlannedGraph:
     """Put the chosen models, as loaded, in the place of those that the environment runs.
 
@@ -104,9 +128,11 @@ def planned_graph(
     after = snapshots if as_loaded else snapshots_of(planned)
     resourced = _resourced(state, planned, chosen)
     return PlannedGraph(
+        request=request,
+        state=state,
+        now=now,
         graph=planned,
         snapshots=after,
-        before=state.running,
         otherwise=changed_models(_running_graph(state, graph), planned, {*resourced}),
         resourced=resourced,
         loaded={name: snapshot.fingerprint.id for name, snapshot in snapshots.items()},

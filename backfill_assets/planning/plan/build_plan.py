@@ -68,19 +68,19 @@ def build_plan(
         BackfillAssetsError: the request can't be met; each cause has its own class.
     """
     check_request(request, now)
-    aim = planned_graph(request, graph, state, loaded)
+    planned = planned_graph(request, graph, state, now, loaded)
     for name in _named(request):
-        aim.graph.model(name)
+        planned.graph.model(name)
     _refuse_unset(request, state)
-    windows = windows_of(request, aim, state.view, now)
-    changes = changes_of(request, aim, state)
-    cells = cell_work(request, aim, state, changes, windows, now)
-    planner = _Planner(request, aim, state, changes, cells, now)
+    windows = windows_of(planned)
+    changes = changes_of(planned)
+    cells = cell_work(planned, changes, windows)
+    planner = _Planner(planned, changes, cells)
     models = planner.models()
     if request.empty:
-        refuse_blank_history(aim.graph, state.view, models)
+        refuse_blank_history(planned.graph, state.view, models)
     built = {model.model for model in models if model.cells}
-    publishes = bool(aim.removed) or any(model.build is not Build.GAP_FILL for model in models)
+    publishes = bool(planned.removed) or any(model.build is not Build.GAP_FILL for model in models)
     environment = state.view.environment
     plan = Plan(
         plan_id="",
@@ -92,14 +92,14 @@ def build_plan(
         until=now,
         seen=state.view.counter,
         models=models,
-        removed=aim.removed,
+        removed=planned.removed,
         untouched=tuple(reader for reader in changes.untouched if reader.model not in built),
         in_flight=in_flight(models, state),
         gates=_gates(request, environment, publishes=publishes),
         rollback=_rollback(models, publishes=publishes),
         notes=planner.notes(models),
     )
-    plan = with_canaries(plan, aim.graph, state.view) if request.canary else plan
+    plan = with_canaries(plan, planned.graph, state.view) if request.canary else plan
     return identified(replace(plan, contract=planner.contract(plan)))
 
 
@@ -107,18 +107,15 @@ def build_plan(
 class _Planner:
     """The findings about a request, from which the plan is written model by model."""
 
-    request: PlanRequest
-    planned_graph: PlannedGraph
-    state: PlanState
+    planned: PlannedGraph
     changes: Changes
     cells: Mapping[str, ModelCells]
-    now: datetime
-    planned: dict[str, ModelPlan] = field(default_factory=dict[str, ModelPlan])
+    plans: dict[str, ModelPlan] = field(default_factory=dict[str, ModelPlan])
 
     def models(self) -> tuple[ModelPlan, ...]:
         """Describe what the plan does to each model that it concerns, upstream first."""
-        graph = self.planned_graph.graph
-        since = read_from(graph, self.state.furthest_read, self.now)
+        graph = self.planned.graph
+        since = read_from(graph, self.planned.state.furthest_read, self.planned.now)
         for name in graph.order:
             if self.changes.models[name].change is Change.UNCHANGED and not self.cells[name].work:
                 continue
@@ -129,22 +126,23 @@ class _Planner:
                 self.cells[name].work,
                 since.get(name),
             )
-            self.planned[name] = self._model(name, smaller)
+            self.plans[name] = self._model(name, smaller)
         split = {
-            name: (model.certain, model.cells - model.certain)
-            for name, model in self.planned.items()
+            name: (model.certain, model.cells - model.certain) for name, model in self.plans.items()
         }
-        sizes = {name: batch_size(graph, self.state.view, graph.models[name]) for name in split}
+        sizes = {
+            name: batch_size(graph, self.planned.published, graph.models[name]) for name in split
+        }
         cut = planned_batches(graph, split, {name: size.cells for name, size in sizes.items()})
         return tuple(
             replace(model, batches=cut[name], batch_size=sizes[name] if cut[name] else None)
-            for name, model in self.planned.items()
+            for name, model in self.plans.items()
         )
 
     def _model(self, name: str, smaller: str | None) -> ModelPlan:
         change, model_cells = self.changes.models[name], self.cells[name]
-        held = self.state.view.models.get(name)
-        before = self.state.running.get(name)
+        held = self.planned.published.models.get(name)
+        before = self.planned.state.running.get(name)
         cells = model_cells.cells
         cut = (model_cells.cutoff.words(name),) if model_cells.cutoff else ()
         tolerant = self._tolerances(name) if cells else ()
@@ -174,18 +172,11 @@ class _Planner:
             old_fingerprint=held.pointer.fingerprint if held and before else "",
             old_version=held.pointer.version if held and before else "",
             old_delta_version=held.pointer.delta_version if held and before else -1,
-            loaded=self.planned_graph.loaded.get(name, ""),
+            loaded=self.planned.loaded.get(name, ""),
             work=tuple(model_cells.work),
             kept=(model_cells.required & model_cells.ready) - cells,
             waiting=model_cells.waiting - cells,
-            reads=planned_reads(
-                self.planned_graph,
-                self.state,
-                self.planned_graph.graph.models[name],
-                cells,
-                self.planned,
-                self.now,
-            ),
+            reads=planned_reads(self.planned, self.planned.models[name], cells, self.plans),
             kept_before=model_cells.cutoff,
             kept_rows=kept,
             notes=(*notes, *((lacking,) if lacking else ())),
@@ -195,7 +186,7 @@ class _Planner:
         """List the tolerances within which differences are published without rebuilding readers."""
         columns = [
             f"{column.tolerance:g} on {column.name}"
-            for column in self.planned_graph.graph.models[name].schema
+            for column in self.planned.models[name].schema
             if column.tolerance is not None
         ]
         if not columns:
@@ -205,10 +196,10 @@ class _Planner:
 
     def _kept_rows(self, name: str, change: ModelChange) -> tuple[KeptRows | None, str | None]:
         """Decide what becomes of rows that only history has, and note where that will fail."""
-        before, new = self.planned_graph.before.get(name), self.planned_graph.graph.models[name]
+        before, new = self.planned.before.get(name), self.planned.models[name]
         old = None if before is None else before.model
-        published = self.state.view.ready(name)
-        choice = kept_rows(self.request.kept_rows, change, (old, new), published)
+        published = self.planned.published.ready(name)
+        choice = kept_rows(self.planned.request.kept_rows, change, (old, new), published)
         if old is None or choice is not KeptRows.CARRY:
             return choice, None
         return choice, lacking_values(old, new)
@@ -216,31 +207,33 @@ class _Planner:
     def _strategy(
         self, name: str, change: ModelChange, build: Build, model_cells: ModelCells
     ) -> Strategy | None:
-        if self.request.empty or (build is Build.IN_PLACE and not model_cells.cells):
+        if self.planned.request.empty or (build is Build.IN_PLACE and not model_cells.cells):
             return None  # no cell is computed, so no published cell changes
         return propose(
             build=build,
             change=change.change,
             category=change.category,
             inputs_changed=self._inputs_changed(name),
-            asked=dict(self.request.strategies).get(name),
+            asked=dict(self.planned.request.strategies).get(name),
         )
 
     def _inputs_changed(self, name: str) -> bool:
         """Whether a model is restated, owed or stale where it is published now."""
-        view = self.state.view
-        if self.request.restate or name in view.owed:
+        view = self.planned.published
+        if self.planned.request.restate or name in view.owed:
             return True
         if name not in view.models:
             return False
-        graph, reads = self.planned_graph.graph, self.planned_graph.reads(name)
-        return bool(needs_work(graph, view, graph.models[name], now=self.now, reads=reads).stale)
+        graph, reads = self.planned.graph, self.planned.reads(name)
+        return bool(
+            needs_work(graph, view, graph.models[name], now=self.planned.now, reads=reads).stale
+        )
 
     def _diff(self, name: str, change: ModelChange) -> str:
         if change.change not in (Change.ADDED, Change.MODIFIED):
             return ""
-        before = self.planned_graph.before.get(name)
-        new = self.planned_graph.snapshots[name].model
+        before = self.planned.before.get(name)
+        new = self.planned.snapshots[name].model
         return model_diff(None if before is None else before.model, new)
 
     def _build(self, name: str, change: ModelChange, model_cells: ModelCells) -> Build:
@@ -257,13 +250,13 @@ class _Planner:
 
     def _reads_workspace(self, name: str, cells: IntervalSet) -> bool:
         """Whether the cells read something that the plan itself builds in its workspace."""
-        model = self.planned_graph.graph.models[name]
+        model = self.planned.models[name]
         for up in model.reads:
-            theirs = self.planned.get(up.name)
+            theirs = self.plans.get(up.name)
             if theirs is None or theirs.build is Build.GAP_FILL:
                 continue
-            cadence = self.planned_graph.graph.models[up.name].cadence
-            read = cells_read(model.cadence, up, cadence, cells, until=self.now)
+            cadence = self.planned.models[up.name].cadence
+            read = cells_read(model.cadence, up, cadence, cells, until=self.planned.now)
             if read & theirs.cells:
                 return True
         return False
@@ -273,19 +266,19 @@ class _Planner:
         planned = {model.model for model in models}
         notes = [
             f"{name}: {note}"
-            for name in self.planned_graph.graph.order
+            for name in self.planned.graph.order
             if name not in planned and self.cells[name].leaves_out
             for note in self.cells[name].notes
         ]
-        sources = self.planned_graph.graph.sources
+        request, sources = self.planned.request, self.planned.graph.sources
         notes += [
             f"the range of {restatement.name} is meant in its own zone, {sources[restatement.name].cadence.tz}"
-            for restatement in self.request.restate
+            for restatement in request.restate
             if restatement.name in sources
-            and (restatement.start or restatement.end or self.request.start or self.request.end)
+            and (restatement.start or restatement.end or request.start or request.end)
         ]
         notes += self._cutoffs(planned)
-        if self.request.restate_all_snapshots:
+        if request.restate_all_snapshots:
             notes.append(
                 "the restated intervals become owed in every version; other environments go on "
                 "reading what they read until a plan of their own is promoted"
@@ -294,26 +287,25 @@ class _Planner:
 
     def contract(self, plan: Plan) -> tuple[Expectation, ...]:
         """Say what the plan is expected to change; nothing is proved where inputs have changed, too."""
-        aim = self.planned_graph
-        before = {name: snapshot.model for name, snapshot in aim.before.items()}
-        after = {name: aim.graph.models[name] for name in aim.graph.order}
+        before = {name: snapshot.model for name, snapshot in self.planned.before.items()}
+        after = {name: self.planned.models[name] for name in self.planned.graph.order}
         proving = {
             name: effect
             for name, effect in self.changes.effects.items()
-            if name in self.planned and not self._inputs_changed(name)
+            if name in self.plans and not self._inputs_changed(name)
         }
         return planned_contract(plan, before, after, proving)
 
     def _cutoffs(self, planned: set[str]) -> list[str]:
         """Name the cutoffs that leave out restated cells, or cells that would need work."""
-        view, graph = self.state.view, self.planned_graph.graph
-        restated = {restatement.name for restatement in self.request.restate}
+        view, graph = self.planned.published, self.planned.graph
+        restated = {restatement.name for restatement in self.planned.request.restate}
         notes: list[str] = []
         for name, cutoff in view.cutoffs.items():
-            if name in self.request.lift_cutoffs or name not in graph.models:
+            if name in self.planned.request.lift_cutoffs or name not in graph.models:
                 continue
-            model, reads = graph.models[name], self.planned_graph.reads(name)
-            kept = needs_work(graph, view, model, now=self.now, reads=reads).kept
+            model, reads = graph.models[name], self.planned.reads(name)
+            kept = needs_work(graph, view, model, now=self.planned.now, reads=reads).kept
             said = f"{name}: {cutoff.words(name)}"
             if kept:
                 cells = ranges_text(model.cadence, kept)

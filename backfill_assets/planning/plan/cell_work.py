@@ -28,13 +28,10 @@ from backfill_assets.snapshots.cutoff import Cutoff
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from datetime import datetime
 
     from backfill_assets.models.model import Model
     from backfill_assets.planning.change.model_change import Changes
     from backfill_assets.planning.change.planned_graph import PlannedGraph
-    from backfill_assets.planning.plan.plan_state import PlanState
-    from backfill_assets.planning.plan.request import PlanRequest
     from backfill_assets.planning.plan.restating import Restated
     from backfill_assets.planning.plan.windows import Window
     from backfill_assets.planning.rule.first_data import FirstData
@@ -45,61 +42,49 @@ _NOTHING = IntervalSet.empty()
 
 
 def cell_work(
-    request: PlanRequest,
-    planned_graph: PlannedGraph,
-    state: PlanState,
-    changes: Changes,
-    windows: Mapping[str, Window],
-    now: datetime,
+    planned: PlannedGraph, changes: Changes, windows: Mapping[str, Window]
 ) -> dict[str, ModelCells]:
     """Find the cells that need work, model by model.
 
     Args:
-        request: what was asked.
-        planned_graph: what the environment is to run.
-        state: the ready cells.
+        planned: what the environment is to run, and what it publishes.
         changes: the change of each model.
         windows: the requested range in every model's cells.
-        now: the instant that history ends at.
     """
-    view = _workspace_view(request, planned_graph, state, changes)
+    view = _workspace_view(planned, changes)
     life = CellsByModel({name: window.life for name, window in windows.items()})
-    wrong = wrong_cells(request, planned_graph.graph, view, life, now)
-    first = {} if request.empty else first_data(planned_graph.graph, state.view, view)
-    return _Sweeps(request, planned_graph, state, changes, windows, wrong, first, view, now).run()
+    wrong = wrong_cells(planned.request, planned.graph, view, life, planned.now)
+    first = {} if planned.request.empty else first_data(planned.graph, planned.published, view)
+    return _Sweeps(planned, changes, windows, wrong, first, view).run()
 
 
-def _workspace_view(
-    request: PlanRequest, planned_graph: PlannedGraph, state: PlanState, changes: Changes
-) -> StateView:
+def _workspace_view(planned: PlannedGraph, changes: Changes) -> StateView:
     """View the state as a workspace will: new tables with their ready cells, and the plan's own cutoffs.
 
     What is published has read none of the new tables, so it is none of the workspace's own.
     """
-    models = {name: held.as_read_elsewhere() for name, held in state.view.models.items()}
-    for name in planned_graph.graph.order:
+    models = {name: held.as_read_elsewhere() for name, held in planned.published.models.items()}
+    for name in planned.graph.order:
         change = changes.models[name]
         if change.new_version:
-            held = state.built.get(change.version)
+            held = planned.state.built.get(change.version)
             models.pop(name, None)
             if held is not None:
                 models[name] = held
     in_force = {
-        name: _in_force(request, state, changes, planned_graph.graph.models[name])
-        for name in planned_graph.graph.order
+        name: _in_force(planned, changes, planned.models[name]) for name in planned.graph.order
     }
     cutoffs = {
-        name: cutoff for name, cutoff in {**state.view.cutoffs, **in_force}.items() if cutoff
+        name: cutoff for name, cutoff in {**planned.published.cutoffs, **in_force}.items() if cutoff
     }
-    return replace(state.view, models=models, cutoffs=cutoffs)
+    return replace(planned.published, models=models, cutoffs=cutoffs)
 
 
-def _in_force(
-    request: PlanRequest, state: PlanState, changes: Changes, model: Model
-) -> Cutoff | None:
+def _in_force(planned: PlannedGraph, changes: Changes, model: Model) -> Cutoff | None:
     """Give the cutoff of a model once the plan is promoted: a stored one, or a later one."""
+    request = planned.request
     lifts = model.name in request.lift_cutoffs
-    stored = None if lifts else state.view.cutoffs.get(model.name)
+    stored = None if lifts else planned.published.cutoffs.get(model.name)
     if request.cutoff is None or not (changes.models[model.name].restates or lifts):
         return stored
     tz, asked = model.cadence.tz, Cutoff(request.cutoff, request.reason)
@@ -109,20 +94,17 @@ def _in_force(
 
 @dataclass(frozen=True, slots=True)
 class _Sweeps:
-    request: PlanRequest
-    planned_graph: PlannedGraph
-    state: PlanState
+    planned: PlannedGraph
     changes: Changes
     windows: Mapping[str, Window]
     wrong: Restated
     first: Mapping[str, FirstData]
     view: StateView
-    now: datetime
     cells: dict[str, ModelCells] = field(default_factory=dict[str, ModelCells])
 
     def run(self) -> dict[str, ModelCells]:
         """Sweep, and give every model's cells."""
-        order = self.planned_graph.graph.order
+        order = self.planned.graph.order
         for name in order:
             self._own(name)
         for name in reversed(order):
@@ -130,15 +112,7 @@ class _Sweeps:
         for name in order:
             self._waiting(name)
             self._late(name)
-        downstream = Downstream(
-            self.planned_graph,
-            self.state,
-            self.changes,
-            self.wrong,
-            self.view,
-            self.cells,
-            self.now,
-        )
+        downstream = Downstream(self.planned, self.changes, self.wrong, self.view, self.cells)
         for name in order:
             downstream.follow(name)
         for name in order:
@@ -149,11 +123,11 @@ class _Sweeps:
     def _past_the_end(self, name: str) -> None:
         """Name the ready cells that read planned ones and reach past a strict end."""
         beyond = self.windows[name].beyond - self.cells[name].life
-        if not beyond or name not in self.planned_graph.chosen:
+        if not beyond or name not in self.planned.chosen:
             return
-        model, model_cells = self.planned_graph.graph.models[name], self.cells[name]
+        model, model_cells = self.planned.models[name], self.cells[name]
         ready = self.view.ready(name) & beyond
-        for upstream, theirs in self.planned_graph.upstream_models(name):
+        for upstream, theirs in self.planned.upstream_models(name):
             planned = self.cells[upstream.name].cells
             reading = cells_reading(model.cadence, upstream, theirs.cadence, planned)
             model_cells.stale_later |= reading & ready
@@ -168,14 +142,14 @@ class _Sweeps:
 
     def _own(self, name: str) -> None:
         """Plan the cells that a model needs by itself."""
-        model, window = self.planned_graph.graph.models[name], self.windows[name]
+        model, window = self.planned.models[name], self.windows[name]
         change = self.changes.models[name]
         model_cells = ModelCells(window.cells, window.life, self.view.ready(name) & window.life)
         self.cells[name] = model_cells
-        if name not in self.planned_graph.chosen:
+        if name not in self.planned.chosen:
             return
         model_cells.notes += window.notes
-        if self.request.late:  # these cells and no others
+        if self.planned.request.late:  # these cells and no others
             self._late_again(name, model_cells, model)
             return
         if change.new_version:
@@ -183,17 +157,17 @@ class _Sweeps:
         self._cutoff(name, model_cells)
         self._begin_with_data(name, model_cells)
         rule = self._rule(name, model)
-        because = "recorded empty" if self.request.empty else ""
+        because = "recorded empty" if self.planned.request.empty else ""
         self._restated(name, model_cells)
         self._lifted(name, model_cells)
-        if not self.request.empty:  # published cells stay until a batch computes them
+        if not self.planned.request.empty:  # published cells stay until a batch computes them
             self._overtaken(name, model_cells, rule)
         why = Why.NEW_SNAPSHOT if change.new_version else Why.GAP
         model_cells.add(why, self._gaps(name, model_cells), because)
 
     def _cutoff(self, name: str, model_cells: ModelCells) -> None:
         """Note the cutoff in force, and leave out the gaps before it: they would be filled otherwise."""
-        model = self.planned_graph.graph.models[name]
+        model = self.planned.models[name]
         model_cells.cutoff = cutoff = self.view.cutoffs.get(name)
         if cutoff is not None and model.cadence.unit is not Unit.WHOLE:
             gaps = cutoff.kept(model.cadence, model_cells.life) - model_cells.ready
@@ -204,24 +178,24 @@ class _Sweeps:
 
     def _begin_with_data(self, name: str, model_cells: ModelCells) -> None:
         """Let a requested range start where the source data does; published cells stay in it."""
-        if self.request.empty:
+        if self.planned.request.empty:
             return
-        gaps = model_cells.required - model_cells.ready - self.state.view.ready(name)
-        model = self.planned_graph.graph.models[name]
-        if self.request.start is None:
+        gaps = model_cells.required - model_cells.ready - self.planned.published.ready(name)
+        model = self.planned.models[name]
+        if self.planned.request.start is None:
             said = said_of_early(model, self.first[name], gaps)
             model_cells.notes += [said] if said else []
             return
-        early, note = before_data(model, self.first[name], self.request.start, gaps)
+        early, note = before_data(model, self.first[name], self.planned.request.start, gaps)
         model_cells.required, model_cells.before_data = model_cells.required - early, early
         model_cells.notes += [note] if note else []
 
     def _lifted(self, name: str, model_cells: ModelCells) -> None:
         """Plan the older cells of a model whose cutoff ends, by the definition that runs now."""
-        stored = self.state.view.cutoffs.get(name)
-        if stored is None or name not in self.request.lift_cutoffs:
+        stored = self.planned.published.cutoffs.get(name)
+        if stored is None or name not in self.planned.request.lift_cutoffs:
             return
-        model = self.planned_graph.graph.models[name]
+        model = self.planned.models[name]
         cells = stored.kept(model.cadence, model_cells.ready)
         if model_cells.cutoff is not None:
             cells -= model_cells.cutoff.kept(model.cadence, model_cells.ready)
@@ -229,7 +203,7 @@ class _Sweeps:
 
     def _late_again(self, name: str, model_cells: ModelCells, model: Model) -> None:
         """Plan the named cells, as far as they are stale still."""
-        asked = CellsByModel.of(self.request.late)[name]
+        asked = CellsByModel.of(self.planned.request.late)[name]
         if not asked:
             return
         for stale in self._rule(name, model).stale:
@@ -245,30 +219,30 @@ class _Sweeps:
     def _late(self, name: str) -> None:
         """Plan the last cells before new ones, where late rows can't be observed."""
         if (
-            self.request.empty
-            or name not in self.planned_graph.chosen
+            self.planned.request.empty
+            or name not in self.planned.chosen
             or self.changes.models[name].new_version
         ):
             return
-        model, model_cells = self.planned_graph.graph.models[name], self.cells[name]
+        model, model_cells = self.planned.models[name], self.cells[name]
         new = IntervalSet.union_all(part.cells for part in model_cells.work if part.why is Why.GAP)
         late = reopened_by_new_cells(
-            self.planned_graph.graph, self.view, model, new, model_cells.required
+            self.planned.graph, self.view, model, new, model_cells.required
         )
         model_cells.add(Why.LATE_DATA, late, "late rows may belong to it")
 
     def _rule(self, name: str, model: Model) -> Work:
         """Ask the rule; of a kept table also what the published tables say that new ones are to replace."""
-        graph, view = self.planned_graph.graph, self.view
+        graph, view = self.planned.graph, self.view
         if name not in view.models:
-            return needs_work(graph, view, model, now=self.now)
-        view = replace(view, models={**self.state.view.models, **view.models})
-        return needs_work(graph, view, model, now=self.now, reads=self.planned_graph.reads(name))
+            return needs_work(graph, view, model, now=self.planned.now)
+        view = replace(view, models={**self.planned.published.models, **view.models})
+        return needs_work(graph, view, model, now=self.planned.now, reads=self.planned.reads(name))
 
     def _new_version(self, name: str, model_cells: ModelCells) -> None:
         """Widen the range to all cells that a protected environment publishes, so that readers lose none."""
         life = model_cells.life | self.windows[name].beyond
-        published = self.state.view.ready(name) & life
+        published = self.planned.published.ready(name) & life
         more = published - model_cells.required
         if more and self.view.environment.protected:
             model_cells.required |= more
@@ -281,10 +255,7 @@ class _Sweeps:
     def _restated(self, name: str, model_cells: ModelCells) -> None:
         """Plan what was declared wrong, and what a kept table computes anew from a date on."""
         wrong = self.wrong.named[name] & self.wrong.spread[name]
-        if (
-            name in self.planned_graph.graph.models
-            and self.planned_graph.graph.models[name].in_order
-        ):
+        if name in self.planned.models and self.planned.models[name].in_order:
             wrong = onward(wrong, model_cells.life)
         model_cells.add(Why.RESTATED, wrong & model_cells.ready, self.wrong.because.get(name, ""))
         change = self.changes.models[name]
@@ -293,9 +264,9 @@ class _Sweeps:
         since = (
             model_cells.cutoff.since
             if model_cells.cutoff is not None
-            else self.request.effective_from
+            else self.planned.request.effective_from
         )
-        model = self.planned_graph.graph.models[name]
+        model = self.planned.models[name]
         if since is None or model.cadence.unit is Unit.WHOLE:
             cells = model_cells.ready
         else:
@@ -310,12 +281,12 @@ class _Sweeps:
     def _gaps(self, name: str, model_cells: ModelCells) -> IntervalSet:
         """Give the required cells that are not ready, and the restated ones that never were."""
         missing = (model_cells.required | self.wrong.spread[name]) - model_cells.ready
-        if self.request.launch:  # the launch named published cells; gaps elsewhere are not meant
+        if self.planned.request.launch:  # it named published cells; gaps elsewhere are not meant
             missing = _NOTHING
-        if self.planned_graph.graph.models[name].in_order:
+        if self.planned.models[name].in_order:
             missing = _with_earlier(model_cells, missing)
         if missing and not self._fills(name):
-            owner = self.state.view.models[name].pointer.environment
+            owner = self.planned.published.models[name].pointer.environment
             model_cells.notes.append(f"its gaps wait for '{owner}', which alone writes its table")
             model_cells.waiting |= missing
             return _NOTHING
@@ -330,27 +301,31 @@ class _Sweeps:
     def _needed(self, name: str) -> None:
         """Plan the upstream gaps that a model's cells read, whatever the requested range."""
         cells = self.cells[name].certain
-        if not cells or self.request.skip_upstream:
+        if not cells or self.planned.request.skip_upstream:
             return
-        for upstream, theirs in self.planned_graph.upstream_models(name):
+        for upstream, theirs in self.planned.upstream_models(name):
             their = self.cells[upstream.name]
-            model = self.planned_graph.graph.models[name]
-            read = cells_read(model.cadence, upstream, theirs.cadence, cells, until=self.now)
+            model = self.planned.models[name]
+            read = cells_read(
+                model.cadence, upstream, theirs.cadence, cells, until=self.planned.now
+            )
             lacking = (read & their.life) - their.ready - their.cells
             if lacking and theirs.in_order:
                 lacking = _with_earlier(their, lacking)
-            allowed = upstream.name in self.planned_graph.chosen | self.planned_graph.helpers
+            allowed = upstream.name in self.planned.chosen | self.planned.helpers
             if lacking and allowed and self._fills(upstream.name):
                 new = self.changes.models[upstream.name].new_version
                 why = Why.NEW_SNAPSHOT if new else Why.GAP
                 their.add(
-                    why, lacking, "recorded empty" if self.request.empty else f"{name} reads it"
+                    why,
+                    lacking,
+                    "recorded empty" if self.planned.request.empty else f"{name} reads it",
                 )
 
     def _waiting(self, name: str) -> None:
         """Leave out cells that read cells which are neither ready nor planned."""
         self._wait_for_others(name)
-        model_cells, model = self.cells[name], self.planned_graph.graph.models[name]
+        model_cells, model = self.cells[name], self.planned.models[name]
         if model.in_order:
             lacking = model_cells.life - model_cells.ready - model_cells.cells
             _leave_out(
@@ -361,13 +336,15 @@ class _Sweeps:
             )
 
     def _wait_for_others(self, name: str) -> None:
-        model_cells, model = self.cells[name], self.planned_graph.graph.models[name]
-        for upstream, theirs in self.planned_graph.upstream_models(name):
+        model_cells, model = self.cells[name], self.planned.models[name]
+        for upstream, theirs in self.planned.upstream_models(name):
             cells = model_cells.cells
             if not cells:
                 return
             their = self.cells[upstream.name]
-            read = cells_read(model.cadence, upstream, theirs.cadence, cells, until=self.now)
+            read = cells_read(
+                model.cadence, upstream, theirs.cadence, cells, until=self.planned.now
+            )
             lacking = read - self.view.ready(upstream.name) - their.cells
             if not lacking:
                 continue

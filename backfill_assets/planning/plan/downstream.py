@@ -15,14 +15,12 @@ from backfill_assets.planning.rule.reopening import reopened
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from datetime import datetime
 
     from backfill_assets.models.model import Model
     from backfill_assets.models.upstream import Upstream
     from backfill_assets.planning.change.model_change import Changes
     from backfill_assets.planning.change.planned_graph import PlannedGraph
     from backfill_assets.planning.plan.model_cells import ModelCells
-    from backfill_assets.planning.plan.plan_state import PlanState
     from backfill_assets.planning.plan.restating import Restated
     from backfill_assets.snapshots.state_view import StateView
 
@@ -32,34 +30,30 @@ class Downstream:
     """Follows planned cells from model to model; call it upstream first.
 
     Attributes:
-        planned_graph: what the environment is to run.
-        state: the ready cells.
+        planned: what the environment is to run, and what it publishes.
         changes: the change of each model.
         wrong: what was declared wrong.
         view: what the workspace finds before anything is built.
         cells: of each model; those that may have to follow are added.
-        now: the instant that history ends at.
         unsettled: per model, planned cells that may change by more than its own edit.
     """
 
-    planned_graph: PlannedGraph
-    state: PlanState
+    planned: PlannedGraph
     changes: Changes
     wrong: Restated
     view: StateView
     cells: Mapping[str, ModelCells]
-    now: datetime
     unsettled: CellsByModel = field(default_factory=CellsByModel)
 
     def follow(self, name: str) -> None:
         """Plan the ready cells that read planned ones: only if those really change."""
-        model_cells, model = self.cells[name], self.planned_graph.graph.models[name]
-        if name in self.planned_graph.chosen:
+        model_cells, model = self.cells[name], self.planned.models[name]
+        if name in self.planned.chosen:
             self._may_follow(name, model, model_cells)
         self.unsettled |= {name: self._unsettled(name, model, model_cells)}
 
     def _may_follow(self, name: str, model: Model, model_cells: ModelCells) -> None:
-        for upstream, theirs in self.planned_graph.upstream_models(name):
+        for upstream, theirs in self.planned.upstream_models(name):
             changed = self._may_change(name, upstream.name)
             cells = self._reading(model, upstream, theirs, changed) & model_cells.ready
             model_cells.add(
@@ -70,16 +64,14 @@ class Downstream:
             model_cells.add(
                 Why.UPSTREAM_CHANGED, later, "if its own earlier cells change", certain=False
             )
-        if any(
-            self._is_whole_and_moves(up.name) for up, _ in self.planned_graph.upstream_models(name)
-        ):
+        if any(self._is_whole_and_moves(up.name) for up, _ in self.planned.upstream_models(name)):
             told = self.wrong.spread[name] & model_cells.ready
             model_cells.add(
                 Why.UPSTREAM_CHANGED, told, "if what it reads as a whole changes", certain=False
             )
 
     def _is_whole_and_moves(self, name: str) -> bool:
-        whole = self.planned_graph.graph.models[name].cadence.unit is Unit.WHOLE
+        whole = self.planned.models[name].cadence.unit is Unit.WHOLE
         return whole and bool(self.cells[name].cells)
 
     def _may_change(self, name: str, upstream: str) -> IntervalSet:
@@ -96,8 +88,8 @@ class Downstream:
         """
         if not self.changes.models[name].new_version or not model_cells.cells:
             return model_cells.cells
-        published = self.state.view
-        rule = needs_work(self.planned_graph.graph, published, model, now=self.now)
+        published = self.planned.published
+        rule = needs_work(self.planned.graph, published, model, now=self.planned.now)
         parts = [
             model_cells.cells - published.ready(name),
             rule.stale_cells,
@@ -105,7 +97,7 @@ class Downstream:
             self.wrong.spread[name],
             *(
                 self._reading(model, upstream, theirs, self.unsettled[upstream.name])
-                for upstream, theirs in self.planned_graph.upstream_models(name)
+                for upstream, theirs in self.planned.upstream_models(name)
             ),
         ]
         cells = IntervalSet.union_all(parts) & model_cells.cells
@@ -114,5 +106,5 @@ class Downstream:
     def _reading(
         self, model: Model, upstream: Upstream, theirs: Model, changed: IntervalSet
     ) -> IntervalSet:
-        ready = self.view.ready(model.name) | self.state.view.ready(model.name)
+        ready = self.view.ready(model.name) | self.planned.published.ready(model.name)
         return reopened(model, upstream, theirs.cadence, changed, ready)

@@ -10,7 +10,6 @@ from backfill_assets.planning.plan.plan import Build, PlannedRead
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from datetime import datetime
 
     from backfill_assets.models.model import Model
     from backfill_assets.models.upstream import Upstream
@@ -20,59 +19,44 @@ if TYPE_CHECKING:
 
 
 def planned_reads(
-    planned_graph: PlannedGraph,
-    state: PlanState,
-    model: Model,
-    cells: IntervalSet,
-    planned: Mapping[str, ModelPlan],
-    now: datetime,
+    planned: PlannedGraph, model: Model, cells: IntervalSet, built: Mapping[str, ModelPlan]
 ) -> tuple[PlannedRead, ...]:
     """Give the published cells that the planned cells of a model read, upstream by upstream.
 
     Args:
-        planned_graph: what the environment is to run.
-        state: the ready cells.
+        planned: what the environment is to run, and what it publishes.
         model: the reader.
         cells: its planned cells.
-        planned: the plan's work on the upstreams: cells that the plan itself builds can't move.
-        now: the instant that history ends at.
+        built: the plan's work on the upstreams: cells that the plan itself builds can't move.
     """
-    if not cells:
-        return ()
-    columns = planned_graph.reads(model.name)
-    return tuple(_reads(planned_graph, state, model, cells, planned, (columns, now)))
+    return tuple(_reads(planned, model, cells, built)) if cells else ()
 
 
 def _reads(
-    planned_graph: PlannedGraph,
-    state: PlanState,
-    model: Model,
-    cells: IntervalSet,
-    planned: Mapping[str, ModelPlan],
-    how: tuple[Mapping[str, frozenset[str]], datetime],
+    planned: PlannedGraph, model: Model, cells: IntervalSet, built: Mapping[str, ModelPlan]
 ) -> Iterator[PlannedRead]:
-    columns, now = how
+    state, columns = planned.state, planned.reads(model.name)
     for up in model.reads:
-        theirs = planned_graph.graph.node(up.name)
-        read = cells_read(model.cadence, up, theirs.cadence, cells, until=now)
+        theirs = planned.graph.node(up.name)
+        read = cells_read(model.cadence, up, theirs.cadence, cells, until=planned.now)
         named = columns.get(up.name)
         listed = None if named is None else tuple(sorted(named))
-        if up.name in planned_graph.graph.sources:
+        if up.name in planned.graph.sources:
             yield PlannedRead(
                 up.name, listed, read, delta_version=state.source_heads.get(up.name, -1)
             )
             continue
-        published = _published(state, up, read, planned)
+        published = _published(state, up, read, built)
         if published:
             pointer = state.view.models[up.name].pointer
             yield PlannedRead(up.name, listed, published, pointer.version, pointer.delta_version)
 
 
 def _published(
-    state: PlanState, up: Upstream, read: IntervalSet, planned: Mapping[str, ModelPlan]
+    state: PlanState, up: Upstream, read: IntervalSet, built: Mapping[str, ModelPlan]
 ) -> IntervalSet:
     """Those that the environment publishes, and that the plan does not build itself."""
-    own = planned.get(up.name)
+    own = built.get(up.name)
     if own is not None and own.build is Build.NEW_VERSION:
         return IntervalSet.empty()
     published = read & state.view.ready(up.name)

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from backfill_assets.models.model import Model
     from backfill_assets.planning.change.planned_graph import PlannedGraph
     from backfill_assets.planning.plan.request import PlanRequest
-    from backfill_assets.snapshots.state_view import StateView
 
 
 def in_the_future(what: str, when: str, now: datetime) -> RequestError:
@@ -153,7 +152,7 @@ def _left_out(
 
 
 def windows_of(
-    request: PlanRequest, planned_graph: PlannedGraph, view: StateView, now: datetime
+    planned: PlannedGraph,
 ) -> dict[str, Window]:
     """Cut the requested range to every model; some may lie outside of it, but not all.
 
@@ -162,10 +161,11 @@ def windows_of(
     Raises:
         OutsideLifeError: the range lies outside the life of every chosen model.
     """
+    request, now = planned.request, planned.now
     windows: dict[str, Window] = {}
     outside: dict[str, OutsideLifeError] = {}
-    for name in planned_graph.graph.order:
-        model = planned_graph.graph.models[name]
+    for name in planned.graph.order:
+        model = planned.models[name]
         try:
             windows[name] = window_of(request, model, now)
         except OutsideLifeError as error:
@@ -174,7 +174,9 @@ def windows_of(
             window = Window(IntervalSet.empty(), life)
             windows[name] = _bounded(request, model.cadence, window)
         if name not in request.lift_cutoffs:
-            windows[name] = _without(view.kept(model, windows[name].life), windows[name])
-    if outside and planned_graph.chosen <= outside.keys():
+            windows[name] = _without(
+                planned.published.kept(model, windows[name].life), windows[name]
+            )
+    if outside and planned.chosen <= outside.keys():
         raise next(iter(outside.values()))
     return windows
