@@ -20,11 +20,11 @@ from backfill_assets.planning.plan.plan_json import (
     plan_json,
     read_plan,
 )
-from backfill_assets.planning.plan.plan_schema import plan_schema
 from backfill_assets.planning.plan.plan_state import PlanState
 from backfill_assets.planning.plan.request import Category, PlanRequest, Restatement
 from backfill_assets.snapshots.snapshot import snapshots_of
 from backfill_assets_tests.builders import FIRST, a_graph, a_model, a_run, a_view, day
+from backfill_assets_tests.planning.plan_schema import plan_schema
 
 NOW = FIRST + timedelta(days=10)
 SCHEMA = Path(__file__).parents[2] / "docs" / "plan.schema.json"
@@ -232,7 +232,7 @@ def test_what_is_not_a_plan_of_ours_is_refused(text: str, found: str):
 
 
 def test_the_committed_schema_is_that_of_the_values():
-    again = "python -m backfill_assets.planning.plan.plan_schema > docs/plan.schema.json"
+    again = "python -m backfill_assets_tests.planning.plan_schema > docs/plan.schema.json"
     assert json.loads(SCHEMA.read_text(encoding="utf-8")) == plan_schema(), again
 
 

@@ -1,4 +1,4 @@
-"""The JSON schema of a plan, made from the values themselves: `python -m backfill_assets.planning.plan.plan_schema`."""
+"""The JSON schema of a plan, made from the values themselves: `python -m backfill_assets_tests.planning.plan_schema`."""
 
 from __future__ import annotations
 
