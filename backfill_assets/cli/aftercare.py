@@ -16,7 +16,7 @@ from backfill_assets.planning.review.aftercare import NOT_JUDGED, watch_json
 from backfill_assets.render.watch_words import watch_text
 
 if TYPE_CHECKING:
-    from backfill_assets.engine.review.aftercare import Looked
+    from backfill_assets.engine.review.aftercare import WatchedPlan
 
 
 def aftercare(
@@ -51,12 +51,12 @@ def aftercare(
         raise typer.Exit(FAILED)
 
 
-def _row(look: Looked) -> dict[str, Any]:
+def _row(look: WatchedPlan) -> dict[str, Any]:
     back = f"backfill rollback {look.plan_id}" if look.found else None
     return {"plan": look.plan_id, "way_back": back, **(watch_json(look.watch) or {})}
 
 
-def _print(looked: list[Looked], wrong: list[Looked]) -> None:
+def _print(looked: list[WatchedPlan], wrong: list[WatchedPlan]) -> None:
     for look in looked:
         say(f"{look.plan_id} {watch_text(look.watch)}", style="red" if look.found else None)
         for line in look.found:

@@ -9,7 +9,7 @@ import typer
 
 from backfill_assets.cli import diff_options as ask  # noqa: TC001 - typer reads them
 from backfill_assets.cli.comparing import Pair, compared, pairs
-from backfill_assets.cli.diff_question import Asked, question
+from backfill_assets.cli.diff_options import DiffOptions, question
 from backfill_assets.cli.exits import CHANGES
 from backfill_assets.cli.operating import Operating, operating
 from backfill_assets.cli.options import AsJson, Verbose  # noqa: TC001 - typer reads them
@@ -73,7 +73,7 @@ def diff(  # noqa: PLR0913, PLR0917 - one option for each thing that can be aske
 
     Example: backfill diff p1a2b3c4d5 marketing.roi_analysis --keys campaign_id=7 --sql
     """
-    asked = Asked(
+    options = DiffOptions(
         by=tuple(part.strip() for part in by or ()), keys=tuple(keys or ()), cells=cells,
         tolerances=tuple(tolerance or ()), profile=profile, most=most,
     )  # fmt: skip
@@ -82,10 +82,10 @@ def diff(  # noqa: PLR0913, PLR0917 - one option for each thing that can be aske
         if sql:
             for pair in listed:
                 both = compared(at, pair)
-                query = comparison_sql(both, question(both.model, asked, pair.cells))
+                query = comparison_sql(both, question(both.model, options, pair.cells))
                 _print_sql(pair.model, query, as_json=as_json)
             return
-        model_diffs = [_compared(at, pair, asked, rows, after) for pair in listed]
+        model_diffs = [_compared(at, pair, options, rows, after) for pair in listed]
     if as_json:
         plain = [model_diff.plain() for model_diff in model_diffs]
         print_json({"old": before, "new": after, "models": plain})
@@ -121,35 +121,35 @@ class _ModelDiff:
         }
 
 
-def _compared(at: Operating, pair: Pair, asked: Asked, rows: int, after: str) -> _ModelDiff:
+def _compared(at: Operating, pair: Pair, options: DiffOptions, rows: int, after: str) -> _ModelDiff:
     """Compare a model; of a plan, what an earlier comparison of the same files has found is given."""
     say(f"comparing {pair.model}", to=err)
     both = compared(at, pair)
-    wanted = question(both.model, asked, pair.cells)
+    wanted = question(both.model, options, pair.cells)
     with AT_WORK.at(Phase.COMPARING, pair.model):
         if pair.plan_id:
             found = shown_once(
                 at.store,
                 pair.plan_id,
                 both,
-                (wanted, (rows, asked.most)),
-                lambda: _shown(at, both, wanted, rows, asked.most),
+                (wanted, (rows, options.most)),
+                lambda: _shown(at, both, wanted, rows, options.most),
             )
         else:
-            found = _shown(at, both, wanted, rows, asked.most)
+            found = _shown(at, both, wanted, rows, options.most)
     comparison = replace(found.comparison, sql=comparison_sql(both, wanted))
     kept = kept_rows_in(at.store.plans.events(after)).get(pair.model)
     return _ModelDiff(both.model, comparison, found.sample, kept)
 
 
-def _shown(at: Operating, both: Compared, asked: Question, rows: int, most: str) -> Shown:
+def _shown(at: Operating, both: Compared, wanted: Question, rows: int, most: str) -> Shown:
     """Compare few rows of plain types here, and all others with Spark."""
     try:
-        compared_rows = compare_rows(both, asked)
+        compared_rows = compare_rows(both, wanted)
     except NeedsSparkError:
-        comparison = compare(at.spark(), both, asked)
+        comparison = compare(at.spark(), both, wanted)
         some = rows and any(group.differs for group in comparison.groups)
-        sample = differences(at.spark(), both, asked, rows, most) if some else ()
+        sample = differences(at.spark(), both, wanted, rows, most) if some else ()
     else:
         comparison, sample = compared_rows.comparison(), compared_rows.differences(rows, most)
     return Shown(comparison.to_keep(both.model), sample)

@@ -6,7 +6,7 @@ from pydantic import Field
 from backfill_assets.snapshots.environment import PROD
 
 
-class Asked(dg.Config):
+class OperatorConfig(dg.Config):
     """Who asks, and why."""
 
     who: str = Field(
@@ -16,7 +16,7 @@ class Asked(dg.Config):
     reason: str = Field(default="", description="Why, in words, for the history.")
 
 
-class Wrong(dg.Config):
+class RestatedConfig(dg.Config):
     """A model or source that was wrong."""
 
     name: str = Field(description="The model or source.")
@@ -24,11 +24,13 @@ class Wrong(dg.Config):
     last: str = Field(default="", description="The last one (included); empty: all after.")
 
 
-class PlanConfig(Asked):
+class PlanConfig(OperatorConfig):
     """What is asked of a plan; nothing asked, it plans for whatever the loaded models change."""
 
     environment: str = Field(default=PROD, description="Whose history it is about.")
-    restate: list[Wrong] = Field(default=[], description="What was wrong, and over which stretch.")
+    restate: list[RestatedConfig] = Field(
+        default=[], description="What was wrong, and over which stretch."
+    )
     select: list[str] = Field(
         default=[], description="Names, globs, +model, model+, tag:key=value."
     )
@@ -65,13 +67,13 @@ class PlanConfig(Asked):
     now: str = Field(default="", description="Plan as of this instant, with offset; empty: now.")
 
 
-class InEnvironment(Asked):
+class InEnvironment(OperatorConfig):
     """An environment."""
 
     environment: str = Field(default=PROD, description="Whose history it is about.")
 
 
-class OfPlan(Asked):
+class OfPlan(OperatorConfig):
     """A plan."""
 
     plan: str = Field(description="Its id, as the job `plan` or the command shows it.")
@@ -101,7 +103,7 @@ class PromoteConfig(OfPlan):
     )
 
 
-class RollbackConfig(Asked):
+class RollbackConfig(OperatorConfig):
     """Which plans are rolled back; one of the two is given."""
 
     plan: str = Field(default="", description="The id of the plan to take back.")

@@ -34,9 +34,9 @@ from backfill_assets.models.automation import Automation
 from backfill_assets.orchestration.identity import principal_of, signer_of
 from backfill_assets.orchestration.job_configs import (
     ApplyConfig,
-    Asked,
     InEnvironment,
     OfPlan,
+    OperatorConfig,
     PlanConfig,
     PromoteConfig,
     RollbackConfig,
@@ -140,7 +140,7 @@ def notices_job(known: Known) -> dg.JobDefinition:
         "Send the notices to consumers that are due; one that fails is tried again later. "
         f"{GAP_FILL} asks for it."
     )
-    return _job(known, NOTICES_JOB, says, Asked, _notices)
+    return _job(known, NOTICES_JOB, says, OperatorConfig, _notices)
 
 
 def late_job(known: Known) -> dg.JobDefinition:
@@ -309,7 +309,7 @@ def _spared(work: PlanWork, plan: Plan) -> dict[str, int]:
     return next((spared for spared in reversed(recorded) if spared), {})
 
 
-def _notices(work: PlanWork, _: Asked) -> None:
+def _notices(work: PlanWork, _: OperatorConfig) -> None:
     send_notices(work)
 
 

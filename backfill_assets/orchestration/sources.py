@@ -123,7 +123,7 @@ def observe_job(known: Known) -> dg.JobDefinition:
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class SourcesObserved:
     """What a look at all sources by their logs came to.
 
     Attributes:
@@ -137,7 +137,9 @@ class Looked:
     notes: tuple[str, ...]
 
 
-def look_by_logs(instance: dg.DagsterInstance, state: StateResource, known: Known) -> Looked:
+def look_by_logs(
+    instance: dg.DagsterInstance, state: StateResource, known: Known
+) -> SourcesObserved:
     """Look which cells of the sources got, lost or changed rows, without Spark.
 
     Args:
@@ -150,7 +152,7 @@ def look_by_logs(instance: dg.DagsterInstance, state: StateResource, known: Know
     unjudged = sorted(look.source for look in looks if not look.judged)
     tags = {REASON_TAG: _LOOK, CELLS_TAG: ",".join(unjudged), PRIORITY_TAG: "10"}
     asked = bool(unjudged) and not _rests(instance, tags)
-    return Looked(
+    return SourcesObserved(
         requests=(_request(unjudged, tags),) if asked else (),
         events=tuple(_observation(read[look.source], look) for look in looks if look.judged),
         notes=tuple(f"{look.source}: {_words(read[look.source], look)}" for look in looks),

@@ -26,7 +26,7 @@ from backfill_assets_tests.engine.plans import Plans
 from backfill_assets_tests.engine.world import row
 
 if TYPE_CHECKING:
-    from backfill_assets.engine.review.aftercare import Looked
+    from backfill_assets.engine.review.aftercare import WatchedPlan
     from backfill_assets.planning.plan.plan import Plan
     from backfill_assets.planning.review.aftercare import Watch
     from backfill_assets_tests.engine.world import World
@@ -72,7 +72,7 @@ def watch(world: World, plan: Plan) -> Watch:
     return found
 
 
-def looked(plans: Plans, plan: Plan) -> Looked:
+def looked(plans: Plans, plan: Plan) -> WatchedPlan:
     return look_after(plans.project(READ), plan.plan_id)
 
 

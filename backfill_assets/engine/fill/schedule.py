@@ -78,7 +78,7 @@ class Needs:
     events: tuple[Event, ...] = ()
 
 
-class Asked(Protocol):
+class ModelToFill(Protocol):
     """A model whose cells a run fills, and that says what these need."""
 
     @property
@@ -97,7 +97,7 @@ class Asked(Protocol):
 
 
 def scheduled(
-    run: RunContext, asked: Sequence[Asked], work: _Work | None = None
+    run: RunContext, asked: Sequence[ModelToFill], work: _Work | None = None
 ) -> Generator[Event]:
     """Run batches of models, each when the cells that it reads are ready, and tell what happens.
 
@@ -143,7 +143,7 @@ def scheduled(
 class _Lane:
     """A model in the schedule: its batches that wait, those in flight, and what comes later."""
 
-    asked: Asked
+    asked: ModelToFill
     at_once: int
     upstream: tuple[tuple[Upstream, _Lane], ...]
     waiting: deque[Piece] = field(default_factory=deque["Piece"])
@@ -248,7 +248,7 @@ class _Ended:
     future: Future[None]
 
 
-def _lanes(asked: Sequence[Asked], limits: Mapping[str, int]) -> list[_Lane]:
+def _lanes(asked: Sequence[ModelToFill], limits: Mapping[str, int]) -> list[_Lane]:
     """Give each model its lane, in the order of their turns."""
     lanes: dict[str, _Lane] = {}
     for filling in asked:

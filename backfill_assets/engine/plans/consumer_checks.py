@@ -35,7 +35,7 @@ class ConsumerCheckError(BackfillAssetsError):
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _CheckToRun:
     """A check or an evaluation: its consumer's and its own name, the models that it reads, and how it is run."""
 
     name: str
@@ -53,12 +53,12 @@ def consumer_checks(op: Operation) -> list[PlanCheck]:
     moved = {planned.model for planned in op.plan.models if planned.moves} | {*op.plan.removed}
     consumers = op.project.loaded.graph.consumers.values()
     checks = (
-        _Asked(f"{each.name}: {check.name}", check.query.tables(), partial(_result, op, check))
+        _CheckToRun(f"{each.name}: {check.name}", check.query.tables(), partial(_result, op, check))
         for each in consumers
         for check in each.checks
     )
     evaluations = (
-        _Asked(
+        _CheckToRun(
             f"{each.name}: {evaluation.name}",
             frozenset(reading.model for reading in each.reads),
             partial(evaluated, op, each, evaluation),
@@ -73,7 +73,7 @@ def consumer_checks(op: Operation) -> list[PlanCheck]:
 
 
 def _results(
-    op: Operation, what: str, known: Iterable[_Asked], moved: set[str]
+    op: Operation, what: str, known: Iterable[_CheckToRun], moved: set[str]
 ) -> Iterator[PlanCheck]:
     asked = [each for each in known if moved & each.models]
     if not asked:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class WatchedPlan:
     """A look at what a plan has published.
 
     Attributes:
@@ -75,7 +75,7 @@ def watches(store: Store, environment: str | None = None) -> dict[str, Watch]:
     return {plan_id: watch for plan_id, watch in found.items() if watch}
 
 
-def look_after(project: Project, plan_id: str) -> Looked:
+def look_after(project: Project, plan_id: str) -> WatchedPlan:
     """Look at what a plan has published, from recorded state alone, and tell its history.
 
     The first look at or after the end of the watch ends it: then the plan's evidence is written anew.
@@ -94,7 +94,7 @@ def look_after(project: Project, plan_id: str) -> Looked:
     told = WATCH_ENDED if now >= watch.until else LOOKED
     detail = {"found": list(found), "not_judged": [NOT_JUDGED]}
     store.plans.tell(plan.plan_id, told, who=project.who, detail=detail)
-    looked = Looked(plan.plan_id, watch_of(store.plans.events(plan.plan_id)) or watch)
+    looked = WatchedPlan(plan.plan_id, watch_of(store.plans.events(plan.plan_id)) or watch)
     if told == WATCH_ENDED or (found and found != watch.found):
         owe(run, plan.plan_id, WATCHED, looked.alarm)
     return looked

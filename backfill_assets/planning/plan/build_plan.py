@@ -24,11 +24,10 @@ from backfill_assets.planning.plan.plan_json import identified
 from backfill_assets.planning.plan.planned_contract import planned_contract
 from backfill_assets.planning.plan.planned_reads import planned_reads
 from backfill_assets.planning.plan.request import Category, KeptRows, Strategy
-from backfill_assets.planning.plan.request_rules import check_request
+from backfill_assets.planning.plan.request_rules import check_request, refuse_blank_history
 from backfill_assets.planning.plan.smaller_window import read_from, smaller_window
 from backfill_assets.planning.plan.windows import windows_of
 from backfill_assets.planning.rule.needs_work import needs_work
-from backfill_assets.planning.rule.recorded_empty import refuse_blank_history
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

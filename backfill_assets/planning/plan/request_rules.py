@@ -1,4 +1,4 @@
-"""Check which parts of a request may be combined."""
+"""Refuse requests that contradict themselves, or that would blank what is published."""
 
 from __future__ import annotations
 
@@ -10,13 +10,18 @@ from sqlglot.errors import SqlglotError
 
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.instants import start_at
+from backfill_assets.intervals.text import ranges_text
 from backfill_assets.planning.plan.request import Category, Strategy
 from backfill_assets.planning.plan.windows import in_the_future
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from datetime import datetime
 
+    from backfill_assets.models.graph import Graph
+    from backfill_assets.planning.plan.plan import ModelPlan
     from backfill_assets.planning.plan.request import PlanRequest
+    from backfill_assets.snapshots.state_view import StateView
 
 
 def check_request(request: PlanRequest, now: datetime) -> None:
@@ -36,6 +41,26 @@ def check_request(request: PlanRequest, now: datetime) -> None:
     for what, when in (("cutoff", request.cutoff), ("effective date", request.effective_from)):
         if when is not None and start_at(when, "UTC") > now:
             raise in_the_future(what, when, now)
+
+
+def refuse_blank_history(graph: Graph, view: StateView, models: Iterable[ModelPlan]) -> None:
+    """Refuse to record cells as empty that the environment publishes, its own or those it follows.
+
+    Raises:
+        RequestError: some are.
+    """
+    for planned in models:
+        blank = planned.certain & view.ready(planned.model)
+        if blank:
+            cadence = graph.model(planned.model).cadence
+            raise RequestError(
+                found=f"--empty would blank {cadence.count(blank)} published cells of "
+                f"'{planned.model}': {ranges_text(cadence, blank)}",
+                do="It is for cells that were never published: leave these out (--select; --start "
+                "and --end, where no new table must hold them). To keep their old rows under a "
+                "changed model use --forward-only, or --cutoff DATE --reason TEXT, instead of "
+                "--empty",
+            )
 
 
 def is_condition(text: str) -> bool:

@@ -64,11 +64,11 @@ def why(
         now: the instant that history ends at (UTC).
         reads: per model, what it reads by column (lineage).
     """
-    return tuple(_Asked(graph, view, now, reads or {}).why(model, IntervalSet.of([cell]), 0))
+    return tuple(_Explaining(graph, view, now, reads or {}).why(model, IntervalSet.of([cell]), 0))
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _Explaining:
     """The values that stay the same on the way upstream."""
 
     graph: Graph
