@@ -8,14 +8,13 @@ import sqlalchemy as sa
 
 from backfill_assets.snapshots.signed_statement import SignedStatement
 from backfill_assets.state.aggregate import Aggregate, D
+from backfill_assets.state.rows import read_as, values_of
 from backfill_assets.state.tables import APPROVALS, PLANS
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from backfill_assets.state.database import Database
-
-_FIELDS = tuple(SignedStatement.__dataclass_fields__)
 
 
 class Approvals(Aggregate[D]):
@@ -40,8 +39,8 @@ class Approvals(Aggregate[D]):
             known = signed_statements(connection, signed.plan_id)
             if any((row.text, row.signature) == (signed.text, signed.signature) for row in known):
                 return
-            values = {name: getattr(signed, name) for name in _FIELDS}
-            connection.execute(sa.insert(APPROVALS).values(number=len(known) + 1, **values))
+            values = {**values_of(signed), "number": len(known) + 1}
+            connection.execute(sa.insert(APPROVALS).values(values))
 
         self._database.write(work)
 
@@ -50,4 +49,4 @@ def signed_statements(connection: sa.Connection, plan_id: str) -> list[SignedSta
     """Read every signed statement about a plan, from the first."""
     wanted = sa.select(APPROVALS).where(APPROVALS.c.plan_id == plan_id)
     rows = connection.execute(wanted.order_by(APPROVALS.c.number))
-    return [SignedStatement(**{name: getattr(row, name) for name in _FIELDS}) for row in rows]
+    return [read_as(SignedStatement, row) for row in rows]

@@ -7,17 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from backfill_assets.models.audit import Severity
 from backfill_assets.models.audit_result import AuditResult
 from backfill_assets.state.cells import bounds, cell_of
+from backfill_assets.state.rows import insert_all, read_as, values_of
 from backfill_assets.state.tables import AUDIT_RESULTS, BATCHES
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from backfill_assets.intervals.interval import Interval
-
-_PLAIN = ("audit", "passed", "found", "allowed", "failing_rows", "cells", "sample")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +53,8 @@ def save_audits(
         AUDIT_RESULTS.c.batch_id == audited.batch_id, AUDIT_RESULTS.c.attempt == audited.attempt
     )
     connection.execute(before)
-    if results:
-        connection.execute(sa.insert(AUDIT_RESULTS), [_row(audited, each) for each in results])
+    of = {**values_of(audited, without="interval"), **bounds(audited.interval)}
+    insert_all(connection, AUDIT_RESULTS, [{**of, **values_of(each)} for each in results])
 
 
 def audit_results(
@@ -83,32 +81,5 @@ def audits_of_plan(connection: sa.Connection, plan_id: str) -> list[AuditRow]:
     return [_audit(row) for row in connection.execute(in_order)]
 
 
-def _row(audited: Audited, result: AuditResult) -> dict[str, object]:
-    return {
-        "batch_id": audited.batch_id,
-        "attempt": audited.attempt,
-        "model": audited.model,
-        "audited_at": audited.audited_at,
-        "starts": bounds(audited.interval)["starts"],
-        "ends": bounds(audited.interval)["ends"],
-        **result_values(result),
-    }
-
-
 def _audit(row: sa.Row[Any]) -> AuditRow:
-    of = Audited(row.batch_id, row.attempt, row.model, cell_of(row), row.audited_at)
-    return AuditRow(of, result_of(row))
-
-
-def result_values(result: AuditResult) -> dict[str, object]:
-    """Write what an audit has found as the values of its columns."""
-    return {
-        "severity": result.severity.value,
-        **{name: getattr(result, name) for name in _PLAIN},
-    }
-
-
-def result_of(row: sa.Row[Any]) -> AuditResult:
-    """Read what an audit has found from the columns of a row."""
-    plain = {name: getattr(row, name) for name in _PLAIN}
-    return AuditResult(severity=Severity(row.severity), **plain)
+    return AuditRow(read_as(Audited, row, interval=cell_of(row)), read_as(AuditResult, row))

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from backfill_assets.errors import BackfillAssetsError
-from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.state.cells import bounds, stretches_of
+from backfill_assets.state.rows import read_as, values_of
 from backfill_assets.state.tables import BATCHES
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.snapshots.batch import BatchCommit, BatchRequest, OpenBatch
+    from backfill_assets.snapshots.failure import FailureKind
     from backfill_assets.snapshots.ready import InputPin
 
 _DESCRIBED = (
@@ -135,7 +136,7 @@ def batch(connection: sa.Connection, batch_id: str) -> BatchRow:
 def find_batch(connection: sa.Connection, batch_id: str) -> BatchRow | None:
     """Read one batch, or None."""
     row = connection.execute(sa.select(BATCHES).where(BATCHES.c.batch_id == batch_id)).first()
-    return None if row is None else _batch(row)
+    return None if row is None else read_as(BatchRow, row, stretches=stretches_of(row))
 
 
 def batches(connection: sa.Connection, model: str | None, limit: int | None) -> list[BatchRow]:
@@ -143,14 +144,17 @@ def batches(connection: sa.Connection, model: str | None, limit: int | None) -> 
     wanted = sa.select(BATCHES).order_by(BATCHES.c.built_at.desc(), BATCHES.c.batch_id)
     if model is not None:
         wanted = wanted.where(BATCHES.c.model == model)
-    return [_batch(row) for row in connection.execute(wanted.limit(limit))]
+    return [
+        read_as(BatchRow, row, stretches=stretches_of(row))
+        for row in connection.execute(wanted.limit(limit))
+    ]
 
 
 def batches_of_plan(connection: sa.Connection, plan_id: str) -> list[BatchRow]:
     """Read the batches that served a plan, the earliest first."""
     wanted = sa.select(BATCHES).where(BATCHES.c.plan_id == plan_id)
     rows = connection.execute(wanted.order_by(BATCHES.c.built_at, BATCHES.c.batch_id))
-    return [_batch(row) for row in rows]
+    return [read_as(BatchRow, row, stretches=stretches_of(row)) for row in rows]
 
 
 def attempts(connection: sa.Connection, version: str, stretches: IntervalSet) -> int:
@@ -190,7 +194,7 @@ def commit_batch(connection: sa.Connection, commit: BatchCommit, ending: Ending)
         "started_at": commit.started_at,
         "finished_at": ending.finished_at,
         "delta_version": ending.delta_version,
-        "row_count": sum(each.content.rows for each in own),
+        "rows": sum(each.content.rows for each in own),
         "bytes_written": ending.bytes_written,
         "resources": opened.resources if opened else None,
         "who": opened.who if opened else None,
@@ -210,36 +214,16 @@ def fail_batch(
         BATCHES.c.batch_id == batch_id, BATCHES.c.status != "committed"
     )
     connection.execute(
-        failed.values(status="failed", error=error, failure=failure.value, finished_at=finished_at)
+        failed.values(status="failed", error=error, failure=failure, finished_at=finished_at)
     )
 
 
 def _description(described: BatchRequest | BatchCommit) -> dict[str, object]:
-    values = {name: getattr(described, name) for name in _DESCRIBED}
     cells = described.stretches
     several = {"stretches": cells, "seconds": cells.seconds()} if len(cells) > 1 else {}
-    return {**values, **bounds(described.interval), **several}
+    return {**values_of(described, *_DESCRIBED), **bounds(described.interval), **several}
 
 
 def _put(connection: sa.Connection, values: dict[str, object]) -> None:
     connection.execute(sa.delete(BATCHES).where(BATCHES.c.batch_id == values["batch_id"]))
     connection.execute(sa.insert(BATCHES).values(values))
-
-
-def _batch(row: sa.Row[Any]) -> BatchRow:
-    return BatchRow(
-        **{name: getattr(row, name) for name in _DESCRIBED},
-        stretches=stretches_of(row),
-        status=row.status,
-        built_at=row.built_at,
-        inputs=row.inputs,
-        started_at=row.started_at,
-        finished_at=row.finished_at,
-        delta_version=row.delta_version,
-        rows=row.row_count,
-        bytes_written=row.bytes_written,
-        error=row.error,
-        failure=None if row.failure is None else FailureKind(row.failure),
-        resources=row.resources,
-        who=row.who,
-    )

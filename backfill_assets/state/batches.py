@@ -24,6 +24,7 @@ from backfill_assets.state.aggregate import Aggregate, D
 from backfill_assets.state.batch_rows import BatchRow, Ending
 from backfill_assets.state.cells import stretches_of
 from backfill_assets.state.claims import Claimant
+from backfill_assets.state.rows import read_as
 from backfill_assets.state.tables import BATCHES
 
 if TYPE_CHECKING:
@@ -221,21 +222,17 @@ def failed_batches(connection: sa.Connection, versions: Iterable[str]) -> list[F
         at.status == "failed", at.version.in_([*versions]), at.finished_at.is_not(None)
     )
     wanted = sa.select(at.batch_id, *(at[name] for name in _READ)).where(failed)
-    read = sa.select(at.batch_id, at.inputs).where(failed, at.failure == FailureKind.INPUT.value)
+    read = sa.select(at.batch_id, at.inputs).where(failed, at.failure == FailureKind.INPUT)
     sources = {
         row.batch_id: {pin.upstream: pin.delta_version for pin in row.inputs if not pin.version}
         for row in connection.execute(read)
     }
     return [
-        FailedBatch(
-            batch_id=row.batch_id,
-            model=row.model,
-            version=row.version,
-            fingerprint=row.fingerprint,
-            run_id=row.run_id,
+        read_as(
+            FailedBatch,
+            row,
             cells=stretches_of(row),
-            kind=None if row.failure is None else FailureKind(row.failure),
-            built_at=row.built_at,
+            kind=row.failure,
             ended=row.finished_at,
             sources=sources.get(row.batch_id, {}),
         )

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.state.cells import bounds, cell_of, reached
+from backfill_assets.state.rows import insert_all, values_of
 from backfill_assets.state.tables import BATCHES, CLAIMS
 
 if TYPE_CHECKING:
@@ -97,8 +98,7 @@ def claim_more(connection: sa.Connection, claimant: Claimant, cells: IntervalSet
             raise CellsClaimedError(each)
     abandon(connection, {each.batch_id for each in others}, claimant.now)
     rows = [_row(claimant, interval, moved=True) for interval in wanted]
-    if rows:
-        connection.execute(sa.insert(CLAIMS), rows)
+    insert_all(connection, CLAIMS, rows)
 
 
 def check_claims(connection: sa.Connection, batch_id: str) -> None:
@@ -163,10 +163,7 @@ def _drop(connection: sa.Connection, batch_ids: list[str]) -> None:
 
 def _row(claimant: Claimant, interval: Interval, *, moved: bool) -> dict[str, object]:
     return {
-        "batch_id": claimant.batch_id,
-        "run_id": claimant.run_id,
-        "model": claimant.model,
-        "version": claimant.version,
+        **values_of(claimant, "batch_id", "run_id", "model", "version"),
         "moved": moved,
         "claimed_at": claimant.now,
         "heartbeat_at": claimant.now,

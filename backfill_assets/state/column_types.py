@@ -1,8 +1,9 @@
-"""Column types of the state beside text and numbers: instants, and values of the core."""
+"""Column types of the state beside text and numbers: instants, choices, and values of the core."""
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from enum import StrEnum
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,27 @@ class Instant(sa.TypeDecorator[datetime]):
         """Read an instant in UTC."""
         del dialect
         return None if value is None else EPOCH + value * _MICROSECOND
+
+
+class Choice(sa.TypeDecorator[StrEnum]):
+    """One of an enumeration, kept as its text."""
+
+    impl = sa.Text
+    cache_ok = True
+
+    def __init__(self, kind: type[StrEnum]) -> None:
+        super().__init__()
+        self.kind = kind
+
+    def process_bind_param(self, value: StrEnum | None, dialect: Dialect) -> str | None:
+        """Write its text."""
+        del dialect
+        return None if value is None else value.value
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> StrEnum | None:
+        """Read it back."""
+        del dialect
+        return None if value is None else self.kind(value)
 
 
 class Value(sa.TypeDecorator[Any]):

@@ -13,6 +13,7 @@ from backfill_assets.snapshots.cutoff import Cutoff
 from backfill_assets.snapshots.environment import plan_of, workspace_name
 from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets.state.pointers import followed
+from backfill_assets.state.rows import insert_all
 from backfill_assets.state.tables import CUTOFFS, PLANS
 
 if TYPE_CHECKING:
@@ -47,8 +48,7 @@ def save_cutoffs(
         }
         for model, cutoff in wanted.items()
     ]
-    if rows:
-        connection.execute(sa.insert(CUTOFFS), rows)
+    insert_all(connection, CUTOFFS, rows)
 
 
 def publish_cutoffs(connection: sa.Connection, plan_id: str, environment: str, number: int) -> None:
@@ -58,8 +58,7 @@ def publish_cutoffs(connection: sa.Connection, plan_id: str, environment: str, n
         {**row, "environment": environment, "number": number}
         for row in connection.execute(ours).mappings()
     ]
-    if rows:
-        connection.execute(sa.insert(CUTOFFS), rows)
+    insert_all(connection, CUTOFFS, rows)
 
 
 def _in_force(name: str) -> sa.Select[Any, Any, Any, Any]:
@@ -67,6 +66,6 @@ def _in_force(name: str) -> sa.Select[Any, Any, Any, Any]:
     columns = (CUTOFFS.c.model, CUTOFFS.c.since, CUTOFFS.c.reason, CUTOFFS.c.plan_id)
     wanted = sa.select(*columns).where(CUTOFFS.c.environment == name)
     if plan_of(name) is None:
-        promoted = sa.select(PLANS.c.plan_id).where(PLANS.c.status == PlanStatus.PROMOTED.value)
+        promoted = sa.select(PLANS.c.plan_id).where(PLANS.c.status == PlanStatus.PROMOTED)
         wanted = wanted.where(CUTOFFS.c.plan_id.in_(promoted))
     return wanted.order_by(CUTOFFS.c.number.desc())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
@@ -18,6 +18,7 @@ from backfill_assets.state.counter import next_number
 from backfill_assets.state.cutoffs import save_cutoffs
 from backfill_assets.state.plans import find_plan, wrong_status
 from backfill_assets.state.promotions import PromotionPendingError, open_intents
+from backfill_assets.state.rows import read_as, values_of
 from backfill_assets.state.tables import (
     BATCHES,
     CLAIMS,
@@ -209,13 +210,13 @@ def environment(connection: sa.Connection, name: str) -> Environment:
 def find_environment(connection: sa.Connection, name: str) -> Environment | None:
     """Read an environment, or None."""
     row = connection.execute(sa.select(ENVIRONMENTS).where(ENVIRONMENTS.c.name == name)).first()
-    return None if row is None else _environment(row)
+    return None if row is None else read_as(Environment, row)
 
 
 def environments(connection: sa.Connection) -> list[Environment]:
     """Read all environments, workspaces included, by name."""
     rows = connection.execute(sa.select(ENVIRONMENTS).order_by(ENVIRONMENTS.c.name))
-    return [_environment(row) for row in rows]
+    return [read_as(Environment, row) for row in rows]
 
 
 def finalized(connection: sa.Connection, name: str) -> Finalized | None:
@@ -228,7 +229,7 @@ def finalized(connection: sa.Connection, name: str) -> Finalized | None:
 
 def save_environment(connection: sa.Connection, saved: Environment) -> None:
     """Create an environment, or change all of its settings."""
-    values = {name: getattr(saved, name) for name in Environment.__dataclass_fields__}
+    values = values_of(saved)
     changed = sa.update(ENVIRONMENTS).where(ENVIRONMENTS.c.name == saved.name).values(values)
     if connection.execute(changed).rowcount == 0:
         connection.execute(sa.insert(ENVIRONMENTS).values(values))
@@ -255,7 +256,7 @@ def drop_environment(connection: sa.Connection, name: str, now: datetime) -> Non
     if followers:
         raise _environment_needed(name, f"{', '.join(followers)} follow it")
     busy = sa.select(PROMOTIONS.c.plan_id).where(
-        PROMOTIONS.c.environment == name, PROMOTIONS.c.status == IntentStatus.OPEN.value
+        PROMOTIONS.c.environment == name, PROMOTIONS.c.status == IntentStatus.OPEN
     )
     for plan_id in connection.execute(busy.limit(1)).scalars():
         raise _environment_needed(name, f"what was begun with plan {plan_id} is not finished")
@@ -268,10 +269,6 @@ def forget_environment(connection: sa.Connection, name: str, now: datetime) -> N
     connection.execute(sa.delete(OWED).where(OWED.c.environment == name))
     pointers.remove_pointers(connection, name, now)
     connection.execute(sa.delete(ENVIRONMENTS).where(ENVIRONMENTS.c.name == name))
-
-
-def _environment(row: sa.Row[Any]) -> Environment:
-    return Environment(**{name: getattr(row, name) for name in Environment.__dataclass_fields__})
 
 
 def open_workspace(

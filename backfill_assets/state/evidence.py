@@ -7,11 +7,12 @@ the next one completes. Its place in the chain is given when the manifest is mad
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
 from backfill_assets.state.aggregate import Aggregate, D
+from backfill_assets.state.rows import next_of, read_as, values_of
 from backfill_assets.state.tables import EVIDENCE
 
 if TYPE_CHECKING:
@@ -85,8 +86,8 @@ class EvidenceRecords(Aggregate[D]):
         """Keep a manifest as the next of the chain; it names the one before, so the caller holds the lease."""
 
         def work(connection: sa.Connection) -> None:
-            last = connection.execute(sa.select(sa.func.max(_AT.place))).scalar() or 0
-            made = {"place": last + 1, "manifest": manifest, "sha256": sha256, "noted": noted}
+            place = next_of(connection, _AT.place)
+            made = {"place": place, "manifest": manifest, "sha256": sha256, "noted": noted}
             connection.execute(_row_of(record).values(**made))
 
         self._database.write(work)
@@ -100,7 +101,7 @@ class EvidenceRecords(Aggregate[D]):
     def _read(self, wanted: sa.ColumnElement[bool]) -> list[EvidenceRecord]:
         rows = sa.select(EVIDENCE).where(wanted).order_by(_AT.number)
         return self._database.read(
-            lambda connection: [_record(row) for row in connection.execute(rows)]
+            lambda connection: [read_as(EvidenceRecord, row) for row in connection.execute(rows)]
         )
 
 
@@ -108,18 +109,11 @@ def owe(
     connection: sa.Connection, plan_id: str, ended: str, now: datetime, why: str = ""
 ) -> EvidenceRecord:
     """Let a plan owe evidence of how it ended."""
-    last = connection.execute(sa.select(sa.func.max(_AT.number))).scalar() or 0
-    record = EvidenceRecord(number=last + 1, plan_id=plan_id, ended=ended, at=now, why=why)
-    values = {name: getattr(record, name) for name in EvidenceRecord.__dataclass_fields__}
-    connection.execute(sa.insert(EVIDENCE).values(values))
+    number = next_of(connection, _AT.number)
+    record = EvidenceRecord(number=number, plan_id=plan_id, ended=ended, at=now, why=why)
+    connection.execute(sa.insert(EVIDENCE).values(values_of(record)))
     return record
 
 
 def _row_of(record: EvidenceRecord) -> sa.Update:
     return sa.update(EVIDENCE).where(_AT.number == record.number)
-
-
-def _record(row: sa.Row[Any]) -> EvidenceRecord:
-    return EvidenceRecord(
-        **{name: getattr(row, name) for name in EvidenceRecord.__dataclass_fields__}
-    )

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
-from backfill_assets.snapshots.failure import FailedStart, FailureKind
+from backfill_assets.snapshots.failure import FailedStart
 from backfill_assets.state.aggregate import Aggregate, D
+from backfill_assets.state.rows import read_as, values_of
 from backfill_assets.state.tables import FAILED_STARTS
 
 if TYPE_CHECKING:
@@ -31,17 +32,8 @@ class Failures(Aggregate[D]):
             at = FAILED_STARTS.c
             own = sa.and_(at.environment == environment, at.model == failed.model)
             connection.execute(sa.delete(FAILED_STARTS).where(own))
-            kept = sa.insert(FAILED_STARTS).values(
-                environment=environment,
-                model=failed.model,
-                cells=cells,
-                error=failed.error,
-                failure=failed.kind.value,
-                run_id=failed.run_id,
-                who=failed.who,
-                at=failed.at,
-            )
-            connection.execute(kept)
+            values = {**values_of(failed), "environment": environment, "cells": cells}
+            connection.execute(sa.insert(FAILED_STARTS).values(values))
 
         self._database.write(work)
 
@@ -49,15 +41,4 @@ class Failures(Aggregate[D]):
 def failed_starts(connection: sa.Connection, environment: str) -> dict[str, FailedStart]:
     """Read an environment's failures before a batch began, by model."""
     wanted = sa.select(FAILED_STARTS).where(FAILED_STARTS.c.environment == environment)
-    return {
-        row.model: FailedStart(
-            model=row.model,
-            cells=row.cells,
-            error=row.error,
-            kind=FailureKind(row.failure),
-            run_id=row.run_id,
-            who=row.who,
-            at=row.at,
-        )
-        for row in connection.execute(wanted)
-    }
+    return {row.model: read_as(FailedStart, row) for row in connection.execute(wanted)}

@@ -15,6 +15,7 @@ from backfill_assets.snapshots.environment import Environment
 from backfill_assets.snapshots.hold import Hold, held_name
 from backfill_assets.state import environments, layered_view, pointers
 from backfill_assets.state.aggregate import Aggregate, D
+from backfill_assets.state.rows import read_as, values_of
 from backfill_assets.state.tables import HOLDS
 
 if TYPE_CHECKING:
@@ -87,10 +88,7 @@ def _found(connection: sa.Connection, environment: str) -> Hold | None:
 
 def _read(connection: sa.Connection, row: sa.Row[tuple[object, ...]]) -> Hold:
     own = pointers.own_pointers(connection, row.environment)
-    return Hold(
-        row.environment, row.consumer, row.held_of, tuple(own),
-        row.held_at, row.until, row.who, row.reason,
-    )  # fmt: skip
+    return read_as(Hold, row, models=tuple(own))
 
 
 def _hold(connection: sa.Connection, wanted: Hold, now: datetime) -> Hold:
@@ -110,12 +108,9 @@ def _hold(connection: sa.Connection, wanted: Hold, now: datetime) -> Hold:
     environments.save_environment(connection, Environment(wanted.environment, protected=True))
     for at in published:
         pointers.put_pointer(connection, replace(at, environment=wanted.environment), now)
-    values = {
-        "environment": wanted.environment, "consumer": wanted.consumer, "held_of": wanted.of,
-        "held_at": now, "until": wanted.until, "who": wanted.who, "reason": wanted.reason,
-    }  # fmt: skip
-    connection.execute(sa.insert(HOLDS).values(values))
-    return replace(wanted, models=tuple(at.model for at in published), held_at=now)
+    hold = replace(wanted, models=tuple(at.model for at in published), held_at=now)
+    connection.execute(sa.insert(HOLDS).values(values_of(hold, without="models")))
+    return hold
 
 
 def _check_free(connection: sa.Connection, wanted: Hold) -> None:

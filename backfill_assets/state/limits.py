@@ -25,6 +25,7 @@ from backfill_assets.snapshots.slots import (
 from backfill_assets.state.aggregate import Aggregate, D
 from backfill_assets.state.cells import cell_of
 from backfill_assets.state.plans import plan
+from backfill_assets.state.rows import read_as
 from backfill_assets.state.tables import BATCHES, CLAIMS, LIMITS, SLOT_WAITERS
 
 if TYPE_CHECKING:
@@ -201,13 +202,5 @@ def _limited(
 
 
 def _in_flight(claims: Sequence[sa.Row[Any]]) -> InFlightBatch:
-    row = claims[0]
-    return InFlightBatch(
-        batch_id=row.batch_id,
-        model=row.model,
-        version=row.version,
-        plan_id=row.plan_id,
-        run_id=row.run_id,
-        stretches=IntervalSet.of(map(cell_of, claims)),
-        since=row.claimed_at,
-    )
+    first, cells = claims[0], IntervalSet.of(map(cell_of, claims))
+    return read_as(InFlightBatch, first, stretches=cells, since=first.claimed_at)

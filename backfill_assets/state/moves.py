@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
-from backfill_assets.snapshots.publication import PointerMove, PublicationKind
+from backfill_assets.snapshots.publication import PointerMove
+from backfill_assets.state.rows import insert_all, read_as, values_of
 from backfill_assets.state.tables import POINTER_MOVES
 
 if TYPE_CHECKING:
@@ -18,15 +19,7 @@ _MOVES = POINTER_MOVES.c
 
 def save_moves(connection: sa.Connection, made: list[PointerMove]) -> None:
     """Add moves to the history."""
-    rows = [
-        {
-            **{name: getattr(each, name) for name in PointerMove.__dataclass_fields__},
-            "kind": each.kind.value,
-        }
-        for each in made
-    ]
-    if rows:
-        connection.execute(sa.insert(POINTER_MOVES), rows)
+    insert_all(connection, POINTER_MOVES, [values_of(each) for each in made])
 
 
 def moves_of(connection: sa.Connection, plan_id: str) -> list[PointerMove]:
@@ -57,11 +50,4 @@ def moved_models(connection: sa.Connection, environments: Iterable[str]) -> froz
 
 def _read(connection: sa.Connection, where: sa.ColumnElement[bool]) -> list[PointerMove]:
     wanted = sa.select(POINTER_MOVES).where(where).order_by(_MOVES.number, _MOVES.model)
-    return [_move(row) for row in connection.execute(wanted)]
-
-
-def _move(row: sa.Row[Any]) -> PointerMove:
-    names = PointerMove.__dataclass_fields__
-    values: dict[str, Any] = {name: getattr(row, name) for name in names}
-    values["kind"] = PublicationKind(row.kind)
-    return PointerMove(**values)
+    return [read_as(PointerMove, row) for row in connection.execute(wanted)]

@@ -12,19 +12,18 @@ from typing import TYPE_CHECKING
 import sqlalchemy as sa
 
 from backfill_assets.snapshots.notice import Notice
+from backfill_assets.snapshots.stored_plan import PlanEvent
 from backfill_assets.state.aggregate import Aggregate, D
-from backfill_assets.state.plans import events_of
+from backfill_assets.state.rows import read_as, values_of
 from backfill_assets.state.tables import NOTICES, PLAN_EVENTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
 
-    from backfill_assets.snapshots.stored_plan import PlanEvent
     from backfill_assets.state.database import Database
 
 _KEY = (NOTICES.c.plan_id, NOTICES.c.number, NOTICES.c.consumer, NOTICES.c.channel)
-_FIELDS = tuple(Notice.__dataclass_fields__)
 _NO_ONE = ""  # the row of an event that concerns no consumer: it was looked at
 
 
@@ -75,9 +74,7 @@ class Notices(Aggregate[D]):
     def _keep(self: Notices[Database], notice: Notice) -> None:
         key = (notice.plan_id, notice.number, notice.consumer, notice.channel)
         same = sa.and_(*(column == value for column, value in zip(_KEY, key, strict=True)))
-        values = {
-            name: getattr(notice, name) for name in ("attempts", "next_at", "delivered_at", "error")
-        }
+        values = values_of(notice, "attempts", "next_at", "delivered_at", "error")
         changed = sa.update(NOTICES).where(same).values(values)
         self._database.write(lambda connection: connection.execute(changed))
 
@@ -88,10 +85,7 @@ class Notices(Aggregate[D]):
             .order_by(NOTICES.c.asked_at, *_KEY)
         )
         return self._database.read(
-            lambda connection: [
-                Notice(**{name: getattr(row, name) for name in _FIELDS})
-                for row in connection.execute(query)
-            ]
+            lambda connection: [read_as(Notice, row) for row in connection.execute(query)]
         )
 
 
@@ -100,7 +94,7 @@ def _unsent(connection: sa.Connection, events: tuple[str, ...]) -> list[PlanEven
     known = sa.exists().where(same)
     wanted = sa.select(PLAN_EVENTS).where(PLAN_EVENTS.c.event.in_(events), ~known)
     rows = connection.execute(wanted.order_by(PLAN_EVENTS.c.at, PLAN_EVENTS.c.number))
-    return events_of(rows)
+    return [read_as(PlanEvent, row) for row in rows]
 
 
 def _put(

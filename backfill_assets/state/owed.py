@@ -11,6 +11,7 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.state.cells import bounds, cell_of, reached
 from backfill_assets.state.counter import next_number
 from backfill_assets.state.pointers import followed, pointers
+from backfill_assets.state.rows import insert_all, read_as, values_of
 from backfill_assets.state.tables import OWED, VERSIONS
 
 if TYPE_CHECKING:
@@ -69,15 +70,15 @@ def strike(connection: sa.Connection, cells: IntervalSet, where: sa.ColumnElemen
         return
     selected = sa.and_(where, reached(OWED, cells))
     rows = connection.execute(sa.select(OWED).where(selected)).all()
-    columns = [each.name for each in OWED.c]
     left = [
-        {**{name: getattr(row, name) for name in columns}, **bounds(interval)}
+        each
         for row in rows
-        for interval in IntervalSet.of([cell_of(row)]) - cells
+        for each in _rows(
+            row.version, IntervalSet.of([cell_of(row)]) - cells, read_as(Mark, row), row.since
+        )
     ]
     connection.execute(sa.delete(OWED).where(selected))
-    if left:
-        connection.execute(sa.insert(OWED), left)
+    insert_all(connection, OWED, left)
 
 
 def forget_owed(connection: sa.Connection, plan_id: str) -> None:
@@ -108,11 +109,10 @@ def _insert(
     connection: sa.Connection, versions: tuple[str, ...], cells: IntervalSet, mark: Mark
 ) -> None:
     since = next_number(connection)
-    why = {"reason": mark.reason, "plan_id": mark.plan_id, "environment": mark.environment}
-    rows = [
-        {"version": version, "since": since, **why, **bounds(interval)}
-        for version in versions
-        for interval in cells
-    ]
-    if rows:
-        connection.execute(sa.insert(OWED), rows)
+    rows = [each for version in versions for each in _rows(version, cells, mark, since)]
+    insert_all(connection, OWED, rows)
+
+
+def _rows(version: str, cells: IntervalSet, mark: Mark, since: int) -> list[dict[str, Any]]:
+    of = {"version": version, "since": since, **values_of(mark)}
+    return [{**of, **bounds(interval)} for interval in cells]

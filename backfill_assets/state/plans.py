@@ -16,6 +16,7 @@ from backfill_assets.snapshots.timing import Timing
 from backfill_assets.state import evidence
 from backfill_assets.state.aggregate import Aggregate, D
 from backfill_assets.state.database import Database, StateBusyError, StateUnavailableError
+from backfill_assets.state.rows import next_of, read_as, values_of
 from backfill_assets.state.tables import BATCHES, COMPARISONS, PLAN_EVENTS, PLANS, TIMINGS
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ class Plans(Aggregate[D]):
             status: where the plans stand.
         """
         since, until = _last(begun), sa.func.coalesce(_last(ended), 0)
-        wanted = sa.select(PLANS.c.plan_id).where(PLANS.c.status == status.value, since > until)
+        wanted = sa.select(PLANS.c.plan_id).where(PLANS.c.status == status, since > until)
         return self._database.read(
             lambda connection: list(connection.execute(wanted.order_by(PLANS.c.plan_id)).scalars())
         )
@@ -235,7 +236,7 @@ def plans(
     if environment is not None:
         wanted = wanted.where(PLANS.c.environment == environment)
     if statuses is not None:
-        wanted = wanted.where(PLANS.c.status.in_([status.value for status in statuses]))
+        wanted = wanted.where(PLANS.c.status.in_(statuses))
     return [_plan(row) for row in connection.execute(wanted)]
 
 
@@ -247,8 +248,7 @@ def save_plan(connection: sa.Connection, saved: StoredPlan) -> None:
     """
     stored = find_plan(connection, saved.plan_id)
     if stored is None:
-        values = {name: getattr(saved, name) for name in StoredPlan.__dataclass_fields__}
-        connection.execute(sa.insert(PLANS).values({**values, "status": saved.status.value}))
+        connection.execute(sa.insert(PLANS).values(values_of(saved)))
     elif stored.content_hash != saved.content_hash:
         raise RequestError(
             found=f"another plan is kept as '{saved.plan_id}' already, with other content; an id is "
@@ -279,7 +279,7 @@ def set_status(
 def put_status(connection: sa.Connection, plan_id: str, new: PlanStatus, now: datetime) -> None:
     """Write a plan's status; one that ends it makes it owe evidence."""
     moved = sa.update(PLANS).where(PLANS.c.plan_id == plan_id)
-    connection.execute(moved.values(status=new.value))
+    connection.execute(moved.values(status=new))
     if new in ENDS:
         evidence.owe(connection, plan_id, new.value, now)
 
@@ -291,24 +291,17 @@ def tell(connection: sa.Connection, added: NewEvent, now: datetime) -> PlanEvent
         UnknownPlanError: there is no such plan.
     """
     plan_id = plan(connection, added.plan_id).plan_id
-    last = sa.select(sa.func.coalesce(sa.func.max(PLAN_EVENTS.c.number), 0))
-    number = connection.execute(last.where(PLAN_EVENTS.c.plan_id == plan_id)).scalar_one() + 1
+    number = next_of(connection, PLAN_EVENTS.c.number, PLAN_EVENTS.c.plan_id == plan_id)
     event = PlanEvent(plan_id, number, now, added.event, added.who, added.why, dict(added.detail))
-    values = {name: getattr(event, name) for name in PlanEvent.__dataclass_fields__}
-    connection.execute(sa.insert(PLAN_EVENTS).values(values))
+    connection.execute(sa.insert(PLAN_EVENTS).values(values_of(event)))
     return event
 
 
 def plan_events(connection: sa.Connection, plan_id: str) -> list[PlanEvent]:
     """Read what happened to a plan, from the first."""
     wanted = sa.select(PLAN_EVENTS).where(PLAN_EVENTS.c.plan_id == plan_id)
-    return events_of(connection.execute(wanted.order_by(PLAN_EVENTS.c.number)))
-
-
-def events_of(rows: Iterable[sa.Row[tuple[object, ...]]]) -> list[PlanEvent]:
-    """Give rows of the table of events as events, in their order."""
-    names = PlanEvent.__dataclass_fields__
-    return [PlanEvent(**{name: getattr(row, name) for name in names}) for row in rows]
+    rows = connection.execute(wanted.order_by(PLAN_EVENTS.c.number))
+    return [read_as(PlanEvent, row) for row in rows]
 
 
 def _last(event: str) -> sa.ScalarSelect[int]:
@@ -355,21 +348,17 @@ def _latest() -> sa.Select[Any]:
 
 
 def _plan(row: sa.Row[Any]) -> StoredPlan:
-    values: dict[str, Any] = {name: getattr(row, name) for name in StoredPlan.__dataclass_fields__}
-    values |= {"status": PlanStatus(row.status), "cells": CellsByModel(row.cells)}
-    return StoredPlan(**values)
+    return read_as(StoredPlan, row, cells=CellsByModel(row.cells))
 
 
 _TIMINGS_KEPT = 1000
-_TIMING_FIELDS = tuple(Timing.__dataclass_fields__)
 
 
 def keep_timing(connection: sa.Connection, timing: Timing, now: datetime) -> None:
     """Keep what an operation took; only the last thousand stay."""
-    last = sa.select(sa.func.coalesce(sa.func.max(TIMINGS.c.number), 0))
-    number = connection.execute(last).scalar_one() + 1
-    values = {name: getattr(timing, name) for name in _TIMING_FIELDS}
-    connection.execute(sa.insert(TIMINGS).values(number=number, at=now, **values))
+    number = next_of(connection, TIMINGS.c.number)
+    values = {**values_of(timing), "number": number, "at": now}
+    connection.execute(sa.insert(TIMINGS).values(values))
     connection.execute(sa.delete(TIMINGS).where(TIMINGS.c.number <= number - _TIMINGS_KEPT))
 
 
@@ -384,8 +373,7 @@ def timings(connection: sa.Connection, plan_id: str | None, limit: int | None) -
     wanted = sa.select(TIMINGS).order_by(TIMINGS.c.number.desc()).limit(limit)
     if plan_id is not None:
         wanted = wanted.where(TIMINGS.c.plan_id == plan_id)
-    rows = connection.execute(wanted)
-    return [Timing(**{name: getattr(row, name) for name in _TIMING_FIELDS}) for row in rows]
+    return [read_as(Timing, row) for row in connection.execute(wanted)]
 
 
 def keep_comparison(

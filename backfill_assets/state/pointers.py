@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from backfill_assets.snapshots.environment import Layer, Pointer
+from backfill_assets.state.rows import values_of
 from backfill_assets.state.tables import ENVIRONMENTS, POINTERS, VERSIONS
 from backfill_assets.state.versions import NewVersion, ensure_version
 
@@ -71,8 +72,7 @@ def ensure_pointer(
 def put_pointer(connection: sa.Connection, wanted: Pointer, now: datetime) -> None:
     """Point an environment at a model's table, wherever it read the model before."""
     remove_pointer(connection, wanted.environment, wanted.model, now)
-    values = {column: getattr(wanted, column) for column in Pointer.__dataclass_fields__}
-    connection.execute(sa.insert(POINTERS).values(**values, moved_at=now))
+    connection.execute(sa.insert(POINTERS).values({**values_of(wanted), "moved_at": now}))
 
 
 def remove_pointer(connection: sa.Connection, environment: str, model: str, now: datetime) -> None:

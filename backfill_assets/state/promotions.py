@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from backfill_assets.errors import BackfillAssetsError, RequestError
-from backfill_assets.snapshots.publication import Intent, IntentStatus, PublicationKind
+from backfill_assets.snapshots.publication import Intent, IntentStatus
 from backfill_assets.state.counter import next_number
+from backfill_assets.state.rows import read_as, values_of
 from backfill_assets.state.tables import PROMOTIONS
 from backfill_assets.state.versions import TableLockedError, check_kept
 
@@ -48,15 +49,15 @@ class PromotionTakenOverError(BackfillAssetsError):
 
 def open_intents(connection: sa.Connection) -> list[Intent]:
     """Read the intents that were neither published nor withdrawn, in the order they were begun."""
-    is_open = PROMOTIONS.c.status == IntentStatus.OPEN.value
+    is_open = PROMOTIONS.c.status == IntentStatus.OPEN
     rows = connection.execute(sa.select(PROMOTIONS).where(is_open).order_by(PROMOTIONS.c.number))
-    return [_intent(row) for row in rows]
+    return [read_as(Intent, row) for row in rows]
 
 
 def find_intent(connection: sa.Connection, number: int) -> Intent | None:
     """Read one intent, or None."""
     row = connection.execute(sa.select(PROMOTIONS).where(PROMOTIONS.c.number == number)).first()
-    return None if row is None else _intent(row)
+    return None if row is None else read_as(Intent, row)
 
 
 def intent(connection: sa.Connection, number: int) -> Intent:
@@ -79,13 +80,15 @@ def last_intent(connection: sa.Connection, plan_id: str) -> Intent | None:
     """Read the last intent of a plan, whatever became of it."""
     wanted = sa.select(PROMOTIONS).where(PROMOTIONS.c.plan_id == plan_id)
     row = connection.execute(wanted.order_by(PROMOTIONS.c.number.desc())).first()
-    return None if row is None else _intent(row)
+    return None if row is None else read_as(Intent, row)
 
 
 def intents_of(connection: sa.Connection, plan_id: str) -> list[Intent]:
     """Read every intent of a plan, the earliest first."""
     wanted = sa.select(PROMOTIONS).where(PROMOTIONS.c.plan_id == plan_id)
-    return [_intent(row) for row in connection.execute(wanted.order_by(PROMOTIONS.c.number))]
+    return [
+        read_as(Intent, row) for row in connection.execute(wanted.order_by(PROMOTIONS.c.number))
+    ]
 
 
 def begin(connection: sa.Connection, intent: Intent, now: datetime, lease: timedelta) -> Intent:
@@ -108,7 +111,9 @@ def begin(connection: sa.Connection, intent: Intent, now: datetime, lease: timed
         check_closed(connection, version, _NO_HOLDER, now - lease)
     number = next_number(connection)
     begun = replace(intent, number=number, begun_at=now, heartbeat_at=now)
-    connection.execute(sa.insert(PROMOTIONS).values(_row(begun)))
+    connection.execute(
+        sa.insert(PROMOTIONS).values({**values_of(begun), "steps": dict(begun.steps)})
+    )
     return begun
 
 
@@ -161,13 +166,13 @@ def withdraw(connection: sa.Connection, intent: Intent) -> Intent:
         PromotionTakenOverError: it is closed, or another run's by now.
     """
     stored = check_held(connection, intent)
-    _put(connection, intent.number, status=IntentStatus.WITHDRAWN.value)
+    _put(connection, intent.number, status=IntentStatus.WITHDRAWN)
     return stored
 
 
 def finish(connection: sa.Connection, intent: Intent, published: int) -> None:
     """Close an intent that is published."""
-    _put(connection, intent.number, status=IntentStatus.DONE.value, published=published)
+    _put(connection, intent.number, status=IntentStatus.DONE, published=published)
 
 
 def check_held(connection: sa.Connection, intent: Intent) -> Intent:
@@ -185,7 +190,7 @@ def check_held(connection: sa.Connection, intent: Intent) -> Intent:
 def refresh(connection: sa.Connection, run_id: str, now: datetime) -> None:
     """Refresh the heartbeat of a run's open intents."""
     held = sa.update(PROMOTIONS).where(
-        PROMOTIONS.c.holder == run_id, PROMOTIONS.c.status == IntentStatus.OPEN.value
+        PROMOTIONS.c.holder == run_id, PROMOTIONS.c.status == IntentStatus.OPEN
     )
     connection.execute(held.values(heartbeat_at=now))
 
@@ -213,15 +218,3 @@ def _named(intent: Intent) -> str:
 
 def _put(connection: sa.Connection, number: int, **values: object) -> None:
     connection.execute(sa.update(PROMOTIONS).where(PROMOTIONS.c.number == number).values(values))
-
-
-def _row(intent: Intent) -> dict[str, object]:
-    values = {name: getattr(intent, name) for name in Intent.__dataclass_fields__}
-    plain = {"kind": intent.kind.value, "status": intent.status.value, "steps": dict(intent.steps)}
-    return {**values, **plain}
-
-
-def _intent(row: sa.Row[Any]) -> Intent:
-    values: dict[str, Any] = {name: getattr(row, name) for name in Intent.__dataclass_fields__}
-    values["kind"], values["status"] = PublicationKind(row.kind), IntentStatus(row.status)
-    return Intent(**values)

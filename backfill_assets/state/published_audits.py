@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
+from backfill_assets.models.audit_result import AuditResult
 from backfill_assets.state.aggregate import Aggregate, D
-from backfill_assets.state.audits import result_of, result_values
+from backfill_assets.state.rows import read_as, values_of
 from backfill_assets.state.tables import PUBLISHED_AUDITS
 
 if TYPE_CHECKING:
@@ -16,13 +17,10 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from backfill_assets.intervals.interval_set import IntervalSet
-    from backfill_assets.models.audit_result import AuditResult
     from backfill_assets.state.database import Database
 
 KEPT = 100
 """How many of the last audits of a model in an environment are kept."""
-
-_OF = ("environment", "model", "version", "delta_version", "audited")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +65,7 @@ class PublishedAudits(Aggregate[D]):
     ) -> None:
         """Keep what audits have found just now; of a model's audits before, the last `KEPT` times stay."""
         now = self._clock()  # one time for all: they are told apart by it
-        rows = [_row(of, result, now) for result in results]
+        rows = [{**values_of(of), **values_of(each), "audited_at": now} for each in results]
         if not rows:
             return
 
@@ -105,14 +103,5 @@ def _before_the_last(of: Published) -> sa.ColumnElement[bool]:
     return PUBLISHED_AUDITS.c.audited_at.not_in(sa.select(last.c.audited_at))
 
 
-def _row(of: Published, result: AuditResult, now: datetime) -> dict[str, Any]:
-    return {
-        **{name: getattr(of, name) for name in _OF},
-        **result_values(result),
-        "audited_at": now,
-    }
-
-
 def _read(row: sa.Row[Any]) -> PublishedAudit:
-    of = Published(**{name: getattr(row, name) for name in _OF})
-    return PublishedAudit(of, row.audited_at, result_of(row))
+    return PublishedAudit(read_as(Published, row), row.audited_at, read_as(AuditResult, row))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
@@ -11,6 +11,7 @@ from backfill_assets.snapshots.queued_plan import Control, QueuedPlan
 from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
 from backfill_assets.state.aggregate import Aggregate, D
 from backfill_assets.state.plans import plan, wrong_status
+from backfill_assets.state.rows import read_as, values_of
 from backfill_assets.state.tables import PLANS, QUEUED_PLANS
 
 if TYPE_CHECKING:
@@ -146,9 +147,9 @@ def queued_plans(connection: sa.Connection) -> tuple[QueuedPlan, ...]:
     wanted = (
         sa.select(QUEUED_PLANS)
         .join(PLANS, PLANS.c.plan_id == QUEUED_PLANS.c.plan_id)
-        .where(PLANS.c.status.in_([status.value for status in _GOES_ON]))
+        .where(PLANS.c.status.in_(_GOES_ON))
     )
-    plans = [_queued(row) for row in connection.execute(wanted)]
+    plans = [read_as(QueuedPlan, row) for row in connection.execute(wanted)]
     return tuple(sorted(plans, key=_place))
 
 
@@ -164,10 +165,10 @@ def control_of(connection: sa.Connection, plan_id: str) -> Control:
         .join(PLANS, PLANS.c.plan_id == QUEUED_PLANS.c.plan_id)
         .where(
             QUEUED_PLANS.c.plan_id == plan_id,
-            PLANS.c.status.in_([status.value for status in _GOES_ON]),
+            PLANS.c.status.in_(_GOES_ON),
         )
     )
-    return Control(connection.execute(wanted).scalar_one_or_none() or Control.RUNNING)
+    return connection.execute(wanted).scalar_one_or_none() or Control.RUNNING
 
 
 def check_control(connection: sa.Connection, plan_id: str | None) -> None:
@@ -193,19 +194,11 @@ def _known_plan(
     wanted = sa.select(QUEUED_PLANS).where(QUEUED_PLANS.c.plan_id == kept.plan_id)
     row = connection.execute(wanted).first()
     if row is not None:
-        return _queued(row)
+        return read_as(QueuedPlan, row)
     return QueuedPlan(kept.plan_id, Control.RUNNING, None, kept.created_by, kept.created_at, None)
 
 
 def _put(connection: sa.Connection, queued: QueuedPlan) -> QueuedPlan:
-    values = {name: getattr(queued, name) for name in QueuedPlan.__dataclass_fields__}
-    values["control"] = queued.control.value
     connection.execute(sa.delete(QUEUED_PLANS).where(QUEUED_PLANS.c.plan_id == queued.plan_id))
-    connection.execute(sa.insert(QUEUED_PLANS).values(values))
+    connection.execute(sa.insert(QUEUED_PLANS).values(values_of(queued)))
     return queued
-
-
-def _queued(row: sa.Row[Any]) -> QueuedPlan:
-    values: dict[str, Any] = {name: getattr(row, name) for name in QueuedPlan.__dataclass_fields__}
-    values["control"] = Control(row.control)
-    return QueuedPlan(**values)

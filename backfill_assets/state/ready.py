@@ -12,6 +12,7 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.content import ChangedAt, Content, changed_at
 from backfill_assets.snapshots.ready import ReadyRecord
 from backfill_assets.state.cells import bounds, cell_of, reached
+from backfill_assets.state.rows import insert_all, read_as, values_of
 from backfill_assets.state.tables import BATCHES, READY_RECORDS
 
 if TYPE_CHECKING:
@@ -235,9 +236,9 @@ def open_records(
     connection: sa.Connection, opened: Iterable[ReadyRecord], delta_version: int
 ) -> None:
     """Write records that are valid from a commit on."""
-    rows = [{**_row(each), "valid_from": delta_version} for each in opened]
-    if rows:
-        connection.execute(sa.insert(READY_RECORDS), rows)
+    current = {"valid_from": delta_version, "valid_to": None}
+    rows = [{**values_of(each, without="cell"), **bounds(each.cell), **current} for each in opened]
+    insert_all(connection, READY_RECORDS, rows)
 
 
 def restamp(connection: sa.Connection, restamped: Iterable[ReadyRecord]) -> None:
@@ -284,20 +285,4 @@ def _successors(
 
 
 def _record(row: sa.Row[Any]) -> ReadyRecord:
-    stamps: ChangedAt = row.changed_at
-    who = (row.built_at, row.fingerprint, row.batch_id)
-    span = (row.valid_from, row.valid_to)
-    return ReadyRecord(row.version, cell_of(row), *span, *who, row.content, stamps)
-
-
-def _row(record: ReadyRecord) -> dict[str, object]:
-    return {
-        "version": record.version,
-        "valid_to": None,
-        "built_at": record.built_at,
-        "fingerprint": record.fingerprint,
-        "batch_id": record.batch_id,
-        "content": record.content,
-        "changed_at": record.changed_at,
-        **bounds(record.cell),
-    }
+    return read_as(ReadyRecord, row, cell=cell_of(row))

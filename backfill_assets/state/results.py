@@ -8,12 +8,11 @@ import sqlalchemy as sa
 
 from backfill_assets.snapshots.result import Result
 from backfill_assets.state.aggregate import Aggregate, D
+from backfill_assets.state.rows import read_as, values_of
 from backfill_assets.state.tables import RESULTS
 
 if TYPE_CHECKING:
     from backfill_assets.state.database import Database
-
-_FIELDS = tuple(Result.__dataclass_fields__)
 
 
 class Results(Aggregate[D]):
@@ -24,10 +23,7 @@ class Results(Aggregate[D]):
         wanted = sa.select(RESULTS).where(RESULTS.c.environment == environment)
         ordered = wanted.order_by(RESULTS.c.name, RESULTS.c.model, RESULTS.c.plan_id)
         return self._database.read(
-            lambda connection: [
-                Result(**{name: getattr(row, name) for name in _FIELDS})
-                for row in connection.execute(ordered)
-            ]
+            lambda connection: [read_as(Result, row) for row in connection.execute(ordered)]
         )
 
     def register(self: Results[Database], result: Result) -> None:
@@ -35,8 +31,7 @@ class Results(Aggregate[D]):
 
         def work(connection: sa.Connection) -> None:
             connection.execute(sa.delete(RESULTS).where(*_same(result)))
-            values = {name: getattr(result, name) for name in _FIELDS}
-            connection.execute(sa.insert(RESULTS).values(values))
+            connection.execute(sa.insert(RESULTS).values(values_of(result)))
 
         self._database.write(work)
 
@@ -48,5 +43,5 @@ class Results(Aggregate[D]):
 
 
 def _same(result: Result) -> tuple[sa.ColumnElement[bool], ...]:
-    keys = ("environment", "name", "model", "plan_id")
-    return tuple(RESULTS.c[key] == getattr(result, key) for key in keys)
+    keys = values_of(result, "environment", "name", "model", "plan_id")
+    return tuple(RESULTS.c[name] == value for name, value in keys.items())

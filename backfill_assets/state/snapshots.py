@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.state.aggregate import Aggregate, D
+from backfill_assets.state.rows import read_as, values_of
 from backfill_assets.state.tables import SNAPSHOTS
 from backfill_assets.state.texts import keep_texts, put_together, taken_apart
 
@@ -94,8 +95,8 @@ def save_snapshot(connection: sa.Connection, saved: StoredSnapshot, now: datetim
     if connection.execute(known).first() is None:
         definition, texts = taken_apart(saved.definition)
         keep_texts(connection, texts)
-        row = asdict(replace(saved, definition=definition))
-        connection.execute(sa.insert(SNAPSHOTS).values(**row, saved_at=now))
+        values = {**values_of(saved), "definition": definition, "saved_at": now}
+        connection.execute(sa.insert(SNAPSHOTS).values(values))
 
 
 def snapshot(connection: sa.Connection, fingerprint: str) -> StoredSnapshot:
@@ -105,11 +106,8 @@ def snapshot(connection: sa.Connection, fingerprint: str) -> StoredSnapshot:
         UnknownSnapshotError: none was saved under this fingerprint.
         RequestError: the state lacks the text of one of its modules or files.
     """
-    names = StoredSnapshot.__dataclass_fields__
-    columns = [SNAPSHOTS.c[name] for name in names]
-    wanted = sa.select(*columns).where(SNAPSHOTS.c.fingerprint == fingerprint)
+    wanted = sa.select(SNAPSHOTS).where(SNAPSHOTS.c.fingerprint == fingerprint)
     row = connection.execute(wanted).first()
     if row is None:
         raise UnknownSnapshotError(fingerprint)
-    saved = StoredSnapshot(*row)
-    return replace(saved, definition=put_together(connection, saved.definition))
+    return read_as(StoredSnapshot, row, definition=put_together(connection, row.definition))

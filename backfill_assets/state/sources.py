@@ -31,6 +31,7 @@ from backfill_assets.snapshots.state_view import ReadyRun, SourceState, Upstream
 from backfill_assets.state.aggregate import Aggregate, D
 from backfill_assets.state.cells import bounds, cell_of, reached
 from backfill_assets.state.counter import next_number
+from backfill_assets.state.rows import read_as, values_of
 from backfill_assets.state.tables import (
     BATCHES,
     CLAIMS,
@@ -87,14 +88,14 @@ class Sources(Aggregate[D]):
 def observed(connection: sa.Connection) -> dict[str, ObservedSource]:
     """Read every source that was looked at, by name."""
     rows = connection.execute(sa.select(OBSERVED_SOURCES))
-    return {row.source: _observed(row) for row in rows}
+    return {row.source: read_as(ObservedSource, row) for row in rows}
 
 
 def find_observed(connection: sa.Connection, source: str) -> ObservedSource | None:
     """Read a source as it was looked at last; None for one that never was."""
     wanted = sa.select(OBSERVED_SOURCES).where(OBSERVED_SOURCES.c.source == source)
     row = connection.execute(wanted).first()
-    return None if row is None else _observed(row)
+    return None if row is None else read_as(ObservedSource, row)
 
 
 def observe(connection: sa.Connection, observation: Observation, now: datetime) -> bool:
@@ -126,11 +127,11 @@ def observe(connection: sa.Connection, observation: Observation, now: datetime) 
     source = OBSERVED_SOURCES.c.source == latest.source
     connection.execute(sa.delete(OBSERVED_SOURCES).where(source))
     values = {
-        "source": latest.source, "path": latest.path, "table_id": latest.table_id,
-        "declared": latest.declared, "head": latest.head, "observed_at": now,
-        "runs": _drawn(connection, latest.source), "changes": _written(changes),
-        "bytes": latest.bytes,
-    }  # fmt: skip
+        **values_of(latest),
+        "observed_at": now,
+        "runs": _drawn(connection, latest.source),
+        "changes": _written(changes),
+    }
     connection.execute(sa.insert(OBSERVED_SOURCES).values(values))
     return True
 
@@ -252,12 +253,6 @@ def pins_of(connection: sa.Connection, source: str, place: str) -> tuple[SourceP
     return tuple(
         SourcePin(at, max(built for _, built in each))
         for at, each in groupby(pins, key=lambda pin: pin[0])
-    )
-
-
-def _observed(row: sa.Row[Any]) -> ObservedSource:
-    return ObservedSource(
-        row.source, row.path, row.table_id, row.declared, row.head, row.observed_at, row.bytes
     )
 
 

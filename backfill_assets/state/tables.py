@@ -7,17 +7,30 @@ exactly these tables; a test compares them.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from backfill_assets.state.column_types import Instant, Value
+from backfill_assets.models.audit import Severity
+from backfill_assets.snapshots.failure import FailureKind
+from backfill_assets.snapshots.publication import IntentStatus, PublicationKind
+from backfill_assets.snapshots.queued_plan import Control
+from backfill_assets.snapshots.stored_plan import PlanStatus
+from backfill_assets.state.column_types import Choice, Instant, Value
+
+if TYPE_CHECKING:
+    from enum import StrEnum
 
 METADATA = sa.MetaData()
 
 
-def _text(name: str, *, key: bool = False) -> sa.Column[Any]:
-    return sa.Column(name, sa.Text, primary_key=key, nullable=False)
+def _text(name: str, *, key: bool = False, field: str | None = None) -> sa.Column[Any]:
+    """A text; `field` is its name in our code, where that means something in SQL."""
+    return sa.Column(name, sa.Text, primary_key=key, nullable=False, key=field)
+
+
+def _choice(name: str, kind: type[StrEnum]) -> sa.Column[Any]:
+    return sa.Column(name, Choice(kind), nullable=False)
 
 
 def _number(name: str, *, key: bool = False) -> sa.Column[Any]:
@@ -35,7 +48,7 @@ def _value(name: str) -> sa.Column[Any]:
 def _audit_result() -> tuple[sa.Column[Any], ...]:
     """The columns of what an audit has found."""
     return (
-        _text("severity"), sa.Column("passed", sa.Boolean, nullable=False), _text("found"),
+        _choice("severity", Severity), sa.Column("passed", sa.Boolean, nullable=False), _text("found"),
         _text("allowed"), _number("failing_rows"), _value("cells"), _value("sample"),
     )  # fmt: skip
 
@@ -170,10 +183,10 @@ BATCHES = sa.Table(
     _instant("started_at"),
     sa.Column("finished_at", Instant),
     sa.Column("delta_version", sa.BigInteger),
-    sa.Column("row_count", sa.BigInteger),
+    sa.Column("row_count", sa.BigInteger, key="rows"),
     sa.Column("bytes_written", sa.BigInteger),
     sa.Column("error", sa.Text),
-    sa.Column("failure", sa.Text),
+    sa.Column("failure", Choice(FailureKind)),
     sa.Column("resources", Value),
     sa.Column("stretches", Value),
     sa.Column("seconds", sa.BigInteger),
@@ -191,7 +204,7 @@ FAILED_STARTS = sa.Table(
     _text("model", key=True),
     _value("cells"),
     _text("error"),
-    _text("failure"),
+    sa.Column("failure", Choice(FailureKind), key="kind", nullable=False),
     _text("run_id"),
     _text("who"),
     _instant("at"),
@@ -244,7 +257,7 @@ PLANS = sa.Table(
     METADATA,
     _text("plan_id", key=True),
     _text("environment"),
-    _text("status"),
+    _choice("status", PlanStatus),
     _text("content"),
     _text("content_hash"),
     _instant("created_at"),
@@ -281,11 +294,11 @@ PROMOTIONS = sa.Table(
     _number("number", key=True),
     _text("plan_id"),
     _text("environment"),
-    _text("kind"),
+    _choice("kind", PublicationKind),
     _text("holder"),
     _value("versions"),
     _value("steps"),
-    _text("status"),
+    _choice("status", IntentStatus),
     sa.Column("published", sa.BigInteger),
     _instant("begun_at"),
     _instant("heartbeat_at"),
@@ -300,7 +313,7 @@ POINTER_MOVES = sa.Table(
     _text("model", key=True),
     _text("environment"),
     _text("plan_id"),
-    _text("kind"),
+    _choice("kind", PublicationKind),
     _instant("at"),
     _text("who"),
     _text("why"),
@@ -353,7 +366,7 @@ CUTOFFS = sa.Table(
 
 # Plans that are released to the run queue, and whether a person has paused or stopped them.
 QUEUED_PLANS = sa.Table(
-    "queued_plans", METADATA, _text("plan_id", key=True), _text("control"),
+    "queued_plans", METADATA, _text("plan_id", key=True), _choice("control", Control),
     sa.Column("off_peak", sa.Text), _text("set_by"), _instant("set_at"),
     sa.Column("queued_at", Instant),
 )  # fmt: skip
@@ -375,8 +388,9 @@ COMPARISONS = sa.Table(
 PLAN_CHECKS = sa.Table(
     "plan_checks",
     METADATA,
-    _text("plan_id", key=True), _number("number", key=True), _text("model"), _text("check_name"),
-    sa.Column("passed", sa.Boolean, nullable=False), _text("found"),
+    _text("plan_id", key=True), _number("number", key=True), _text("model"),
+    _text("check_name", field="check"), sa.Column("passed", sa.Boolean, nullable=False),
+    _text("found", field="text"),
     sa.Column("blocking", sa.Boolean, nullable=False), _text("decided_by"), _text("basis"),
     _instant("at"),
 )  # fmt: skip
@@ -384,8 +398,9 @@ PLAN_CHECKS = sa.Table(
 ACCEPTANCES = sa.Table(
     "acceptances",
     METADATA,
-    _text("plan_id", key=True), _number("number", key=True), _text("model"), _text("check_name"),
-    _text("found"), _text("basis"), _text("reason"), _text("who"), _instant("at"),
+    _text("plan_id", key=True), _number("number", key=True), _text("model"),
+    _text("check_name", field="check"), _text("found", field="text"), _text("basis"),
+    _text("reason"), _text("who"), _instant("at"),
 )  # fmt: skip
 
 # The Iceberg catalogue, if there is one: its name, and the metadata file of each table at each of its versions
@@ -413,7 +428,7 @@ EVIDENCE = sa.Table(
 # Consumers that are held: `environment` has the frozen pointers, `held_of` is whose publication they are;
 # `until` is when a person meant to release it (NULL: not said).
 HOLDS = sa.Table(
-    "holds", METADATA, _text("environment", key=True), _text("consumer"), _text("held_of"),
+    "holds", METADATA, _text("environment", key=True), _text("consumer"), _text("held_of", field="of"),
     _instant("held_at"), sa.Column("until", Instant), _text("who"), _text("reason"),
 )  # fmt: skip
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 import sqlalchemy as sa
 
 from backfill_assets.errors import RequestError
+from backfill_assets.state.rows import insert_all
 from backfill_assets.state.tables import SNAPSHOTS, TEXTS
 
 if TYPE_CHECKING:
@@ -44,8 +45,7 @@ def keep_texts(connection: sa.Connection, texts: Mapping[str, str]) -> None:
     new = [
         {"sha256": sha256, "text": text} for sha256, text in texts.items() if sha256 not in known
     ]
-    if new:
-        connection.execute(sa.insert(TEXTS), new)
+    insert_all(connection, TEXTS, new)
 
 
 def put_together(connection: sa.Connection, definition: str) -> str:

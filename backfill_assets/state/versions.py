@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from backfill_assets.errors import BackfillAssetsError, RequestError
 from backfill_assets.state import ready
 from backfill_assets.state.aggregate import Aggregate, D
+from backfill_assets.state.rows import values_of
 from backfill_assets.state.tables import VERSIONS
 
 if TYPE_CHECKING:
@@ -167,8 +168,8 @@ def ensure_version(connection: sa.Connection, wanted: NewVersion) -> None:
     """
     row = _version(connection, wanted.version)
     if row is None:
-        values = {name: getattr(wanted, name) for name in NewVersion.__dataclass_fields__}
-        connection.execute(sa.insert(VERSIONS).values(**values, known_head=NO_COMMIT))
+        values = {**values_of(wanted), "known_head": NO_COMMIT}
+        connection.execute(sa.insert(VERSIONS).values(values))
     elif row.collecting_at is not None:
         raise VersionCollectingError(wanted.version, row.collecting_at)
 
