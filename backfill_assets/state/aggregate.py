@@ -10,15 +10,15 @@ A method that only reads needs a database that can be read. One that writes says
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from backfill_assets.snapshots.places import located, place_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from datetime import datetime, timedelta
 
-    from sqlalchemy import Connection
+    from sqlalchemy import Connection, Row, Select
 
 T = TypeVar("T")
 
@@ -48,6 +48,10 @@ class Aggregate(Generic[D]):
         self._clock = clock
         self._lease = lease
         self._data_root = data_root
+
+    def _rows(self, query: Select[*tuple[Any, ...]]) -> Sequence[Row[Any]]:
+        """Read the rows of a query."""
+        return self._database.read(lambda connection: connection.execute(query).all())
 
     def place(self, path: str) -> str:
         """Give what the state keeps of a table's path: see `snapshots.places`."""

@@ -55,7 +55,8 @@ def tables(connection: sa.Connection, pointer: Pointer) -> tuple[InputPin, ...]:
     """
     *upper, lowest = pointer.layers
     answering = [
-        (layer, ready.held(connection, layer.version, layer.delta_version)) for layer in upper
+        (layer, ready.ready_cells(connection, layer.version, layer.delta_version))
+        for layer in upper
     ]
     return tuple(
         InputPin(

@@ -2,46 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from backfill_assets.intervals.interval import instant_of
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.content import ChangedAt, Content, changed_at
 from backfill_assets.snapshots.ready import ReadyRecord
 from backfill_assets.state.cells import bounds, cell_of, reached
 from backfill_assets.state.rows import insert_all, read_as, values_of
-from backfill_assets.state.tables import BATCHES, READY_RECORDS
+from backfill_assets.state.tables import READY_RECORDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from datetime import datetime
+    from collections.abc import Iterable, Mapping, Sequence
 
     from backfill_assets.intervals.interval import Interval
     from backfill_assets.snapshots.batch import BatchCommit
 
 _RECORDS = READY_RECORDS.c
-
-
-@dataclass(frozen=True, slots=True)
-class Maker:
-    """Which batch made a ready cell, by which snapshot and why.
-
-    Attributes:
-        cell: the cell.
-        fingerprint: the snapshot.
-        plan_id: the plan that it served; None for none, and where the batch is not known.
-        reason: why it ran; empty where the batch is not known.
-        started_at: when it was opened; None where the batch is not known.
-    """
-
-    cell: Interval
-    fingerprint: str
-    plan_id: str | None
-    reason: str
-    started_at: datetime | None
+_CELL = (_RECORDS.starts, _RECORDS.ends)
 
 
 def valid_at(at: int | None) -> sa.ColumnElement[bool]:
@@ -54,43 +33,24 @@ def valid_at(at: int | None) -> sa.ColumnElement[bool]:
 
 def ready_records(connection: sa.Connection, version: str, at: int | None) -> list[ReadyRecord]:
     """Read the records of a version that are valid at a delta_version, by cell."""
-    wanted = sa.select(READY_RECORDS).where(_RECORDS.version == version, valid_at(at))
-    return [_record(row) for row in connection.execute(wanted.order_by(_RECORDS.starts))]
+    return [_record(row) for row in _rows(connection, version, at, None, READY_RECORDS)]
 
 
 def ready_cells(
-    connection: sa.Connection, version: str, at: int, within: IntervalSet
+    connection: sa.Connection, version: str, at: int, within: IntervalSet | None = None
 ) -> IntervalSet:
-    """Read which of these cells are ready at a delta_version."""
-    if not within:
-        return within
-    wanted = sa.select(_RECORDS.starts, _RECORDS.ends).where(
-        _RECORDS.version == version, valid_at(at), reached(READY_RECORDS, within)
-    )
-    rows = connection.execute(wanted).all()
-    return IntervalSet.of_pairs((row.starts, row.ends) for row in rows) & within
-
-
-def held(connection: sa.Connection, version: str, at: int) -> IntervalSet:
-    """Read every cell that is ready at a delta_version."""
-    wanted = sa.select(_RECORDS.starts, _RECORDS.ends).where(
-        _RECORDS.version == version, valid_at(at)
-    )
-    return IntervalSet.of_pairs((row.starts, row.ends) for row in connection.execute(wanted))
+    """Read which of these cells are ready at a delta_version; without any, read which are."""
+    rows = _rows(connection, version, at, within, *_CELL)
+    cells = IntervalSet.of_pairs((row.starts, row.ends) for row in rows)
+    return cells if within is None else cells & within
 
 
 def contents(
     connection: sa.Connection, version: str, at: int | None, within: IntervalSet
 ) -> dict[Interval, Content]:
     """Read what the ready cells hold at a delta_version; None is the latest."""
-    if not within:
-        return {}
-    columns = [_RECORDS.starts, _RECORDS.ends, _RECORDS.content]
-    wanted = sa.select(*columns).where(
-        _RECORDS.version == version, valid_at(at), reached(READY_RECORDS, within)
-    )
-    rows = connection.execute(wanted.order_by(_RECORDS.starts)).all()
-    return {cell_of(row): row.content for row in rows if cell_of(row) in within}
+    rows = _rows(connection, version, at, within, *_CELL, _RECORDS.content)
+    return {cell_of(row): row.content for row in rows if within.covers(row.starts, row.ends)}
 
 
 def stamps(
@@ -100,12 +60,7 @@ def stamps(
 
     Nothing of their contents is read, so it is fast where many cells changed at once.
     """
-    if not within:
-        return []
-    wanted = sa.select(_RECORDS.starts, _RECORDS.ends, _RECORDS.changed_at).where(
-        _RECORDS.version == version, valid_at(at), reached(READY_RECORDS, within)
-    )
-    rows = connection.execute(wanted.order_by(_RECORDS.starts))
+    rows = _rows(connection, version, at, within, *_CELL, _RECORDS.changed_at)
     return [
         ((row.starts, row.ends), row.changed_at)
         for row in rows
@@ -117,70 +72,33 @@ def records_within(
     connection: sa.Connection, version: str, at: int | None, within: IntervalSet
 ) -> dict[Interval, ReadyRecord]:
     """Read the records of these cells that are valid at a delta_version; None is the latest."""
-    if not within:
-        return {}
-    wanted = sa.select(READY_RECORDS).where(
-        _RECORDS.version == version, valid_at(at), reached(READY_RECORDS, within)
-    )
-    records = (_record(row) for row in connection.execute(wanted.order_by(_RECORDS.starts)))
-    return {each.cell: each for each in records if each.cell in within}
-
-
-def records_ever(connection: sa.Connection, version: str, within: IntervalSet) -> list[ReadyRecord]:
-    """Read every record of these cells, replaced ones too, the earliest first."""
-    if not within:
-        return []
-    wanted = sa.select(READY_RECORDS).where(
-        _RECORDS.version == version, reached(READY_RECORDS, within)
-    )
-    ordered = wanted.order_by(_RECORDS.valid_from, _RECORDS.starts)
-    records = (_record(row) for row in connection.execute(ordered))
-    return [each for each in records if each.cell in within]
+    rows = _rows(connection, version, at, within, READY_RECORDS)
+    return {cell_of(row): _record(row) for row in rows if within.covers(row.starts, row.ends)}
 
 
 def current_cells(connection: sa.Connection, version: str, within: IntervalSet) -> list[Interval]:
     """Name those of these cells whose record has not been replaced yet."""
-    if not within:
+    rows = _rows(connection, version, None, within, *_CELL)
+    return [cell_of(row) for row in rows if within.covers(row.starts, row.ends)]
+
+
+def _rows(
+    connection: sa.Connection,
+    version: str,
+    at: int | None,
+    within: IntervalSet | None,
+    *columns: sa.Table | sa.Column[Any],
+) -> Sequence[sa.Row[Any]]:
+    """Read columns of the records that are valid at a delta_version, by cell.
+
+    Given cells, those that lie between the first and the last of them.
+    """
+    if within is not None and not within:
         return []
-    columns = [_RECORDS.starts, _RECORDS.ends]
-    wanted = sa.select(*columns).where(
-        _RECORDS.version == version, valid_at(None), reached(READY_RECORDS, within)
-    )
-    return [cell for row in connection.execute(wanted) if (cell := cell_of(row)) in within]
-
-
-def built_by(connection: sa.Connection, version: str, root_id: str, at: int | None) -> IntervalSet:
-    """Read which of the cells that are ready at a delta_version a root run or backfill built."""
-    columns = [_RECORDS.starts, _RECORDS.ends]
-    wanted = (
-        sa.select(*columns)
-        .join(BATCHES, BATCHES.c.batch_id == _RECORDS.batch_id)
-        .where(_RECORDS.version == version, valid_at(at), BATCHES.c.root_id == root_id)
-    )
-    return IntervalSet.of(cell_of(row) for row in connection.execute(wanted))
-
-
-def makers(connection: sa.Connection, version: str, at: int) -> list[Maker]:
-    """Read what made each cell that is ready at a delta_version, by cell."""
-    own = [_RECORDS.starts, _RECORDS.ends, _RECORDS.fingerprint]
-    of_batch = [BATCHES.c.plan_id, BATCHES.c.reason, BATCHES.c.started_at]
-    wanted = (
-        sa.select(*own, *of_batch)
-        .outerjoin(BATCHES, BATCHES.c.batch_id == _RECORDS.batch_id)
-        .where(_RECORDS.version == version, valid_at(at))
-        .order_by(_RECORDS.starts)
-    )
-    return [
-        Maker(cell_of(row), row.fingerprint, row.plan_id, row.reason or "", row.started_at)
-        for row in connection.execute(wanted)
-    ]
-
-
-def watermark(connection: sa.Connection, version: str) -> datetime | None:
-    """Read where the last ready cell of a version ends."""
-    last = sa.select(sa.func.max(_RECORDS.ends)).where(_RECORDS.version == version, valid_at(None))
-    ends = connection.execute(last).scalar()
-    return None if ends is None else instant_of(ends)
+    wanted = sa.select(*columns).where(_RECORDS.version == version, valid_at(at))
+    if within is not None:
+        wanted = wanted.where(reached(READY_RECORDS, within))
+    return connection.execute(wanted.order_by(_RECORDS.starts)).all()
 
 
 def is_recorded(connection: sa.Connection, commit: BatchCommit, delta_version: int) -> bool:

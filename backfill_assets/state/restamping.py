@@ -155,7 +155,7 @@ def _built_at(record: ReadyRecord) -> int:
 
 def _held(connection: sa.Connection, at: Pointer) -> IntervalSet:
     return IntervalSet.union_all(
-        ready.held(connection, layer.version, layer.delta_version) for layer in at.layers
+        ready.ready_cells(connection, layer.version, layer.delta_version) for layer in at.layers
     )
 
 

@@ -8,20 +8,23 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from backfill_assets.errors import BackfillAssetsError, RequestError
+from backfill_assets.intervals.interval import instant_of
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.snapshots.ready import ReadyRecord
 from backfill_assets.state import ready
 from backfill_assets.state.aggregate import Aggregate, D
-from backfill_assets.state.rows import values_of
-from backfill_assets.state.tables import VERSIONS
+from backfill_assets.state.cells import cell_of, reached
+from backfill_assets.state.ready import valid_at
+from backfill_assets.state.rows import read_as, values_of
+from backfill_assets.state.tables import BATCHES, READY_RECORDS, VERSIONS
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from backfill_assets.intervals.interval import Interval
-    from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.models.content import Content
-    from backfill_assets.snapshots.ready import ReadyRecord
-    from backfill_assets.state.ready import Maker
 
+_RECORDS = READY_RECORDS.c
 NO_COMMIT = -1
 """The pin, and the head, of a table that has no commit yet."""
 
@@ -67,6 +70,25 @@ def owned_elsewhere(version: str, owner: str, environment: str) -> RequestError:
         "may only read it",
         do=f"Wait for '{owner}', or promote or abandon what holds it",
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Maker:
+    """Which batch made a ready cell, by which snapshot and why.
+
+    Attributes:
+        cell: the cell.
+        fingerprint: the snapshot.
+        plan_id: the plan that it served; None for none, and where the batch is not known.
+        reason: why it ran; empty where the batch is not known.
+        started_at: when it was opened; None where the batch is not known.
+    """
+
+    cell: Interval
+    fingerprint: str
+    plan_id: str | None
+    reason: str
+    started_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,23 +149,47 @@ class Versions(Aggregate[D]):
 
         There is none of a version that was collected.
         """
-        return self._database.read(
-            lambda connection: ready.records_ever(connection, version, cells)
+        if not cells:
+            return []
+        wanted = sa.select(READY_RECORDS).where(
+            _RECORDS.version == version, reached(READY_RECORDS, cells)
         )
+        return [
+            read_as(ReadyRecord, row, cell=cell_of(row))
+            for row in self._rows(wanted.order_by(_RECORDS.valid_from, _RECORDS.starts))
+            if cells.covers(row.starts, row.ends)
+        ]
 
     def built_by(self, version: str, root_id: str, at: int | None = None) -> IntervalSet:
         """Read which of the cells that are ready at a delta_version a root run or backfill built; None is the latest."""
-        return self._database.read(
-            lambda connection: ready.built_by(connection, version, root_id, at)
+        wanted = (
+            sa.select(_RECORDS.starts, _RECORDS.ends)
+            .join(BATCHES, BATCHES.c.batch_id == _RECORDS.batch_id)
+            .where(_RECORDS.version == version, valid_at(at), BATCHES.c.root_id == root_id)
         )
+        return IntervalSet.of_pairs((row.starts, row.ends) for row in self._rows(wanted))
 
     def makers(self, version: str, at: int) -> list[Maker]:
-        """Read what made each cell that is ready at a delta_version."""
-        return self._database.read(lambda connection: ready.makers(connection, version, at))
+        """Read what made each cell that is ready at a delta_version, by cell."""
+        own = (_RECORDS.starts, _RECORDS.ends, _RECORDS.fingerprint)
+        of_batch = (BATCHES.c.plan_id, BATCHES.c.reason, BATCHES.c.started_at)
+        wanted = (
+            sa.select(*own, *of_batch)
+            .outerjoin(BATCHES, BATCHES.c.batch_id == _RECORDS.batch_id)
+            .where(_RECORDS.version == version, valid_at(at))
+            .order_by(_RECORDS.starts)
+        )
+        return [
+            read_as(Maker, row, cell=cell_of(row), reason=row.reason or "")
+            for row in self._rows(wanted)
+        ]
 
     def watermark(self, version: str) -> datetime | None:
         """Read where the last ready cell of a version ends."""
-        return self._database.read(lambda connection: ready.watermark(connection, version))
+        last = sa.select(sa.func.max(_RECORDS.ends))
+        wanted = last.where(_RECORDS.version == version, valid_at(None))
+        ends = self._database.read(lambda connection: connection.execute(wanted).scalar())
+        return None if ends is None else instant_of(ends)
 
     def held_contents(
         self, version: str, cells: IntervalSet, at: int | None = None

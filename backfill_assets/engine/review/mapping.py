@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from backfill_assets.snapshots.cutoff import Cutoff
     from backfill_assets.snapshots.environment import Pointer
     from backfill_assets.snapshots.publication import PointerMove
-    from backfill_assets.state.ready import Maker
+    from backfill_assets.state.versions import Maker
 
 _EVER = datetime.min.replace(tzinfo=UTC)
 """Where it is not known when a snapshot came: before all others."""
