@@ -136,7 +136,7 @@ def batch(connection: sa.Connection, batch_id: str) -> BatchRow:
 def find_batch(connection: sa.Connection, batch_id: str) -> BatchRow | None:
     """Read one batch, or None."""
     row = connection.execute(sa.select(BATCHES).where(BATCHES.c.batch_id == batch_id)).first()
-    return None if row is None else read_as(BatchRow, row, stretches=stretches_of(row))
+    return None if row is None else batch_of(row)
 
 
 def batches(connection: sa.Connection, model: str | None, limit: int | None) -> list[BatchRow]:
@@ -144,28 +144,12 @@ def batches(connection: sa.Connection, model: str | None, limit: int | None) -> 
     wanted = sa.select(BATCHES).order_by(BATCHES.c.built_at.desc(), BATCHES.c.batch_id)
     if model is not None:
         wanted = wanted.where(BATCHES.c.model == model)
-    return [
-        read_as(BatchRow, row, stretches=stretches_of(row))
-        for row in connection.execute(wanted.limit(limit))
-    ]
+    return [batch_of(row) for row in connection.execute(wanted.limit(limit))]
 
 
-def batches_of_plan(connection: sa.Connection, plan_id: str) -> list[BatchRow]:
-    """Read the batches that served a plan, the earliest first."""
-    wanted = sa.select(BATCHES).where(BATCHES.c.plan_id == plan_id)
-    rows = connection.execute(wanted.order_by(BATCHES.c.built_at, BATCHES.c.batch_id))
-    return [read_as(BatchRow, row, stretches=stretches_of(row)) for row in rows]
-
-
-def attempts(connection: sa.Connection, version: str, stretches: IntervalSet) -> int:
-    """Count how often a batch from the first to the last of these cells was tried."""
-    cells = bounds(stretches.span())
-    tried = sa.select(sa.func.coalesce(sa.func.max(BATCHES.c.attempt), 0)).where(
-        BATCHES.c.version == version,
-        BATCHES.c.starts == cells["starts"],
-        BATCHES.c.ends == cells["ends"],
-    )
-    return connection.execute(tried).scalar_one()
+def batch_of(row: sa.Row[Any]) -> BatchRow:
+    """Read a batch from its row."""
+    return read_as(BatchRow, row, stretches=stretches_of(row))
 
 
 def begin_batch(connection: sa.Connection, opened: OpenBatch, now: datetime) -> None:
@@ -200,22 +184,6 @@ def commit_batch(connection: sa.Connection, commit: BatchCommit, ending: Ending)
         "who": opened.who if opened else None,
     }
     _put(connection, values)
-
-
-def fail_batch(
-    connection: sa.Connection,
-    batch_id: str,
-    error: str,
-    failure: FailureKind,
-    finished_at: datetime,
-) -> None:
-    """Write why a batch failed; one that is committed stays so, whatever came after."""
-    failed = sa.update(BATCHES).where(
-        BATCHES.c.batch_id == batch_id, BATCHES.c.status != "committed"
-    )
-    connection.execute(
-        failed.values(status="failed", error=error, failure=failure, finished_at=finished_at)
-    )
 
 
 def _description(described: BatchRequest | BatchCommit) -> dict[str, object]:

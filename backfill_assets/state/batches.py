@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
@@ -10,7 +10,6 @@ from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.snapshots.failure import FailedBatch, FailureKind
 from backfill_assets.state import (
     adopting,
-    audits,
     batch_rows,
     claims,
     clock_back,
@@ -21,14 +20,15 @@ from backfill_assets.state import (
     turns,
 )
 from backfill_assets.state.aggregate import Aggregate, D
+from backfill_assets.state.audits import Audited, audit_of, save_audits
 from backfill_assets.state.batch_rows import BatchRow, Ending
-from backfill_assets.state.cells import stretches_of
+from backfill_assets.state.cells import bounds, stretches_of
 from backfill_assets.state.claims import Claimant
 from backfill_assets.state.rows import read_as
-from backfill_assets.state.tables import BATCHES
+from backfill_assets.state.tables import AUDIT_RESULTS, BATCHES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from datetime import datetime
 
     from backfill_assets.intervals.interval_set import IntervalSet
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from backfill_assets.state.locks import CommitLock
 
 _READ = (
-    "model", "version", "fingerprint", "run_id", "starts", "ends", "failure", "built_at",
+    "batch_id", "model", "version", "fingerprint", "run_id", "starts", "ends", "failure", "built_at",
     "finished_at", "stretches",
 )  # fmt: skip
 
@@ -64,32 +64,60 @@ class Batches(Aggregate[D]):
 
     def of_plan(self, plan_id: str) -> list[BatchRow]:
         """Read the batches that served a plan, the earliest first."""
-        return self._database.read(
-            lambda connection: batch_rows.batches_of_plan(connection, plan_id)
-        )
+        wanted = sa.select(BATCHES).where(BATCHES.c.plan_id == plan_id)
+        rows = self._rows(wanted.order_by(BATCHES.c.built_at, BATCHES.c.batch_id))
+        return [batch_rows.batch_of(row) for row in rows]
 
     def audits_of_plan(self, plan_id: str) -> list[AuditRow]:
         """Read what the audits of a plan's batches found, attempt by attempt, the earliest first."""
-        return self._database.read(lambda connection: audits.audits_of_plan(connection, plan_id))
+        at = AUDIT_RESULTS.c
+        own = sa.select(BATCHES.c.batch_id).where(BATCHES.c.plan_id == plan_id)
+        wanted = sa.select(AUDIT_RESULTS).where(at.batch_id.in_(own))
+        rows = self._rows(wanted.order_by(at.audited_at, at.batch_id, at.attempt, at.audit))
+        return [audit_of(row) for row in rows]
 
     def failed_batches(self, versions: Iterable[str]) -> list[FailedBatch]:
         """Read the failed batches of these tables, the earliest first."""
-        wanted = [*versions]
-        return self._database.read(lambda connection: failed_batches(connection, wanted))
+        at = BATCHES.c
+        failed = sa.and_(
+            at.status == "failed", at.version.in_([*versions]), at.finished_at.is_not(None)
+        )
+        wanted = sa.select(*(at[name] for name in _READ)).where(failed)
+        read = sa.select(at.batch_id, at.inputs).where(failed, at.failure == FailureKind.INPUT)
+
+        def work(connection: sa.Connection) -> list[FailedBatch]:
+            sources = {
+                row.batch_id: {
+                    pin.upstream: pin.delta_version for pin in row.inputs if not pin.version
+                }
+                for row in connection.execute(read)
+            }
+            rows = connection.execute(wanted.order_by(at.built_at, at.batch_id))
+            return [_failed(row, sources.get(row.batch_id, {})) for row in rows]
+
+        return self._database.read(work)
 
     def attempts(self, version: str, stretches: IntervalSet) -> int:
         """Count how often a batch from the first to the last of these cells was tried."""
-        return self._database.read(
-            lambda connection: batch_rows.attempts(connection, version, stretches)
+        cells, at = bounds(stretches.span()), BATCHES.c
+        tried = sa.select(sa.func.coalesce(sa.func.max(at.attempt), 0)).where(
+            at.version == version, at.starts == cells["starts"], at.ends == cells["ends"]
         )
+        return self._database.read(lambda connection: connection.execute(tried).scalar_one())
 
     def audit_results(
         self, *, model: str | None = None, batch_id: str | None = None
     ) -> list[AuditRow]:
         """Read audit results, the latest first."""
-        return self._database.read(
-            lambda connection: audits.audit_results(connection, model, batch_id)
+        at = AUDIT_RESULTS.c
+        wanted = sa.select(AUDIT_RESULTS).order_by(
+            at.audited_at.desc(), at.batch_id, at.attempt.desc(), at.audit
         )
+        if model is not None:
+            wanted = wanted.where(at.model == model)
+        if batch_id is not None:
+            wanted = wanted.where(at.batch_id == batch_id)
+        return [audit_of(row) for row in self._rows(wanted)]
 
     def check_claims(self, batch_id: str) -> None:
         """Make sure, with the commit lock in hand, that a batch still holds its cells.
@@ -207,34 +235,31 @@ class Batches(Aggregate[D]):
         finished_at: datetime,
         failure: FailureKind = FailureKind.CODE,
     ) -> None:
-        """Keep why a batch failed and what its audits found; release its cells."""
-        self._database.write(
-            lambda connection: recording.fail_batch(
-                connection, batch_id, error, failure, audits, finished_at
-            )
-        )
+        """Keep why a batch failed and what its audits found; release its cells.
+
+        One that is committed stays so, whatever came after.
+
+        Raises:
+            UnknownBatchError: it was never opened.
+        """
+        ended = {
+            "status": "failed", "error": error, "failure": failure, "finished_at": finished_at,
+        }  # fmt: skip
+
+        def work(connection: sa.Connection) -> None:
+            row = batch_rows.batch(connection, batch_id)
+            if not row.is_committed:
+                of = Audited(batch_id, row.attempt, row.model, row.stretches.span(), finished_at)
+                save_audits(connection, of, audits)
+                own = sa.update(BATCHES).where(BATCHES.c.batch_id == batch_id)
+                connection.execute(own.values(ended))
+            claims.drop_claims(connection, batch_id)
+
+        self._database.write(work)
 
 
-def failed_batches(connection: sa.Connection, versions: Iterable[str]) -> list[FailedBatch]:
-    """Read the failed batches of these tables, the earliest first."""
-    at = BATCHES.c
-    failed = sa.and_(
-        at.status == "failed", at.version.in_([*versions]), at.finished_at.is_not(None)
+def _failed(row: sa.Row[Any], sources: Mapping[str, int]) -> FailedBatch:
+    kind, ended = row.failure, row.finished_at
+    return read_as(
+        FailedBatch, row, cells=stretches_of(row), kind=kind, ended=ended, sources=sources
     )
-    wanted = sa.select(at.batch_id, *(at[name] for name in _READ)).where(failed)
-    read = sa.select(at.batch_id, at.inputs).where(failed, at.failure == FailureKind.INPUT)
-    sources = {
-        row.batch_id: {pin.upstream: pin.delta_version for pin in row.inputs if not pin.version}
-        for row in connection.execute(read)
-    }
-    return [
-        read_as(
-            FailedBatch,
-            row,
-            cells=stretches_of(row),
-            kind=row.failure,
-            ended=row.finished_at,
-            sources=sources.get(row.batch_id, {}),
-        )
-        for row in connection.execute(wanted.order_by(at.built_at, at.batch_id))
-    ]

@@ -15,7 +15,6 @@ from backfill_assets.state.tables import ACCEPTANCES, PLAN_CHECKS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import datetime
 
     from backfill_assets.state.database import Database
 
@@ -25,20 +24,33 @@ class Checks(Aggregate[D]):
 
     def of_plan(self, plan_id: str) -> tuple[PlanCheck, ...]:
         """Read what the checks of a plan found last; empty before they ran."""
-        return self._database.read(lambda connection: checks(connection, plan_id))
+        wanted = sa.select(PLAN_CHECKS).where(PLAN_CHECKS.c.plan_id == plan_id)
+        rows = self._rows(wanted.order_by(PLAN_CHECKS.c.number))
+        return tuple(read_as(PlanCheck, row, accepted="") for row in rows)
 
     def acceptances(self, plan_id: str) -> tuple[Acceptance, ...]:
         """Read what people have accepted of a plan, the first one first; not all of it need hold."""
-        return self._database.read(lambda connection: acceptances(connection, plan_id))
+        wanted = sa.select(ACCEPTANCES).where(ACCEPTANCES.c.plan_id == plan_id)
+        rows = self._rows(wanted.order_by(ACCEPTANCES.c.number))
+        return tuple(read_as(Acceptance, row) for row in rows)
 
     def keep(self: Checks[Database], plan_id: str, found: Sequence[PlanCheck]) -> None:
         """Keep what the checks found, in the place of what they found before.
 
         They are made again before a promotion, so a state that can't be written now loses nothing.
         """
-        now = self._clock()
+        of = {"plan_id": plan_id, "at": self._clock()}
+        rows = [
+            {**of, **values_of(check, without="accepted"), "number": number}
+            for number, check in enumerate(found)
+        ]
+
+        def work(connection: sa.Connection) -> None:
+            connection.execute(sa.delete(PLAN_CHECKS).where(PLAN_CHECKS.c.plan_id == plan_id))
+            insert_all(connection, PLAN_CHECKS, rows)
+
         with suppress(StateBusyError, StateUnavailableError):
-            self._database.write(lambda connection: keep_checks(connection, plan_id, found, now))
+            self._database.write(work)
 
     def accept(
         self: Checks[Database], plan_id: str, check: PlanCheck, *, who: str, reason: str
@@ -54,38 +66,13 @@ class Checks(Aggregate[D]):
             who=who,
             at=self._clock(),
         )
-        self._database.write(lambda connection: add_acceptance(connection, accepted))
+
+        def work(connection: sa.Connection) -> None:
+            own = ACCEPTANCES.c.plan_id == plan_id
+            values = {
+                **values_of(accepted), "number": next_of(connection, ACCEPTANCES.c.number, own),
+            }  # fmt: skip
+            connection.execute(sa.insert(ACCEPTANCES).values(values))
+
+        self._database.write(work)
         return accepted
-
-
-def checks(connection: sa.Connection, plan_id: str) -> tuple[PlanCheck, ...]:
-    """Read what the checks of a plan found last."""
-    wanted = sa.select(PLAN_CHECKS).where(PLAN_CHECKS.c.plan_id == plan_id)
-    rows = connection.execute(wanted.order_by(PLAN_CHECKS.c.number))
-    return tuple(read_as(PlanCheck, row, accepted="") for row in rows)
-
-
-def acceptances(connection: sa.Connection, plan_id: str) -> tuple[Acceptance, ...]:
-    """Read what people have accepted of a plan."""
-    wanted = sa.select(ACCEPTANCES).where(ACCEPTANCES.c.plan_id == plan_id)
-    rows = connection.execute(wanted.order_by(ACCEPTANCES.c.number))
-    return tuple(read_as(Acceptance, row) for row in rows)
-
-
-def keep_checks(
-    connection: sa.Connection, plan_id: str, found: Sequence[PlanCheck], now: datetime
-) -> None:
-    """Replace what the checks of a plan have found."""
-    connection.execute(sa.delete(PLAN_CHECKS).where(PLAN_CHECKS.c.plan_id == plan_id))
-    rows = [
-        {**values_of(check, without="accepted"), "plan_id": plan_id, "number": number, "at": now}
-        for number, check in enumerate(found)
-    ]
-    insert_all(connection, PLAN_CHECKS, rows)
-
-
-def add_acceptance(connection: sa.Connection, accepted: Acceptance) -> None:
-    """Add an acceptance after those that are there."""
-    own = ACCEPTANCES.c.plan_id == accepted.plan_id
-    values = {**values_of(accepted), "number": next_of(connection, ACCEPTANCES.c.number, own)}
-    connection.execute(sa.insert(ACCEPTANCES).values(values))

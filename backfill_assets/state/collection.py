@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from backfill_assets.state.aggregate import Aggregate, D
 from backfill_assets.state.moves import moves_since
 from backfill_assets.state.pointers import all_pointers
 from backfill_assets.state.promotions import open_intents
+from backfill_assets.state.rows import read_as
 from backfill_assets.state.tables import (
     CLAIMS,
     COMMIT_LOCKS,
@@ -63,7 +64,7 @@ class Collectable:
 
 
 @dataclass(frozen=True, slots=True)
-class Needs:
+class _Needs:
     """Since when a pointer move, a claim's heartbeat, or a pointer's leaving keeps a version."""
 
     promised_since: datetime
@@ -86,12 +87,23 @@ class Collection(Aggregate[D]):
             promise: how long after a pointer's move the way back is kept open.
             grace: how long after a pointer left a table readers may still use it.
         """
-        now = self._clock()
-        needs = Needs(now - promise, now - self._lease, now - grace)
-        collectable = self._database.read(
-            lambda connection: collectable_versions(connection, needs)
-        )
-        return [replace(version, path=self.located(version.path)) for version in collectable]
+        needs = self._needs(self._clock(), promise, grace)
+
+        def work(connection: sa.Connection) -> list[Collectable]:
+            needed = _needed(connection, needs)
+            rows = connection.execute(sa.select(VERSIONS).order_by(VERSIONS.c.version))
+            return [
+                read_as(
+                    Collectable,
+                    row,
+                    path=self.located(row.path),
+                    collecting=row.collecting_at is not None,
+                )
+                for row in rows
+                if row.version not in needed
+            ]
+
+        return self._database.read(work)
 
     def mark_collecting(
         self: Collection[Database],
@@ -111,60 +123,43 @@ class Collection(Aggregate[D]):
             VersionNeededError: it is needed by now.
         """
         now = self._clock()
-        needs = Needs(now - promise, now - self._lease, now - grace)
-        self._database.write(lambda connection: mark_collecting(connection, version, needs, now))
+        needs = self._needs(now, promise, grace)
+
+        def work(connection: sa.Connection) -> None:
+            why = _needed(connection, needs).get(version)
+            if why is not None:
+                raise VersionNeededError(version, why)
+            owner(connection, version)
+            marked = sa.update(VERSIONS).where(VERSIONS.c.version == version)
+            connection.execute(marked.values(collecting_at=now))
+
+        self._database.write(work)
 
     def forget_version(self: Collection[Database], version: str) -> None:
-        """Forget a version whose table is deleted: its records, owed marks, lock and itself.
+        """Forget a version whose table is deleted: its records, owed marks, lock, snapshots and itself.
+
+        Its batches stay in the history.
 
         Raises:
             VersionNeededError: it was not marked as collecting.
         """
-        self._database.write(lambda connection: forget_version(connection, version))
+        marked = sa.select(VERSIONS.c.collecting_at).where(VERSIONS.c.version == version)
 
+        def work(connection: sa.Connection) -> None:
+            row = connection.execute(marked).first()
+            if row is None:
+                return
+            if row.collecting_at is None:
+                raise VersionNeededError(version, "it was not marked as being deleted")
+            for table in (READY_RECORDS, OWED, COMMIT_LOCKS, ICEBERG_ENTRIES, VERSIONS):
+                connection.execute(sa.delete(table).where(table.c.version == version))
+            _drop_snapshots(connection, version)
+            drop_unnamed(connection)
 
-def collectable_versions(connection: sa.Connection, needs: Needs) -> list[Collectable]:
-    """Read the versions that are not needed any more, and those whose deletion was begun."""
-    needed = _needed(connection, needs)
-    rows = connection.execute(sa.select(VERSIONS).order_by(VERSIONS.c.version))
-    return [
-        Collectable(row.version, row.model, row.path, row.made_by, row.collecting_at is not None)
-        for row in rows
-        if row.version not in needed
-    ]
+        self._database.write(work)
 
-
-def mark_collecting(connection: sa.Connection, version: str, needs: Needs, now: datetime) -> None:
-    """Mark a version as being deleted: no pointer may move to it any more.
-
-    Raises:
-        UnknownVersionError: no such version.
-        VersionNeededError: it is needed by now.
-    """
-    why = _needed(connection, needs).get(version)
-    if why is not None:
-        raise VersionNeededError(version, why)
-    owner(connection, version)
-    marked = sa.update(VERSIONS).where(VERSIONS.c.version == version)
-    connection.execute(marked.values(collecting_at=now))
-
-
-def forget_version(connection: sa.Connection, version: str) -> None:
-    """Forget a version whose table is deleted, with its snapshots; its batches stay in the history.
-
-    Raises:
-        VersionNeededError: it was not marked as collecting.
-    """
-    marked = sa.select(VERSIONS.c.collecting_at).where(VERSIONS.c.version == version)
-    row = connection.execute(marked).first()
-    if row is None:
-        return
-    if row.collecting_at is None:
-        raise VersionNeededError(version, "it was not marked as being deleted")
-    for table in (READY_RECORDS, OWED, COMMIT_LOCKS, ICEBERG_ENTRIES, VERSIONS):
-        connection.execute(sa.delete(table).where(table.c.version == version))
-    _drop_snapshots(connection, version)
-    drop_unnamed(connection)
+    def _needs(self, now: datetime, promise: timedelta, grace: timedelta) -> _Needs:
+        return _Needs(now - promise, now - self._lease, now - grace)
 
 
 def _drop_snapshots(connection: sa.Connection, version: str) -> None:
@@ -188,7 +183,7 @@ def _drop_snapshots(connection: sa.Connection, version: str) -> None:
     connection.execute(sa.delete(SNAPSHOTS).where(dropped))
 
 
-def _needed(connection: sa.Connection, needs: Needs) -> dict[str, str]:
+def _needed(connection: sa.Connection, needs: _Needs) -> dict[str, str]:
     """Say why each version that is kept is needed."""
     live = sa.select(CLAIMS).where(CLAIMS.c.heartbeat_at > needs.heard_after)
     left = sa.select(VERSIONS.c.version).where(VERSIONS.c.left_at > needs.left_after)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 _LISTED = 5
+_TIMINGS_KEPT = 1000
 
 
 class UnknownPlanError(BackfillAssetsError):
@@ -97,7 +98,10 @@ class Plans(Aggregate[D]):
 
     def events(self, plan_id: str) -> list[PlanEvent]:
         """Read what happened to a plan, from the first."""
-        return self._database.read(lambda connection: plan_events(connection, plan_id))
+        wanted = sa.select(PLAN_EVENTS).where(PLAN_EVENTS.c.plan_id == plan_id)
+        return [
+            read_as(PlanEvent, row) for row in self._rows(wanted.order_by(PLAN_EVENTS.c.number))
+        ]
 
     def begun_and_not_ended(self, begun: str, ended: str, status: PlanStatus) -> list[str]:
         """Read the ids of the plans of a status to which one event came after the last of another.
@@ -109,17 +113,40 @@ class Plans(Aggregate[D]):
         """
         since, until = _last(begun), sa.func.coalesce(_last(ended), 0)
         wanted = sa.select(PLANS.c.plan_id).where(PLANS.c.status == status, since > until)
-        return self._database.read(
-            lambda connection: list(connection.execute(wanted.order_by(PLANS.c.plan_id)).scalars())
-        )
+        return [row.plan_id for row in self._rows(wanted.order_by(PLANS.c.plan_id))]
 
     def touched(self, plan_id: str) -> datetime:
-        """Read when something was done for a plan last (UTC): a step of its life, or a batch."""
-        return self._database.read(lambda connection: touched(connection, plan_id))
+        """Read when something was done for a plan last (UTC): a step of its life, or a batch.
+
+        Raises:
+            UnknownPlanError: there is no such plan.
+        """
+        wanted = (
+            sa.select(sa.func.max(PLAN_EVENTS.c.at)).where(PLAN_EVENTS.c.plan_id == plan_id),
+            sa.select(sa.func.max(BATCHES.c.started_at)).where(BATCHES.c.plan_id == plan_id),
+            sa.select(sa.func.max(BATCHES.c.finished_at)).where(BATCHES.c.plan_id == plan_id),
+        )
+
+        def work(connection: sa.Connection) -> datetime:
+            made = plan(connection, plan_id).created_at
+            instants = (connection.execute(query).scalar() for query in wanted)
+            return max([made, *(instant for instant in instants if instant is not None)])
+
+        return self._database.read(work)
 
     def spared(self, since: datetime) -> dict[str, int]:
         """Count, by model, the planned cells that were not built, since what they read came out equal."""
-        return self._database.read(lambda connection: spared(connection, since))
+        events = PLAN_EVENTS.c
+        wanted = sa.select(events.plan_id, events.detail).where(
+            events.event == "built", events.at >= since
+        )
+        rows = self._rows(wanted.order_by(events.plan_id, events.number))
+        last = {row.plan_id: row.detail.get("spared", {}) for row in rows}
+        by_model: dict[str, int] = {}
+        for counts in last.values():
+            for model, count in counts.items():
+                by_model[model] = by_model.get(model, 0) + int(count)
+        return by_model
 
     def timings(self, plan_id: str | None = None, *, limit: int | None = None) -> list[Timing]:
         """Read what the last runs, applies and promotions took, the latest first.
@@ -128,7 +155,10 @@ class Plans(Aggregate[D]):
             plan_id: only those of this plan.
             limit: how many at the most.
         """
-        return self._database.read(lambda connection: timings(connection, plan_id, limit))
+        wanted = sa.select(TIMINGS).order_by(TIMINGS.c.number.desc()).limit(limit)
+        if plan_id is not None:
+            wanted = wanted.where(TIMINGS.c.plan_id == plan_id)
+        return [read_as(Timing, row) for row in self._rows(wanted)]
 
     def comparison(self, plan_id: str, key: str) -> str | None:
         """Read what a comparison of a plan has found; None where it was not made yet."""
@@ -136,7 +166,11 @@ class Plans(Aggregate[D]):
 
     def comparisons(self, plan_id: str, until: datetime) -> list[str]:
         """Read what all comparisons of a plan have found until an instant (UTC), the earliest first."""
-        return self._database.read(lambda connection: comparisons(connection, plan_id, until))
+        wanted = sa.select(COMPARISONS.c.found).where(
+            COMPARISONS.c.plan_id == plan_id, COMPARISONS.c.at <= until
+        )
+        rows = self._rows(wanted.order_by(COMPARISONS.c.at, COMPARISONS.c.key))
+        return [row.found for row in rows]
 
     def save_plan(self: Plans[Database], plan: StoredPlan) -> None:
         """Keep a plan; the same one saved again stays as it is, its status too.
@@ -144,7 +178,19 @@ class Plans(Aggregate[D]):
         Raises:
             RequestError: another content is kept under its id.
         """
-        self._database.write(lambda connection: save_plan(connection, plan))
+
+        def work(connection: sa.Connection) -> None:
+            stored = find_plan(connection, plan.plan_id)
+            if stored is None:
+                connection.execute(sa.insert(PLANS).values(values_of(plan)))
+            elif stored.content_hash != plan.content_hash:
+                raise RequestError(
+                    found=f"another plan is kept as '{plan.plan_id}' already, with other content; an "
+                    "id is derived from the content, so one of the two was edited",
+                    do="Make the plan again",
+                )
+
+        self._database.write(work)
 
     def set_plan_status(
         self: Plans[Database],
@@ -160,7 +206,14 @@ class Plans(Aggregate[D]):
         """
         allowed = (expected,) if isinstance(expected, str) else tuple(expected)
         now = self._clock()
-        self._database.write(lambda connection: set_status(connection, plan_id, allowed, new, now))
+
+        def work(connection: sa.Connection) -> None:
+            stored = plan(connection, plan_id)
+            if stored.status not in allowed:
+                raise wrong_status(plan_id, stored.status, allowed)
+            put_status(connection, plan_id, new, now)
+
+        self._database.write(work)
 
     def tell(
         self: Plans[Database],
@@ -187,19 +240,30 @@ class Plans(Aggregate[D]):
         that is done.
         """
         now = self._clock()
+
+        def work(connection: sa.Connection) -> None:
+            number = next_of(connection, TIMINGS.c.number)
+            values = {**values_of(timing), "number": number, "at": now}
+            connection.execute(sa.insert(TIMINGS).values(values))
+            connection.execute(sa.delete(TIMINGS).where(TIMINGS.c.number <= number - _TIMINGS_KEPT))
+
         with suppress(StateBusyError, StateUnavailableError):
-            self._database.write(lambda connection: keep_timing(connection, timing, now))
+            self._database.write(work)
 
     def keep_comparison(self: Plans[Database], plan_id: str, key: str, found: str) -> None:
         """Keep what a comparison of a plan has found, under a key of all that it has read.
 
-        If the state can't be written now, the comparison is made once more.
+        Another one of the same files has found the same. If the state can't be written now, the
+        comparison is made once more.
         """
-        now = self._clock()
+        values = {"plan_id": plan_id, "key": key, "found": found, "at": self._clock()}
+
+        def work(connection: sa.Connection) -> None:
+            if comparison(connection, plan_id, key) is None:
+                connection.execute(sa.insert(COMPARISONS).values(values))
+
         with suppress(StateBusyError, StateUnavailableError):
-            self._database.write(
-                lambda connection: keep_comparison(connection, plan_id, key, found, now)
-            )
+            self._database.write(work)
 
 
 def plan(connection: sa.Connection, plan_id: str) -> StoredPlan:
@@ -240,42 +304,6 @@ def plans(
     return [_plan(row) for row in connection.execute(wanted)]
 
 
-def save_plan(connection: sa.Connection, saved: StoredPlan) -> None:
-    """Keep a plan; the same one saved again stays as it is.
-
-    Raises:
-        RequestError: another content is kept under its id.
-    """
-    stored = find_plan(connection, saved.plan_id)
-    if stored is None:
-        connection.execute(sa.insert(PLANS).values(values_of(saved)))
-    elif stored.content_hash != saved.content_hash:
-        raise RequestError(
-            found=f"another plan is kept as '{saved.plan_id}' already, with other content; an id is "
-            "derived from the content, so one of the two was edited",
-            do="Make the plan again",
-        )
-
-
-def set_status(
-    connection: sa.Connection,
-    plan_id: str,
-    expected: tuple[PlanStatus, ...],
-    new: PlanStatus,
-    now: datetime,
-) -> None:
-    """Move a plan's status on, if it still stands at one of the expected ones.
-
-    Raises:
-        UnknownPlanError: there is no such plan.
-        RequestError: it stands elsewhere.
-    """
-    stored = plan(connection, plan_id)
-    if stored.status not in expected:
-        raise wrong_status(plan_id, stored.status, expected)
-    put_status(connection, plan_id, new, now)
-
-
 def put_status(connection: sa.Connection, plan_id: str, new: PlanStatus, now: datetime) -> None:
     """Write a plan's status; one that ends it makes it owe evidence."""
     moved = sa.update(PLANS).where(PLANS.c.plan_id == plan_id)
@@ -297,50 +325,12 @@ def tell(connection: sa.Connection, added: NewEvent, now: datetime) -> PlanEvent
     return event
 
 
-def plan_events(connection: sa.Connection, plan_id: str) -> list[PlanEvent]:
-    """Read what happened to a plan, from the first."""
-    wanted = sa.select(PLAN_EVENTS).where(PLAN_EVENTS.c.plan_id == plan_id)
-    rows = connection.execute(wanted.order_by(PLAN_EVENTS.c.number))
-    return [read_as(PlanEvent, row) for row in rows]
-
-
 def _last(event: str) -> sa.ScalarSelect[int]:
     """Give the number of a plan's last event of a name."""
     own = PLAN_EVENTS.c.plan_id == PLANS.c.plan_id, PLAN_EVENTS.c.event == event
     return (
         sa.select(sa.func.max(PLAN_EVENTS.c.number)).where(*own).correlate(PLANS).scalar_subquery()
     )
-
-
-def touched(connection: sa.Connection, plan_id: str) -> datetime:
-    """Read when something was done for a plan last: a step of its life, or a batch.
-
-    Raises:
-        UnknownPlanError: there is no such plan.
-    """
-    made = plan(connection, plan_id).created_at
-    wanted = (
-        sa.select(sa.func.max(PLAN_EVENTS.c.at)).where(PLAN_EVENTS.c.plan_id == plan_id),
-        sa.select(sa.func.max(BATCHES.c.started_at)).where(BATCHES.c.plan_id == plan_id),
-        sa.select(sa.func.max(BATCHES.c.finished_at)).where(BATCHES.c.plan_id == plan_id),
-    )
-    instants = (connection.execute(query).scalar() for query in wanted)
-    return max([made, *(instant for instant in instants if instant is not None)])
-
-
-def spared(connection: sa.Connection, since: datetime) -> dict[str, int]:
-    """Count the cells that plans did not have to build since an instant, by model."""
-    events = PLAN_EVENTS.c
-    wanted = sa.select(events.plan_id, events.detail).where(
-        events.event == "built", events.at >= since
-    )
-    rows = connection.execute(wanted.order_by(events.plan_id, events.number))
-    last = {row.plan_id: row.detail.get("spared", {}) for row in rows}
-    by_model: dict[str, int] = {}
-    for counts in last.values():
-        for model, count in counts.items():
-            by_model[model] = by_model.get(model, 0) + int(count)
-    return by_model
 
 
 def _latest() -> sa.Select[Any]:
@@ -351,49 +341,8 @@ def _plan(row: sa.Row[Any]) -> StoredPlan:
     return read_as(StoredPlan, row, cells=CellsByModel(row.cells))
 
 
-_TIMINGS_KEPT = 1000
-
-
-def keep_timing(connection: sa.Connection, timing: Timing, now: datetime) -> None:
-    """Keep what an operation took; only the last thousand stay."""
-    number = next_of(connection, TIMINGS.c.number)
-    values = {**values_of(timing), "number": number, "at": now}
-    connection.execute(sa.insert(TIMINGS).values(values))
-    connection.execute(sa.delete(TIMINGS).where(TIMINGS.c.number <= number - _TIMINGS_KEPT))
-
-
-def timings(connection: sa.Connection, plan_id: str | None, limit: int | None) -> list[Timing]:
-    """Read what operations took, the latest first.
-
-    Args:
-        connection: to the state.
-        plan_id: only those of this plan; None for all.
-        limit: how many at the most; None for any number.
-    """
-    wanted = sa.select(TIMINGS).order_by(TIMINGS.c.number.desc()).limit(limit)
-    if plan_id is not None:
-        wanted = wanted.where(TIMINGS.c.plan_id == plan_id)
-    return [read_as(Timing, row) for row in connection.execute(wanted)]
-
-
-def keep_comparison(
-    connection: sa.Connection, plan_id: str, key: str, found: str, now: datetime
-) -> None:
-    """Keep what a comparison has found; another one of the same files has found the same."""
-    if comparison(connection, plan_id, key) is None:
-        values = {"plan_id": plan_id, "key": key, "found": found, "at": now}
-        connection.execute(sa.insert(COMPARISONS).values(**values))
-
-
 def comparison(connection: sa.Connection, plan_id: str, key: str) -> str | None:
     """Read what a comparison has found; None where it was not made yet."""
     wanted = sa.select(COMPARISONS.c.found)
     mine = (COMPARISONS.c.plan_id == plan_id, COMPARISONS.c.key == key)
     return connection.execute(wanted.where(*mine)).scalar_one_or_none()
-
-
-def comparisons(connection: sa.Connection, plan_id: str, until: datetime) -> list[str]:
-    """Read what all comparisons of a plan have found until an instant (UTC), the earliest first."""
-    wanted = sa.select(COMPARISONS.c.found).order_by(COMPARISONS.c.at, COMPARISONS.c.key)
-    mine = (COMPARISONS.c.plan_id == plan_id, COMPARISONS.c.at <= until)
-    return [*connection.execute(wanted.where(*mine)).scalars()]

@@ -28,9 +28,7 @@ if TYPE_CHECKING:
     import sqlalchemy as sa
 
     from backfill_assets.intervals.interval import Interval
-    from backfill_assets.models.audit_result import AuditResult
     from backfill_assets.snapshots.batch import BatchCommit
-    from backfill_assets.snapshots.failure import FailureKind
     from backfill_assets.snapshots.ready import ReadyRecord
     from backfill_assets.state.batch_rows import Ending
 
@@ -93,27 +91,6 @@ def _read_before(connection: sa.Connection, commit: BatchCommit) -> dict[Interva
     if at is None or at.version != commit.version or not at.under:
         return {}
     return layers.records(connection, at, IntervalSet.of(each.cell for each in commit.cells))
-
-
-def fail_batch(
-    connection: sa.Connection,
-    batch_id: str,
-    error: str,
-    failure: FailureKind,
-    results: tuple[AuditResult, ...],
-    finished_at: datetime,
-) -> None:
-    """Keep why a batch failed and what its audits found; release its cells.
-
-    Raises:
-        UnknownBatchError: it was never opened.
-    """
-    row = batch_rows.batch(connection, batch_id)
-    if row.status != "committed":
-        of = Audited(batch_id, row.attempt, row.model, row.stretches.span(), finished_at)
-        audits.save_audits(connection, of, results)
-        batch_rows.fail_batch(connection, batch_id, error, failure, finished_at)
-    claims.drop_claims(connection, batch_id)
 
 
 def _audited(commit: BatchCommit, at: datetime) -> Audited:
