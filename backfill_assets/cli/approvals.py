@@ -13,11 +13,14 @@ from backfill_assets.cli.output import counted, print_json, say
 from backfill_assets.cli.stored_plans import kept_plan
 from backfill_assets.engine.review.answers import Answers, answers
 from backfill_assets.engine.review.approvals import standing
+from backfill_assets.engine.review.bound_parts import bound_parts
+from backfill_assets.engine.review.reviewed import reviewed
 from backfill_assets.intervals.instants import minute_text
 from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
 
 if TYPE_CHECKING:
-    from backfill_assets.engine.review.approvals import Judged, Standing
+    from backfill_assets.engine.review.acting import Judged
+    from backfill_assets.engine.review.approvals import Standing
     from backfill_assets.snapshots.signed_statement import SignedStatement
 
 
@@ -39,9 +42,11 @@ def approvals(
         signed = at.store.approvals.of_plan(stored.plan_id)
         is_open = stored.status in (PlanStatus.PROPOSED, *OPEN)
         found = standing(at.project, stored.plan_id) if is_open else None
+        gate = at.project.gate() if is_open and as_json else None
+        parts = bound_parts(reviewed(at.project, stored.plan_id, gate)) if gate else None
         asked = answers(at.project, stored.plan_id) if stored.status in OPEN else Answers()
     if as_json:
-        print_json(_json(stored.plan_id, signed, found) | _answers_json(asked))
+        print_json(_json(stored.plan_id, signed, found, parts) | _answers_json(asked))
         return
     for row in signed:
         judged = (
@@ -93,7 +98,12 @@ def _line(row: SignedStatement, judged: Judged | None) -> str:
     return f"{said}{why}; {counts}"
 
 
-def _json(plan_id: str, signed: list[SignedStatement], found: Standing | None) -> dict[str, object]:
+def _json(
+    plan_id: str,
+    signed: list[SignedStatement],
+    found: Standing | None,
+    parts: dict[str, str] | None,
+) -> dict[str, object]:
     void = {each.signed.text: each.void for each in found.approvals} if found else {}
     return {
         "plan_id": plan_id,
@@ -110,6 +120,6 @@ def _json(plan_id: str, signed: list[SignedStatement], found: Standing | None) -
             for row in signed
         ],
         "lacking": list(found.lacking) if found else None,
-        "parts": dict(found.parts) if found else None,
+        "parts": parts,
         "appended": dict(found.appended) if found else None,
     }

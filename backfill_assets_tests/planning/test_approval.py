@@ -26,14 +26,13 @@ SIGNED = Statement(
     at=NOW,
     expires=NOW + timedelta(days=7),
     reason="agreed",
-    parts=tuple(sorted(PARTS.items())),
+    parts=PARTS,
 )
 
 
 @given(st.text(), st.sampled_from(Act), st.dictionaries(st.text(), st.text()))
 def test_a_statement_is_read_as_it_was_written(reason: str, act: Act, parts: dict[str, str]):
-    listed = tuple(sorted(parts.items()))
-    said = replace(SIGNED, act=act, reason=reason, parts=listed)
+    said = replace(SIGNED, act=act, reason=reason, parts=parts)
 
     assert read_statement(statement_text(said)) == said
 

@@ -1,20 +1,35 @@
-"""Acts that a policy reserves for principals: each is signed when it happens, and kept with its signature."""
+"""Acts that a policy reserves for principals: each is signed when it happens, and kept with its signature.
+
+Nothing that the state says of a signature is believed: whoever relies on one has it judged again.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from backfill_assets.engine.project.ssh_signatures import SignatureError
+from backfill_assets.engine.review.bound_parts import bound_parts
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.instants import minute_text
-from backfill_assets.planning.review.approval import Act, Statement, read_statement, statement_text
+from backfill_assets.planning.review.approval import (
+    Act,
+    Statement,
+    StatementError,
+    read_statement,
+    statement_text,
+    void_because,
+)
 from backfill_assets.snapshots.signed_statement import SignedStatement
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
     from datetime import datetime
 
     from backfill_assets.engine.project.gate import Gate
     from backfill_assets.engine.project.project import Project
+    from backfill_assets.engine.review.reviewed import Reviewed
     from backfill_assets.planning.review.policy import Policy
 
 _LASTS = timedelta(minutes=5)
@@ -119,30 +134,99 @@ def acting(project: Project, act: Act, subject: str, environment: str) -> str | 
         expires=project.clock() + _LASTS,
         nonce=project.run_id,
     )
-    return signed(project, gate, statement, may).principal
+    return _signed(project, gate, statement, may).principal
 
 
-def verified(gate: Gate, kept: SignedStatement) -> tuple[str, Statement]:
-    """Name who has signed a statement that is kept, and read what was signed: its columns prove nothing.
-
-    Raises:
-        SignatureError: the signature is not that of a known signer.
-        StatementError: the text that was signed is no statement.
-    """
-    principal = gate.signers.principal(kept.text, kept.signature)
-    return principal, read_statement(kept.text)
-
-
-def signed(
-    project: Project, gate: Gate, statement: Statement, may: frozenset[str]
+def sign(
+    of: Reviewed,
+    act: Act,
+    expires: datetime,
+    parts: Mapping[str, str],
+    reason: str = "",
+    may: frozenset[str] | None = None,
 ) -> SignedStatement:
-    """Let a principal sign a statement, verify the signature, and keep both.
+    """Let a principal sign for a plan as it is built, verify the signature, and keep both.
+
+    Args:
+        of: the plan, and who signs.
+        act: what is agreed to, or done.
+        expires: from when it does not count any more.
+        parts: what it binds; what changes of them voids it.
+        reason: why, in words.
+        may: who may; None: those whom the policy names.
 
     Raises:
         UnsignedActError: there is no way to sign here.
         SignatureError: the signature is not that of an allowed signer.
         NotEntitledError: the principal may not do it.
     """
+    environment = of.plan.environment
+    statement = Statement(
+        act=act,
+        plan_id=of.plan.plan_id,
+        environment=environment,
+        at=of.clock(),
+        expires=expires,
+        reason=reason,
+        parts=parts,
+        nonce=of.run_id,
+    )
+    allowed = entitled(of.gate.policy, act, environment) if may is None else may
+    return _signed(of.project, of.gate, statement, allowed)
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A signed statement about a plan, and whether it counts for the plan as it is now.
+
+    Attributes:
+        signed: what was signed, and by whom, as far as it is proven.
+        void: why it does not count, in words; empty: it does.
+        reason: what its principal gave as the reason.
+        besides: what was signed beside the parts of the plan.
+    """
+
+    signed: SignedStatement
+    void: str
+    reason: str = ""
+    besides: str = ""
+
+
+def judged(of: Reviewed, *acts: Act, besides: str | None = None) -> list[Judged]:
+    """Verify every statement that was signed for some acts, and hold it against the plan as it is now.
+
+    Args:
+        of: the plan.
+        acts: what has to be signed for.
+        besides: the name of what has to be signed beside the parts of the plan.
+    """
+    rows = [row for row in of.store.approvals.of_plan(of.plan.plan_id) if row.act in acts]
+    parts = bound_parts(of) if rows else {}
+    return [_judged(of, row, parts, acts, besides) for row in rows]
+
+
+def _judged(
+    of: Reviewed,
+    row: SignedStatement,
+    parts: Mapping[str, str],
+    acts: Collection[Act],
+    besides: str | None,
+) -> Judged:
+    try:
+        principal = of.gate.signers.principal(row.text, row.signature)
+        said = read_statement(row.text)
+    except (SignatureError, StatementError) as error:
+        return Judged(row, error.found)
+    proven = replace(row, act=said.act.value, principal=principal, at=said.at, expires=said.expires)
+    also = "" if besides is None else said.parts.get(besides, "")
+    now = parts if besides is None else {**parts, besides: also}
+    void = void_because(said, plan_id=of.plan.plan_id, parts=now, now=of.clock(), acts=acts)
+    return Judged(proven, void, said.reason, also)
+
+
+def _signed(
+    project: Project, gate: Gate, statement: Statement, may: frozenset[str]
+) -> SignedStatement:
     if project.sign is None:
         raise UnsignedActError(statement.act, statement.plan_id, statement.environment, may)
     text = statement_text(statement)

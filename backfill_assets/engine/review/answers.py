@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from backfill_assets.engine.project.ssh_signatures import SignatureError
-from backfill_assets.engine.review.acting import gate_in, signed, verified
+from backfill_assets.engine.review.acting import gate_in, judged, sign
 from backfill_assets.engine.review.bound_parts import bound_parts
 from backfill_assets.engine.review.results import results_awaited
 from backfill_assets.engine.review.reviewed import Reviewed, built_plan
@@ -21,24 +20,18 @@ from backfill_assets.planning.review.answers import (
     built_at,
     told_answers,
 )
-from backfill_assets.planning.review.approval import (
-    Act,
-    Statement,
-    StatementError,
-    void_because,
-)
+from backfill_assets.planning.review.approval import Act
 from backfill_assets.planning.review.touched import ChangedModel, touched
 from backfill_assets.snapshots.stored_plan import PlanStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterator
 
     from backfill_assets.engine.project.gate import Gate
     from backfill_assets.engine.project.project import Project
     from backfill_assets.engine.review.reviewed import BuiltPlan
     from backfill_assets.models.consumer import Consumer
     from backfill_assets.planning.review.touched import Touched
-    from backfill_assets.snapshots.signed_statement import SignedStatement
 
 _HOLDS = timedelta(days=3650)  # an answer is void once the plan is another, not after a time
 _CONSUMER = "for consumer"
@@ -131,18 +124,10 @@ def answer(project: Project, plan_id: str, consumer: str, event: str, reason: st
     gate, who = gate_in(project, of.plan.environment), project.who
     if gate is not None:
         held = Reviewed(project=project, plan=of.plan, gate=gate)
-        statement = Statement(
-            act=_ACTS[event],
-            plan_id=plan_id,
-            environment=of.plan.environment,
-            at=project.clock(),
-            expires=project.clock() + _HOLDS,
-            reason=reason,
-            parts=tuple(sorted({**bound_parts(held), _CONSUMER: consumer}.items())),
-            nonce=project.run_id,
-        )
+        parts = {**bound_parts(held), _CONSUMER: consumer}
         may = _may_answer(gate, project.loaded.graph.consumers[consumer])
-        who = signed(project, gate, statement, may).principal
+        until = project.clock() + _HOLDS
+        who = sign(held, _ACTS[event], until, parts, reason, may).principal
     detail = {"consumer": consumer}
     told = project.store.plans.tell(plan_id, event, who=who, why=reason, detail=detail)
     return Answer(consumer, who, told.at, event == ACKNOWLEDGED, reason)
@@ -176,32 +161,14 @@ def _may_answer(gate: Gate, consumer: Consumer) -> frozenset[str]:
 
 
 def _signed_answers(of: BuiltPlan, gate: Gate) -> Iterator[Answer]:
-    """Verify every signed answer, and keep those that were given to the plan as it is now."""
-    rows = of.store.approvals.of_plan(of.plan.plan_id)
-    acts = [row for row in rows if row.act in {*_ACTS.values()}]
-    if not acts:
-        return
+    """Give the signed answers that count: of those who may answer, to the plan as it is now."""
     held = Reviewed(project=of.project, plan=of.plan, gate=gate)
-    parts = bound_parts(held)
-    for row in acts:
-        found = _signed_answer(held, row, parts)
-        if found is not None:
-            yield found
-
-
-def _signed_answer(of: Reviewed, row: SignedStatement, parts: Mapping[str, str]) -> Answer | None:
-    try:
-        principal, said = verified(of.gate, row)
-    except (SignatureError, StatementError):
-        return None
-    name = dict(said.parts).get(_CONSUMER, "")
-    consumer = of.project.loaded.graph.consumers.get(name)
-    acts = frozenset(_ACTS.values())
-    now = {**parts, _CONSUMER: name}
-    void = void_because(said, plan_id=of.plan.plan_id, parts=now, now=of.clock(), acts=acts)
-    if consumer is None or void or principal not in _may_answer(of.gate, consumer):
-        return None
-    return Answer(name, principal, said.at, said.act is Act.ACKNOWLEDGE, said.reason)
+    for each in judged(held, *_ACTS.values(), besides=_CONSUMER):
+        consumer, signed = of.project.loaded.graph.consumers.get(each.besides), each.signed
+        if consumer is None or each.void or signed.principal not in _may_answer(gate, consumer):
+            continue
+        agrees = signed.act == Act.ACKNOWLEDGE
+        yield Answer(consumer.name, signed.principal, signed.at, agrees, each.reason)
 
 
 def _touched(of: BuiltPlan, consumers: Collection[Consumer]) -> tuple[Touched, ...]:

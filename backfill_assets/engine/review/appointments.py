@@ -6,11 +6,10 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.project.plan_age import waits_until
-from backfill_assets.engine.project.ssh_signatures import SignatureError
-from backfill_assets.engine.review.acting import entitled, gate_in, signed, verified
+from backfill_assets.engine.review.acting import entitled, gate_in, judged, sign
 from backfill_assets.engine.review.bound_parts import bound_parts
 from backfill_assets.engine.review.dual_runs import refuse_early
-from backfill_assets.engine.review.reviewed import Reviewed, built_plan
+from backfill_assets.engine.review.reviewed import Reviewed, built_plan, reviewed
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.instants import minute_text
 from backfill_assets.planning.review.appointment import (
@@ -21,21 +20,12 @@ from backfill_assets.planning.review.appointment import (
     appointment_of,
     next_time,
 )
-from backfill_assets.planning.review.approval import (
-    Act,
-    Statement,
-    StatementError,
-    void_because,
-)
+from backfill_assets.planning.review.approval import Act
 from backfill_assets.snapshots.stored_plan import PlanStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from backfill_assets.engine.project.gate import Gate
     from backfill_assets.engine.project.project import Project
-    from backfill_assets.engine.review.reviewed import BuiltPlan
-    from backfill_assets.snapshots.signed_statement import SignedStatement
     from backfill_assets.state.store import Store
 
 _LATE = timedelta(days=1)
@@ -86,20 +76,10 @@ def appoint(project: Project, plan_id: str, at: datetime, reason: str) -> Appoin
     refuse_early(project.store, of.plan, at)
     environment, who = of.plan.environment, project.who
     gate = gate_in(project, environment)
-    may = entitled(gate.policy, Act.PROMOTE, environment) if gate else frozenset[str]()
-    if gate is not None and may:
-        parts = _parts(of, gate) | {_NOT_BEFORE: at.isoformat()}
-        statement = Statement(
-            act=Act.PROMOTE,
-            plan_id=plan_id,
-            environment=environment,
-            at=project.clock(),
-            expires=at + _LATE,
-            reason=reason,
-            parts=tuple(sorted(parts.items())),
-            nonce=project.run_id,
-        )
-        who = signed(project, gate, statement, may).principal
+    if gate is not None and entitled(gate.policy, Act.PROMOTE, environment):
+        held = Reviewed(project=project, plan=of.plan, gate=gate)
+        parts = {**bound_parts(held), _NOT_BEFORE: at.isoformat()}
+        who = sign(held, Act.PROMOTE, at + _LATE, parts, reason).principal
     detail = {"at": at.isoformat()}
     event = project.store.plans.tell(plan_id, APPOINTED, who=who, why=reason, detail=detail)
     return Appointment(at, who, reason, event.number)
@@ -126,33 +106,11 @@ def appointed_principal(project: Project, plan_id: str, gate: Gate) -> str | Non
     standing = appointment_of(project.store.plans.events(plan_id))
     if standing is None or project.clock() < standing.at:
         return None
-    of = built_plan(project, plan_id)
+    of = reviewed(project, plan_id, gate)
     may = entitled(gate.policy, Act.PROMOTE, of.plan.environment)
-    rows = [row for row in project.store.approvals.of_plan(plan_id) if row.act == Act.PROMOTE.value]
-    parts = _parts(of, gate) if rows else {}
-    found = (_signer(project, gate, row, parts) for row in rows)
-    return next((principal for principal in found if principal in may), None)
-
-
-def _signer(
-    project: Project, gate: Gate, row: SignedStatement, parts: Mapping[str, str]
-) -> str | None:
-    """Name who has signed to promote the plan as it is, if the instant that was signed for has come."""
-    try:
-        principal, said = verified(gate, row)
-    except (SignatureError, StatementError):
-        return None
-    not_before = dict(said.parts).get(_NOT_BEFORE, "")
-    void = void_because(
-        said,
-        plan_id=row.plan_id,
-        parts={**parts, _NOT_BEFORE: not_before},
-        now=project.clock(),
-        acts=frozenset({Act.PROMOTE}),
-    )
-    come = bool(not_before) and datetime.fromisoformat(not_before) <= project.clock()
-    return principal if come and not void else None
-
-
-def _parts(of: BuiltPlan, gate: Gate) -> dict[str, str]:
-    return bound_parts(Reviewed(project=of.project, plan=of.plan, gate=gate))
+    for each in judged(of, Act.PROMOTE, besides=_NOT_BEFORE):
+        if each.void or not each.besides or each.signed.principal not in may:
+            continue
+        if datetime.fromisoformat(each.besides) <= project.clock():
+            return each.signed.principal
+    return None

@@ -1,43 +1,39 @@
-"""Approvals of a plan: given, judged again whenever they are relied on, and what is still required.
-
-Nothing that the state says of an approval is believed: its signature is verified, its text read, and the
-parts that it binds are hashed anew each time.
-"""
+"""Approvals of a plan: given, judged again whenever they are relied on, and what is still required."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
-from backfill_assets.engine.project.ssh_signatures import SignatureError
-from backfill_assets.engine.review.acting import entitled, gate_in, signed, verified
-from backfill_assets.engine.review.bound_parts import bound_parts
+from backfill_assets.engine.review.acting import gate_in, judged, sign
 from backfill_assets.engine.review.notices import send_notices
-from backfill_assets.engine.review.plan_facts import facts_of
 from backfill_assets.engine.review.reviewed import reviewed
 from backfill_assets.errors import BackfillAssetsError, RequestError
 from backfill_assets.intervals.text import ranges_text
-from backfill_assets.planning.review.approval import (
-    Act,
-    Statement,
-    StatementError,
-    void_because,
-)
+from backfill_assets.planning.review.approval import Act
 from backfill_assets.planning.review.policy import (
     Approval,
+    ModelFacts,
+    PlanFacts,
     PolicyError,
     still_required,
     unknown_names,
 )
-from backfill_assets.snapshots.signed_statement import SignedStatement
+from backfill_assets.snapshots.person import names_in
 from backfill_assets.snapshots.stored_plan import PlanStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from backfill_assets.engine.project.project import Project
+    from backfill_assets.engine.review.acting import Judged
     from backfill_assets.engine.review.reviewed import Reviewed
+    from backfill_assets.intervals.interval import Interval
+    from backfill_assets.planning.plan.plan import ModelPlan
+    from backfill_assets.snapshots.signed_statement import SignedStatement
+
+_HOUR = 3600.0
 
 
 class UnapprovedError(BackfillAssetsError):
@@ -53,34 +49,17 @@ class UnapprovedError(BackfillAssetsError):
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """A signed approval, and whether it counts for the plan as it is now.
-
-    Attributes:
-        signed: what was signed.
-        void: why it does not count, in words; empty: it does.
-        reason: what its principal gave as the reason.
-    """
-
-    signed: SignedStatement
-    void: str
-    reason: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Standing:
     """Where the approvals of a plan stand.
 
     Attributes:
         approvals: each that was given, from the first.
         lacking: what is still required, in words.
-        parts: the hash of each bound part now.
         appended: cells that were built beside the plan's since, by model, as ranges: they void nothing.
     """
 
     approvals: tuple[Judged, ...]
     lacking: tuple[str, ...]
-    parts: Mapping[str, str]
     appended: Mapping[str, str]
 
 
@@ -129,21 +108,9 @@ def approve(of: Reviewed, parts: Mapping[str, str], reason: str = "") -> SignedS
         SignatureError: the key is not that of an allowed signer.
         NotEntitledError: the policy does not name its principal.
     """
-    project, policy, environment = of.project, of.gate.policy, of.plan.environment
-    now = project.clock()
-    rules = policy.rules_of(environment)
-    statement = Statement(
-        act=Act.APPROVE,
-        plan_id=of.plan.plan_id,
-        environment=environment,
-        at=now,
-        expires=now + timedelta(days=max(rule.holds_days for rule in rules)),
-        reason=reason,
-        parts=tuple(sorted(parts.items())),
-        nonce=project.run_id,
-    )
-    made = signed(project, of.gate, statement, entitled(policy, Act.APPROVE, environment))
-    project.store.plans.tell(
+    days = max(rule.holds_days for rule in of.gate.policy.rules_of(of.plan.environment))
+    made = sign(of, Act.APPROVE, of.clock() + timedelta(days=days), parts, reason)
+    of.store.plans.tell(
         of.plan.plan_id,
         "approved",
         who=made.principal,
@@ -186,25 +153,40 @@ def to_approve(project: Project, plan_id: str) -> Reviewed:
 
 
 def _standing(of: Reviewed) -> Standing:
-    now, parts = of.clock(), bound_parts(of)
-    rows = of.store.approvals.of_plan(of.plan.plan_id)
-    judged = tuple(_judged(of, row, parts) for row in rows if row.act == Act.APPROVE.value)
-    valid = [Approval(each.signed.principal, each.signed.at) for each in judged if not each.void]
-    lacking = still_required(of.gate.policy, facts_of(of), valid, now)
-    return Standing(judged, lacking, parts, _appended(of))
+    approvals = tuple(judged(of, Act.APPROVE))
+    valid = [Approval(each.signed.principal, each.signed.at) for each in approvals if not each.void]
+    lacking = still_required(of.gate.policy, _facts(of), valid, of.clock())
+    return Standing(approvals, lacking, _appended(of))
 
 
-def _judged(of: Reviewed, row: SignedStatement, parts: Mapping[str, str]) -> Judged:
-    """Verify a signature, and hold what was signed against the plan as it is now."""
-    try:
-        principal, said = verified(of.gate, row)
-    except (SignatureError, StatementError) as error:
-        return Judged(row, error.found)
-    proven = SignedStatement(
-        row.plan_id, said.act.value, principal, row.text, row.signature, said.at, said.expires
+def _facts(of: Reviewed) -> PlanFacts:
+    """Gather what a policy asks of a plan that is built."""
+    plan, estimate = of.plan, of.plan.estimate
+    priced = estimate is not None and any(estimate.cost)
+    models = tuple(_of_model(of, planned) for planned in plan.models if planned.moves)
+    removed = tuple(ModelFacts(name, removed=True) for name in plan.removed)
+    return PlanFacts(
+        environment=plan.environment,
+        authors=names_in(plan.request.asked_by),
+        models=(*models, *removed),
+        automatic=of.is_automatic,
+        cost=estimate.cost[1] if estimate is not None and priced else None,
+        hours=estimate.seconds[1] / _HOUR if estimate is not None else None,
     )
-    void = void_because(said, plan_id=of.plan.plan_id, parts=parts, now=of.clock())
-    return Judged(proven, void, said.reason)
+
+
+def _of_model(of: Reviewed, planned: ModelPlan) -> ModelFacts:
+    cells = [cell for cell, (before, _) in of.differing(planned).items() if before is not None]
+    return ModelFacts(planned.model, len(cells), _oldest(of, planned.model, cells))
+
+
+def _oldest(of: Reviewed, model: str, cells: Iterable[Interval]) -> date | None:
+    """Give the local date of the first of these cells; None for a model without cells in time."""
+    cadence = of.project.loaded.graph.model(model).cadence
+    first = min(cells, default=None)
+    if first is None or cadence.start is None:
+        return None
+    return date.fromisoformat(cadence.key(first)[:10])
 
 
 def _appended(of: Reviewed) -> dict[str, str]:

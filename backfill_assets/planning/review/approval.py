@@ -7,7 +7,7 @@ statement is refused.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, cast
@@ -16,7 +16,7 @@ from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.instants import minute_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
 FORMAT = "backfill_assets.statement 1"
 SKEW = timedelta(minutes=5)
@@ -59,7 +59,7 @@ class Statement:
         at: when it was signed (UTC).
         expires: from when it does not count any more, whatever the policy says.
         reason: why, in words.
-        parts: the SHA-256 of each bound part, by its name; none but for an approval.
+        parts: the SHA-256 of each bound part, by its name; none for an act that binds no plan as it is.
         nonce: the run or process that signs, so that no act is signed twice.
     """
 
@@ -69,7 +69,7 @@ class Statement:
     at: datetime
     expires: datetime
     reason: str = ""
-    parts: tuple[tuple[str, str], ...] = ()
+    parts: Mapping[str, str] = field(default_factory=dict[str, str])
     nonce: str = ""
 
 
@@ -81,7 +81,6 @@ def statement_text(statement: Statement) -> str:
         "act": statement.act.value,
         "at": statement.at.isoformat(),
         "expires": statement.expires.isoformat(),
-        "parts": dict(statement.parts),
     }
     return json.dumps(plain, indent=1, sort_keys=True) + "\n"
 
@@ -101,7 +100,7 @@ def read_statement(text: str) -> Statement:
             at=_instant(plain["at"]),
             expires=_instant(plain["expires"]),
             reason=str(plain["reason"]),
-            parts=tuple((str(name), str(found)) for name, found in plain["parts"].items()),
+            parts={str(name): str(found) for name, found in plain["parts"].items()},
             nonce=str(plain["nonce"]),
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -124,7 +123,7 @@ def void_because(
     plan_id: str,
     parts: Mapping[str, str],
     now: datetime,
-    acts: frozenset[Act] = frozenset({Act.APPROVE}),
+    acts: Collection[Act] = (Act.APPROVE,),
 ) -> str:
     """Say why an approval, or an answer, does not count for a plan as it is now; empty where it does.
 
@@ -143,11 +142,6 @@ def void_because(
         return f"it is dated {minute_text(statement.at)}, which is to come"
     if statement.expires <= now:
         return f"it expired at {minute_text(statement.expires)}"
-    moved = moved_parts(dict(statement.parts), parts)
+    signed = statement.parts
+    moved = [name for name in {**parts, **signed} if signed.get(name) != parts.get(name)]
     return f"changed since: {', '.join(moved)}" if moved else ""
-
-
-def moved_parts(signed: Mapping[str, str], now: Mapping[str, str]) -> tuple[str, ...]:
-    """Name the parts that are not as they were signed, in the order of the parts now."""
-    differing = [name for name, found in now.items() if signed.get(name) != found]
-    return (*differing, *(name for name in signed if name not in now))
