@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from backfill_assets.cli.output import counted, print_json, say
 from backfill_assets.cli.project import open_store, who_asks
+from backfill_assets.engine.plans.plan_verbs import control_plan
 from backfill_assets.settings import read_settings
 
 if TYPE_CHECKING:
@@ -52,27 +53,11 @@ class Controlled:
         }
 
 
-def controlled(plan: str, control: Control, event: str, why: str) -> Controlled:
-    """Hold a plan, or let it continue.
-
-    Args:
-        plan: its id, or the beginning of it.
-        control: the requested control.
-        event: the word for it in the plan's history.
-        why: in words.
-
-    Raises:
-        UnknownPlanError: no plan's id begins so.
-        RequestError: the ids of several plans begin so.
-        RequestError: the plan is promoted or given up.
-        RequestError: the plan is to be held, and is paused or stopped already.
-        RequestError: the plan is to continue, and is neither paused nor stopped.
-    """
+def controlled(plan: str, control: Control, why: str) -> Controlled:
+    """Hold a plan, or let it continue; see `control_plan`."""
     settings = read_settings()
-    who = str(who_asks(settings))
     with open_store(settings) as store:
-        queued = store.queue.control_plan(plan, control, who)
-        store.plans.tell(queued.plan_id, event, who=who, why=why)
+        queued = control_plan(store, plan, control, str(who_asks(settings)), why)
         at_work = tuple(
             batch for batch in store.limits.in_flight() if batch.plan_id == queued.plan_id
         )

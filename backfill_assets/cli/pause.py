@@ -24,6 +24,6 @@ def pause(
 
     Example: backfill pause p1a2b3c4d5 --reason "the month's close needs the cluster"
     """
-    changed = controlled(plan, Control.PAUSED, "paused", reason)
+    changed = controlled(plan, Control.PAUSED, reason)
     name = changed.plan.plan_id
     changed.tell(f"paused, {changed.going_on}", then=f"resume {name}", as_json=as_json)

@@ -25,7 +25,7 @@ def resume(
 
     Example: backfill resume p1a2b3c4d5
     """
-    changed = controlled(plan, Control.RUNNING, "resumed", reason)
+    changed = controlled(plan, Control.RUNNING, reason)
     name = changed.plan.plan_id
     queued = changed.plan.queued_at is not None
     changed.tell("goes on", then=f"{'show' if queued else 'apply'} {name}", as_json=as_json)

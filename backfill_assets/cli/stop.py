@@ -30,8 +30,7 @@ def stop(
 
     Example: backfill stop p1a2b3c4d5 --now --reason "wrong currency"
     """
-    asked = Control.CANCELLED if now else Control.STOPPED
-    changed = controlled(plan, asked, "stopped now" if now else "stopped", reason)
+    changed = controlled(plan, Control.CANCELLED if now else Control.STOPPED, reason)
     name = changed.plan.plan_id
     work = f"{changed.going_on} {'being cancelled' if now else 'to their end'}"
     said = f"stopped, {work if changed.at_work else changed.going_on}; what is built stays"

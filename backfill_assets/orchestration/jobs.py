@@ -12,6 +12,7 @@ from backfill_assets.engine.plans.making import left_before, make_plan, prepare
 from backfill_assets.engine.plans.outcome import Outcome
 from backfill_assets.engine.plans.plan_verbs import (
     abandon_plan,
+    control_plan,
     promote_plan,
     queue_plan,
     rollback_plan,
@@ -67,12 +68,6 @@ from backfill_assets.settings import read_settings
 from backfill_assets.snapshots.queued_plan import Control
 from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
 
-_EVENTS = {
-    Control.RUNNING: "resumed",
-    Control.PAUSED: "paused",
-    Control.STOPPED: "stopped",
-    Control.CANCELLED: "stopped now",
-}
 _Body = Callable[[PlanWork, Any], None]
 
 
@@ -393,8 +388,7 @@ def _undo(work: PlanWork, asked: OfPlan) -> None:
 def _control(control: Control) -> _Body:
     def body(work: PlanWork, asked: OfPlan) -> None:
         plan = work.plan(asked.plan)
-        work.store.queue.control_plan(plan.plan_id, control, str(work.who))
-        work.store.plans.tell(plan.plan_id, _EVENTS[control], who=str(work.who), why=asked.reason)
+        control_plan(work.store, plan.plan_id, control, str(work.who), asked.reason)
         work.show(plan, control=control.words)
 
     return body
