@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from backfill_assets.models.model import Model
-    from backfill_assets.warehouse.compare.compare import Comparison, Difference, Group, Measure
+    from backfill_assets.planning.change.compared import Group, Measure
+    from backfill_assets.warehouse.compare.compare import Comparison, Difference
 
 _COLUMNS = 4
 

@@ -13,6 +13,7 @@ from backfill_assets.errors import RequestError
 from backfill_assets.intervals import Daily, Interval, IntervalSet, Monthly
 from backfill_assets.intervals.cadence import Yearly
 from backfill_assets.models.column import Column
+from backfill_assets.planning.change.compared import Group, Measure
 from backfill_assets.planning.review.contract import (
     PLANNER,
     Expectation,
@@ -25,7 +26,7 @@ from backfill_assets.planning.review.contract import (
     Rule,
     SumWithin,
 )
-from backfill_assets.planning.review.contract_judging import CellFound, ColumnFound, Found, judge
+from backfill_assets.planning.review.contract_judging import CellFound, Found, judge
 from backfill_assets.planning.review.contract_text import (
     expectations,
     expectations_of_toml,
@@ -82,9 +83,9 @@ def ways(old: Rows, new: Rows) -> dict[RowChange, set[tuple[int, int]]]:
     }
 
 
-def measures(before: Rows, after: Rows) -> dict[str, ColumnFound]:
+def measures(before: Rows, after: Rows) -> dict[str, Measure]:
     return {
-        name: ColumnFound(
+        name: Measure(
             changed=len(differing(before, after, name)),
             old_filled=sum(row[name] is not None for row in before.values()),
             new_filled=sum(row[name] is not None for row in after.values()),
@@ -102,11 +103,18 @@ def measured(old: Rows, new: Rows) -> Found:
         before, after = (
             {at: row for at, row in side.items() if at[0] == number} for side in (old, new)
         )
-        changed = ways(before, after)
-        columns = measures(before, after)
+        differ = {way: len(rows) for way, rows in ways(before, after).items()}
         key = DAYS.key(cell)
-        counts = {way: len(rows) for way, rows in changed.items()}
-        found.append(CellFound(cell, key, key[:7], len(before), len(after), counts, columns))
+        group = Group(
+            by=(key,),
+            old_rows=len(before),
+            new_rows=len(after),
+            keys_added=differ[RowChange.ADDED],
+            keys_removed=differ[RowChange.REMOVED],
+            rows_changed=differ[RowChange.CHANGED],
+            columns=measures(before, after),
+        )
+        found.append(CellFound(cell, key, key[:7], group))
     groups = {
         str(number): measures(
             *({at: row for at, row in side.items() if at[1] == number} for side in (old, new))

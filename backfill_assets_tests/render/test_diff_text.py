@@ -4,6 +4,7 @@ from dataclasses import replace
 from decimal import Decimal
 
 from backfill_assets.models.column import CELL_COLUMN
+from backfill_assets.planning.change.compared import Group, Measure
 from backfill_assets.render.diff_text import (
     counts_text,
     difference_text,
@@ -13,7 +14,7 @@ from backfill_assets.render.diff_text import (
     total_row,
     totals,
 )
-from backfill_assets.warehouse.compare.compare import Comparison, Difference, Group, Measure
+from backfill_assets.warehouse.compare.compare import Comparison, Difference
 from backfill_assets_tests.builders import a_model
 
 SAME = Group(

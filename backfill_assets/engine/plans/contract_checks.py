@@ -9,8 +9,8 @@ from zoneinfo import ZoneInfo
 from backfill_assets.engine.batch.batch_inputs import published_table
 from backfill_assets.engine.plans.comparing import compared_once
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.planning.review.contract import Per, RowChange, SumWithin, needs_every_cell
-from backfill_assets.planning.review.contract_judging import CellFound, ColumnFound, Found, judge
+from backfill_assets.planning.review.contract import Per, SumWithin, needs_every_cell
+from backfill_assets.planning.review.contract_judging import CellFound, Found, judge
 from backfill_assets.warehouse.compare.comparison_sql import Compared, Question, changed_columns
 
 if TYPE_CHECKING:
@@ -18,12 +18,11 @@ if TYPE_CHECKING:
 
     from backfill_assets.engine.plans.operation import Operation
     from backfill_assets.engine.project.run_context import RunContext
-    from backfill_assets.intervals.interval import Interval
     from backfill_assets.models.content import Content
     from backfill_assets.models.model import Model
+    from backfill_assets.planning.change.compared import Measure
     from backfill_assets.planning.change.strategy_checks import Cells, CheckResult
     from backfill_assets.planning.review.contract import Expectation
-    from backfill_assets.warehouse.compare.compare import Group
 
 
 def contract_results(  # noqa: PLR0913 - all that a comparison rests on
@@ -77,23 +76,10 @@ def _groups(expected: Sequence[Expectation]) -> dict[str, None]:
 
 def _grouped(
     op: Operation, both: Compared, cells: IntervalSet, column: str
-) -> dict[str, dict[str, ColumnFound]]:
+) -> dict[str, Mapping[str, Measure]]:
     """Compare the groups of one column over all cells."""
     found = compared_once(op, both, Question(by=(column,), cells=cells)).groups
-    return {"NULL" if one.by[0] is None else one.by[0]: _columns(one) for one in found}
-
-
-def _columns(group: Group) -> dict[str, ColumnFound]:
-    return {
-        name: ColumnFound(
-            column.changed,
-            column.old_filled,
-            column.new_filled,
-            column.old_sum,
-            column.new_sum,
-        )
-        for name, column in group.columns.items()
-    }
+    return {"NULL" if one.by[0] is None else one.by[0]: one.columns for one in found}
 
 
 def _differs(old: Content, new: Content | None) -> bool:
@@ -105,24 +91,10 @@ def _differs(old: Content, new: Content | None) -> bool:
 
 
 def _compared(op: Operation, both: Compared, cells: IntervalSet) -> tuple[CellFound, ...]:
-    groups: Mapping[Interval, Group] = compared_once(op, both, Question(cells=cells)).cells(
-        both.model
-    )
+    groups = compared_once(op, both, Question(cells=cells)).cells(both.model)
     cadence = both.model.cadence
     zone = ZoneInfo(cadence.tz)
     return tuple(
-        CellFound(
-            cell,
-            cadence.key(cell),
-            f"{cell.start.astimezone(zone):%Y-%m}",
-            group.old_rows,
-            group.new_rows,
-            {
-                RowChange.CHANGED: group.rows_changed,
-                RowChange.ADDED: group.keys_added,
-                RowChange.REMOVED: group.keys_removed,
-            },
-            _columns(group),
-        )
+        CellFound(cell, cadence.key(cell), f"{cell.start.astimezone(zone):%Y-%m}", group)
         for cell, group in sorted(groups.items(), key=lambda item: item[0].start)
     )

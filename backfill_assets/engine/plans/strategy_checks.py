@@ -19,11 +19,11 @@ from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.models.codec import dumps
+from backfill_assets.planning.change.compared import Group
 from backfill_assets.planning.change.deriving import explained
 from backfill_assets.planning.change.strategy_checks import (
     Comparison,
     Expected,
-    RowsCompared,
     check,
     declared_coverage,
     in_doubt,
@@ -320,23 +320,15 @@ def _contents(both: _Sides, name: str) -> tuple[Cells, Cells]:
     return old, new
 
 
-def _looked(both: _Sides, name: str, cells: IntervalSet) -> dict[Interval, RowsCompared]:
+def _looked(both: _Sides, name: str, cells: IntervalSet) -> dict[Interval, Group]:
     """Compare the rows of cells whose checksums leave it open what differs."""
     if not cells:
         return {}
     model = both.workspace.graph.model(name)
     sides = (published_table(run, name) for run in (both.environment, both.workspace))
     compared = compared_once(both.op, Compared(model, *sides), Question(cells=cells)).cells(model)
-    nothing = RowsCompared(0, 0, frozenset())  # a cell without a row on either side
-    by_rows = {
-        cell: RowsCompared(
-            group.keys_added,
-            group.keys_removed,
-            frozenset(column for column, difference in group.columns.items() if difference.changed),
-        )
-        for cell, group in compared.items()
-    }
-    return {cell: by_rows.get(cell, nothing) for cell in model.cadence.cells(cells)}
+    nothing = Group((), 0, 0, 0, 0, 0, {})  # a cell without a row on either side
+    return {cell: compared.get(cell, nothing) for cell in model.cadence.cells(cells)}
 
 
 def _totals(

@@ -9,12 +9,11 @@ from backfill_assets.evidence.manifest import json_text
 from backfill_assets.intervals.grid import Unit
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.codec import loads
+from backfill_assets.planning.change.compared import Group, Measure
 from backfill_assets.planning.review.touched import ROWS
 from backfill_assets.warehouse.compare.compare import (
     Comparison,
     Difference,
-    Group,
-    Measure,
     OutsideRows,
 )
 from backfill_assets.warehouse.compare.comparison_sql import BY_CELL

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from backfill_assets.intervals.interval import Interval
     from backfill_assets.models.content import Content
     from backfill_assets.models.model import Model
+    from backfill_assets.planning.change.compared import Group
 
 Cells: TypeAlias = "Mapping[Interval, Content]"
 
@@ -65,22 +66,7 @@ class Expected:
         return self.rows or self.columns is None or column in self.columns
 
 
-@dataclass(frozen=True, slots=True)
-class RowsCompared:
-    """The result of comparing the rows of one cell, old with new.
-
-    Attributes:
-        added: how many keys are new.
-        removed: how many keys are gone.
-        columns: columns of both that differ in a row that stays; those of the key never do.
-    """
-
-    added: int
-    removed: int
-    columns: frozenset[str]
-
-
-ComparedRows: TypeAlias = "Mapping[Interval, RowsCompared]"
+ComparedRows: TypeAlias = "Mapping[Interval, Group]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +110,7 @@ class Comparison:
     totals: Mapping[str, tuple[Decimal | None, Decimal | None]] = field(
         default_factory=dict[str, "tuple[Decimal | None, Decimal | None]"]
     )
-    looked: ComparedRows = field(default_factory=dict["Interval", RowsCompared])
+    looked: ComparedRows = field(default_factory=dict["Interval", "Group"])
 
     @property
     def differences(self) -> tuple[CellDifference, ...]:
@@ -189,19 +175,16 @@ def _difference(cell: Interval, old: Content, new: Content) -> CellDifference:
     )
 
 
-def _by_rows(
-    difference: CellDifference, rows: RowsCompared, old: Content, new: Content
-) -> CellDifference:
+def _by_rows(difference: CellDifference, rows: Group, old: Content, new: Content) -> CellDifference:
     """Keep the part of a difference that its rows confirm; removed columns have no rows to compare."""
-    columns = (
-        name for name in difference.columns if name in rows.columns or name not in new.columns
-    )
+    changed = {name for name, found in rows.columns.items() if found.changed}
+    columns = (name for name in difference.columns if name in changed or name not in new.columns)
     fewer = old.rows - new.rows
     return replace(
         difference,
-        rows=difference.rows and bool(rows.added or rows.removed or fewer),
+        rows=difference.rows and bool(rows.keys_added or rows.keys_removed or fewer),
         columns=frozenset(columns),
-        only_missing=rows.added == 0 and rows.removed == fewer,
+        only_missing=rows.keys_added == 0 and rows.keys_removed == fewer,
     )
 
 

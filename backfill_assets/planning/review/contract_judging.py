@@ -24,26 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from backfill_assets.intervals.interval import Interval
+    from backfill_assets.planning.change.compared import Group, Measure
     from backfill_assets.planning.review.contract import Expectation, Rule
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnFound:
-    """What was found of one column in one cell.
-
-    Attributes:
-        changed: in how many rows of both sides its value differs.
-        old_filled: in how many old rows it is not NULL.
-        new_filled: in how many new rows it is not NULL.
-        old_sum: of the old values; None where it has none.
-        new_sum: of the new ones.
-    """
-
-    changed: int = 0
-    old_filled: int = 0
-    new_filled: int = 0
-    old_sum: Decimal | None = None
-    new_sum: Decimal | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,24 +36,13 @@ class CellFound:
         cell: the interval.
         name: its key.
         month: the month in which it begins, such as ``2024-03``.
-        old_rows: rows before.
-        new_rows: rows afterwards.
-        rows: how many were changed, added and removed, by key.
-        columns: every column but the key's.
+        rows: what the comparison has counted in it.
     """
 
     cell: Interval
     name: str
     month: str
-    old_rows: int
-    new_rows: int
-    rows: Mapping[RowChange, int]
-    columns: Mapping[str, ColumnFound]
-
-    @property
-    def differs(self) -> bool:
-        """Whether any row does."""
-        return any(self.rows.values())
+    rows: Group
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +66,8 @@ class Found:
     removed: tuple[str, ...] = ()
     appended: IntervalSet = field(default_factory=IntervalSet.empty)
     explained: IntervalSet = field(default_factory=IntervalSet.empty)
-    groups: Mapping[str, Mapping[str, Mapping[str, ColumnFound]]] = field(
-        default_factory=dict[str, "Mapping[str, Mapping[str, ColumnFound]]"]
+    groups: Mapping[str, Mapping[str, Mapping[str, Measure]]] = field(
+        default_factory=dict[str, "Mapping[str, Mapping[str, Measure]]"]
     )
 
 
@@ -111,7 +82,7 @@ def judge(expected: Expectation, found: Found) -> CheckResult:
 
 def _left_out(cells: Sequence[CellFound], judged: Sequence[CellFound]) -> str:
     """Say how many cells that differ were not judged."""
-    count = sum(cell.differs for cell in cells) - sum(cell.differs for cell in judged)
+    count = sum(cell.rows.differs for cell in cells) - sum(cell.rows.differs for cell in judged)
     return f", besides {counted(count, 'cell')} with corrected input" if count else ""
 
 
@@ -134,7 +105,7 @@ def _judged(rule: Rule, cells: Sequence[CellFound], found: Found) -> tuple[bool,
 def _columns(allowed: frozenset[str], cells: Sequence[CellFound], found: Found) -> tuple[bool, str]:
     changed: Counter[str] = Counter()
     for cell in cells:
-        changed.update({name: column.changed for name, column in cell.columns.items()})
+        changed.update({name: column.changed for name, column in cell.rows.columns.items()})
     listed = sorted(
         (item for item in changed.items() if item[1]), key=lambda item: (-item[1], item[0])
     )
@@ -152,14 +123,26 @@ def _columns(allowed: frozenset[str], cells: Sequence[CellFound], found: Found) 
 def _rows(
     rows: RowChange, percent: float, cells: Sequence[CellFound], old_rows: int
 ) -> tuple[bool, str]:
-    count = sum(cell.rows.get(rows, 0) for cell in cells)
+    count = sum(_count(cell.rows, rows) for cell in cells)
     bad = Decimal(count) * 100 > _exact(percent) * old_rows
     share = f", {Decimal(count) / old_rows:.2%}" if old_rows and count else ""
     return bad, f"found {count:,} of {counted(old_rows, 'row')}{share}"
 
 
+def _count(found: Group, rows: RowChange) -> int:
+    match rows:
+        case RowChange.CHANGED:
+            return found.rows_changed
+        case RowChange.ADDED:
+            return found.keys_added
+        case RowChange.REMOVED:
+            return found.keys_removed
+        case _:
+            assert_never(rows)
+
+
 def _sums(rule: SumWithin, cells: Sequence[CellFound], found: Found) -> tuple[bool, str]:
-    groups: dict[str, list[ColumnFound]] = defaultdict(list)
+    groups: dict[str, list[Measure]] = defaultdict(list)
     for name, columns in _parts(rule, cells, found):
         if rule.sum_of in columns:
             groups[name].append(columns[rule.sum_of])
@@ -182,22 +165,22 @@ def _sums(rule: SumWithin, cells: Sequence[CellFound], found: Found) -> tuple[bo
 
 def _parts(
     rule: SumWithin, cells: Sequence[CellFound], found: Found
-) -> Iterator[tuple[str, Mapping[str, ColumnFound]]]:
+) -> Iterator[tuple[str, Mapping[str, Measure]]]:
     """Give what is summed, with the name of the stretch or group that it belongs to."""
     match rule.per:
         case Per.WHOLE:
-            yield from (("", cell.columns) for cell in cells)
+            yield from (("", cell.rows.columns) for cell in cells)
         case Per.MONTH:
-            yield from ((cell.month, cell.columns) for cell in cells)
+            yield from ((cell.month, cell.rows.columns) for cell in cells)
         case Per.CELL:
-            yield from ((cell.name, cell.columns) for cell in cells)
+            yield from ((cell.name, cell.rows.columns) for cell in cells)
         case Per.GROUP:
             yield from found.groups.get(rule.group, {}).items()
         case _:
             assert_never(rule.per)
 
 
-def _total(parts: Iterable[ColumnFound], *, new: bool) -> Decimal | None:
+def _total(parts: Iterable[Measure], *, new: bool) -> Decimal | None:
     sums = [part.new_sum if new else part.old_sum for part in parts]
     known = [total for total in sums if total is not None]
     return sum(known, Decimal(0)) if len(known) == len(sums) else None
@@ -228,7 +211,7 @@ def _number(value: Decimal | None) -> str:
 
 
 def _cells(allowed: IntervalSet, cells: Sequence[CellFound]) -> tuple[bool, str]:
-    differing = [cell for cell in cells if cell.differs]
+    differing = [cell for cell in cells if cell.rows.differs]
     others = [cell for cell in differing if cell.cell not in allowed]
     if others:
         first = min(others, key=lambda cell: cell.cell.start)
@@ -240,8 +223,10 @@ def _cells(allowed: IntervalSet, cells: Sequence[CellFound]) -> tuple[bool, str]
 
 
 def _nulls(column: str, percent: float, cells: Sequence[CellFound]) -> tuple[bool, str]:
-    rows = sum(cell.new_rows for cell in cells)
-    filled = sum(cell.columns[column].new_filled for cell in cells if column in cell.columns)
+    rows = sum(cell.rows.new_rows for cell in cells)
+    filled = sum(
+        cell.rows.columns[column].new_filled for cell in cells if column in cell.rows.columns
+    )
     nulls = rows - filled
     bad = Decimal(nulls) * 100 > _exact(percent) * rows
     share = f", {Decimal(nulls) / rows:.2%}" if rows and nulls else ""

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from pyspark.sql import types as T
 
 from backfill_assets.models.column import CELL_COLUMN
-from backfill_assets.warehouse.compare.compare import Comparison, Difference, Group, Measure
+from backfill_assets.planning.change.compared import Group, Measure
+from backfill_assets.warehouse.compare.compare import Comparison, Difference
 from backfill_assets.warehouse.compare.comparison_sql import (
     PERCENTILES,
     TOLERANCE_PLACES,
