@@ -13,7 +13,7 @@ from backfill_assets.cli.project import opened_project
 from backfill_assets.cli.stored_plans import kept_plan
 from backfill_assets.engine.review.aftercare import look_after, watches
 from backfill_assets.planning.review.aftercare import NOT_JUDGED, watch_json
-from backfill_assets.render.watch_words import watch_text
+from backfill_assets.render.plan_life import watch_text
 
 if TYPE_CHECKING:
     from backfill_assets.engine.review.aftercare import WatchedPlan

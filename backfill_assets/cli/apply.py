@@ -26,8 +26,7 @@ from backfill_assets.engine.project.events import Committed
 from backfill_assets.errors import RequestError
 from backfill_assets.planning.plan.request import PlanRequest
 from backfill_assets.render.actual import MEASURED, Actual, actual_text
-from backfill_assets.render.audit_words import audit_lines, blocks
-from backfill_assets.render.plan_life import Progress, next_commands, progress
+from backfill_assets.render.plan_life import Progress, audit_lines, blocks, next_commands, progress
 from backfill_assets.render.plan_words import estimate_text
 from backfill_assets.snapshots.stored_plan import PlanStatus
 

@@ -23,8 +23,7 @@ from backfill_assets.intervals.instants import minute_text
 from backfill_assets.planning.review.aftercare import read_watch, watch_of
 from backfill_assets.planning.review.appointment import appointment_json
 from backfill_assets.render.actual import actual_text
-from backfill_assets.render.plan_life import next_commands
-from backfill_assets.render.watch_words import appointment_text
+from backfill_assets.render.plan_life import appointment_text, next_commands
 from backfill_assets.snapshots.stored_plan import PlanStatus
 
 if TYPE_CHECKING:

@@ -23,10 +23,17 @@ from backfill_assets.planning.review.acceptance import with_acceptances
 from backfill_assets.planning.review.aftercare import LOOKED, watch_json, watch_of
 from backfill_assets.planning.review.appointment import appointment_json, appointment_of
 from backfill_assets.planning.review.dual_run import dual_run_json, dual_run_of
-from backfill_assets.render.check_words import check_text, checks_markdown
-from backfill_assets.render.plan_life import next_commands, progress, status_text
+from backfill_assets.render.plan_life import (
+    appointment_text,
+    check_text,
+    checks_markdown,
+    dual_run_text,
+    next_commands,
+    progress,
+    status_text,
+    watch_text,
+)
 from backfill_assets.render.plan_markdown import plan_markdown
-from backfill_assets.render.watch_words import appointment_text, dual_run_text, watch_text
 from backfill_assets.snapshots.stored_plan import PlanStatus
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ from backfill_assets.intervals.instants import minute_text
 from backfill_assets.planning.review.aftercare import watch_json
 from backfill_assets.planning.review.appointment import appointment_json, appointment_of
 from backfill_assets.planning.review.dual_run import dual_run_json
-from backfill_assets.render.plan_life import next_commands
-from backfill_assets.render.watch_words import watch_text
+from backfill_assets.render.plan_life import next_commands, watch_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -62,8 +62,7 @@ from backfill_assets.planning.plan.request import PlanRequest
 from backfill_assets.planning.review.aftercare import read_watch
 from backfill_assets.planning.review.appointment import Appointment
 from backfill_assets.planning.review.contract_text import written_expectations
-from backfill_assets.render.audit_words import audit_lines, blocks
-from backfill_assets.render.watch_words import appointment_text, watch_text
+from backfill_assets.render.plan_life import appointment_text, audit_lines, blocks, watch_text
 from backfill_assets.settings import read_settings
 from backfill_assets.snapshots.queued_plan import Control
 from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus

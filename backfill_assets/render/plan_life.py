@@ -1,26 +1,40 @@
-"""Describe where a plan stands: the progress of its batches, and the next possible commands."""
+"""Describe where a plan stands.
+
+How far its batches are, which commands may come next, what its checks and audits have found; how long it is
+compared before it is promoted, when that is, and how long it is watched then.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from backfill_assets.intervals.instants import minute_text
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.planning.review.acceptance import voided
+from backfill_assets.render.plan_words import counted
 from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.snapshots.queued_plan import Control
 from backfill_assets.snapshots.stored_plan import PlanStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
+    from backfill_assets.models.audit_result import AuditResult
     from backfill_assets.planning.plan.plan import ModelPlan, Plan
+    from backfill_assets.planning.review.aftercare import Watch
+    from backfill_assets.planning.review.appointment import Appointment
+    from backfill_assets.planning.review.dual_run import DualRun
     from backfill_assets.render.plan_words import Naming
+    from backfill_assets.snapshots.plan_check import Acceptance, PlanCheck
     from backfill_assets.snapshots.stored_plan import StoredPlan
     from backfill_assets.state.batch_rows import BatchRow
 
 EXPIRED = "expired"
 _FAILED, _RUNNING = "failed", "running"
+_CELLS = 5
+"""How many cells of a failed audit are named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,3 +130,73 @@ def next_commands(
         return ("backfill plan",)
     split = (command.partition(" ") for command in named.get(status, ()))
     return tuple(f"backfill {verb} {plan_id} {more}".rstrip() for verb, _, more in split)
+
+
+def check_text(check: PlanCheck, accepted: Sequence[Acceptance] = ()) -> str:
+    """Write one result: whether it holds, what was expected, what was found, and who decided."""
+    void = voided(check, accepted)
+    ended = check.accepted or void
+    return (
+        f"{_sign(check)} {check.check}: {check.text}"
+        f"{f'; {ended}' if ended else ''} ({check.decided_by})"
+    )
+
+
+def _sign(check: PlanCheck) -> str:
+    """Give the sign of a result: passed, accepted, or not."""
+    if check.passed:
+        return "\u2713"
+    return "\u2248" if check.accepted else "\u2717"
+
+
+def checks_markdown(checks: Sequence[PlanCheck], accepted: Sequence[Acceptance]) -> str:
+    """Write the results of a plan's checks under a title; empty before they ran."""
+    lines = (f"- `{check.model}`: {check_text(check, accepted)}" for check in checks)
+    return "\n".join(("", "### Checks", "", *lines, "")) if checks else ""
+
+
+def audit_lines(audited: Mapping[str, Sequence[AuditResult]]) -> Iterator[str]:
+    """Say per model how many changed audits passed, and where the others failed."""
+    for model, results in audited.items():
+        failed = [result for result in results if not result.passed]
+        ran = counted(len(results), "changed audit")
+        yield f"audited {model}: {ran} on what stays published, {len(results) - len(failed)} passed"
+        for result in failed:
+            listed = ", ".join(result.cells[:_CELLS]) + (
+                ", ..." if len(result.cells) > _CELLS else ""
+            )
+            where = f" in {listed}" if listed else ""
+            kind = result.severity.value
+            yield f"  {result.audit} ({kind}) failed{where}: found {result.found}, allowed {result.allowed}"
+
+
+def blocks(audited: Mapping[str, Sequence[AuditResult]]) -> bool:
+    """Whether one of them keeps the plan from being promoted."""
+    return any(result.blocks for results in audited.values() for result in results)
+
+
+def watch_text(watch: Watch) -> str:
+    """Say how long a plan is watched, how often it was looked at, and what was found."""
+    wrong = sum(bool(look.detail["found"]) for look in watch.looks)
+    found = "all well" if not wrong else f"{wrong} of them not well"
+    if watch.looks and wrong and not watch.found:
+        found += ", the last one well"
+    looks = f"{counted(len(watch.looks), 'look')}, {found}" if watch.looks else "no look yet"
+    begin = "was watched" if watch.ended else "is watched"
+    return f"{begin} until {minute_text(watch.until)}, {looks}"
+
+
+def dual_run_text(dual: DualRun) -> str:
+    """Say until when both histories are filled, how often they were compared, and what was found last."""
+    times = counted(len(dual.compared), "comparison")
+    found = dual.refused or "every difference explained"
+    compared = f"{times}, in the last one: {found}" if dual.compared else "not compared yet"
+    return f"both histories are filled until {minute_text(dual.until)}; {compared}"
+
+
+def appointment_text(found: Appointment | None) -> str:
+    """Say when a plan is to be promoted, and who asked for it."""
+    if found is None:
+        return "has no appointment"
+    why = f": {found.why}" if found.why else ""
+    return f"is to be promoted on {minute_text(found.at)}, asked for by {found.who}{why}"

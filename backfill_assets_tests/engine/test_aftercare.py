@@ -20,7 +20,7 @@ from backfill_assets.models.graph import build_graph
 from backfill_assets.orchestration.follow_ups import looks_due
 from backfill_assets.planning.plan.request import Restatement
 from backfill_assets.planning.review.aftercare import read_watch, watch_of
-from backfill_assets.render.watch_words import watch_text
+from backfill_assets.render.plan_life import watch_text
 from backfill_assets_tests.builders import COLUMNS, EVENTS, a_model, a_source
 from backfill_assets_tests.engine.plans import Plans
 from backfill_assets_tests.engine.world import row

@@ -15,7 +15,7 @@ from backfill_assets.intervals import Daily
 from backfill_assets.models.column import Column
 from backfill_assets.orchestration.follow_ups import comparisons_due
 from backfill_assets.planning.plan.request import Strategy
-from backfill_assets.render.watch_words import dual_run_text
+from backfill_assets.render.plan_life import dual_run_text
 from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets_tests.builders import COLUMNS, EVENTS, a_graph, a_model, a_source
 from backfill_assets_tests.engine.plans import Plans

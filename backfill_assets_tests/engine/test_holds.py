@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import duckdb
 import pytest
 
+from backfill_assets.cli.held import hold_text, untouched_text
 from backfill_assets.engine.plans.making import make_plan
 from backfill_assets.engine.plans.plan_verbs import abandon_plan
 from backfill_assets.engine.project.holds import hold_consumer, release_consumer
@@ -21,7 +22,6 @@ from backfill_assets.errors import RequestError
 from backfill_assets.models.consumer import Consumer, Reading
 from backfill_assets.planning.plan.request import PlanRequest, Restatement
 from backfill_assets.reading import published
-from backfill_assets.render.hold_words import hold_text, untouched_text
 from backfill_assets.settings import Dialect, Settings
 from backfill_assets.snapshots.environment import PROD
 from backfill_assets.warehouse.views.view_file import views_sql

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -7,7 +8,16 @@ import pytest
 
 from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.render.plan_life import Progress, next_commands, progress, status_text
+from backfill_assets.models.audit import Severity
+from backfill_assets.models.audit_result import AuditResult
+from backfill_assets.render.plan_life import (
+    Progress,
+    audit_lines,
+    blocks,
+    next_commands,
+    progress,
+    status_text,
+)
 from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.snapshots.queued_plan import Control
 from backfill_assets.snapshots.stored_plan import PlanStatus, StoredPlan
@@ -96,3 +106,36 @@ def test_a_built_plan_that_can_only_wait_is_not_offered_for_promotion():
         "backfill diff p1",
         "backfill abandon p1",
     )
+
+
+SEVEN = tuple(f"2024-01-0{number}" for number in range(1, 8))
+FAILED = AuditResult(
+    audit="cost_is_usual",
+    severity=Severity.BLOCKING,
+    passed=False,
+    found="9 rows",
+    allowed="0 rows",
+    failing_rows=9,
+    cells=SEVEN,
+)
+PASSED = replace(FAILED, passed=True, found="0 rows", failing_rows=0, cells=())
+WARNED = replace(FAILED, audit="same_sum", severity=Severity.WARNING, cells=())
+
+
+def test_changed_audits_are_told_with_what_they_found_and_where():
+    first = ", ".join(SEVEN[:5])
+
+    told = list(audit_lines({"web.a": (PASSED,), "web.b": (PASSED, FAILED, WARNED)}))
+
+    assert told == [
+        "audited web.a: 1 changed audit on what stays published, 1 passed",
+        "audited web.b: 3 changed audits on what stays published, 1 passed",
+        f"  cost_is_usual (blocking) failed in {first}, ...: found 9 rows, allowed 0 rows",
+        "  same_sum (warning) failed: found 9 rows, allowed 0 rows",
+    ]
+
+
+def test_only_a_failed_blocking_audit_blocks():
+    assert blocks({"web.b": (PASSED, FAILED)})
+    assert not blocks({"web.b": (PASSED, WARNED)})
+    assert not blocks({})

@@ -12,7 +12,7 @@ from backfill_assets.planning.review.contract import (
     RowChange,
     RowsWithin,
 )
-from backfill_assets.render.check_words import check_text, checks_markdown
+from backfill_assets.render.plan_life import check_text, checks_markdown
 from backfill_assets.render.plan_markdown import plan_markdown
 from backfill_assets.render.plan_sections import (
     AtWork,
