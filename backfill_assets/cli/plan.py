@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
-from backfill_assets.cli import plan_options as ask  # noqa: TC001 - typer reads them
+from backfill_assets.cli import plan_options as ask
 from backfill_assets.cli.exits import CHANGES, DONE, WAITS
 from backfill_assets.cli.held import untouched
 from backfill_assets.cli.looking import say_note
@@ -20,17 +19,14 @@ from backfill_assets.cli.plan_view import show_plan
 from backfill_assets.cli.stored_plans import write_plan
 from backfill_assets.engine.plans.making import left_before, make_plan, new_environment
 from backfill_assets.engine.review.results import planned_invalid
-from backfill_assets.errors import RequestError
 from backfill_assets.planning.plan import written_options as written
 from backfill_assets.planning.plan.plan_json import plan_json
 from backfill_assets.planning.plan.request import PlanRequest
-from backfill_assets.planning.review.contract_text import expectations_of_toml, written_expectations
 from backfill_assets.render.plan_life import next_commands
 from backfill_assets.render.plan_markdown import plan_markdown
 from backfill_assets.snapshots.stored_plan import PlanStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from datetime import datetime
 
     from backfill_assets.engine.fill.outstanding import Outstanding
@@ -99,7 +95,7 @@ def plan(  # noqa: PLR0913, PLR0917 - one option for each thing that can be aske
         categories=written.categories(category),
         strategies=written.strategies(strategy),
         kept_rows=written.kept_rows(kept_rows),
-        spark=written.spark(spark), expect=_expected(expect),
+        spark=written.spark(spark), expect=ask.expected(expect),
     )  # fmt: skip
     _plan(request, out, written.instant(now), whole=verbose, as_json=as_json, markdown=markdown)
 
@@ -167,24 +163,3 @@ def _after(at: Operating, proposed: Plan) -> tuple[str, ...]:
         "Nothing has been written.",
         f"Next: {', or '.join(commands)}",
     )
-
-
-def _expected(asked: Iterable[str] | None) -> tuple[tuple[str, str], ...]:
-    """Give (model, rule) of every line and file, in their order.
-
-    Raises:
-        RequestError: a file can't be read, or a rule is none.
-    """
-    return tuple(pair for text in asked or () for pair in _read(text))
-
-
-def _read(text: str) -> tuple[tuple[str, str], ...]:
-    if not text.endswith(".toml"):
-        return written_expectations([text])
-    try:
-        return expectations_of_toml(Path(text).read_text(encoding="utf-8"), text)
-    except (OSError, UnicodeDecodeError) as error:
-        found = getattr(error, "strerror", None) or "it is no text"
-        raise RequestError(
-            found=f"--expect {text}: {found}", do="give a file of rules, or MODEL: RULE; RULE"
-        ) from error

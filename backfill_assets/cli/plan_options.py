@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from backfill_assets.errors import RequestError
+from backfill_assets.planning.review.contract_text import expectations_of_toml, written_expectations
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 Environment = Annotated[
     str, typer.Argument(metavar="[ENV]", help="The environment; a new one follows prod.")
@@ -138,3 +145,24 @@ Out = Annotated[
         "--out", metavar="FILE", help="Write the plan here too, for `backfill apply FILE`."
     ),
 ]
+
+
+def expected(asked: Iterable[str] | None) -> tuple[tuple[str, str], ...]:
+    """Give (model, rule) of every line and file, in their order.
+
+    Raises:
+        RequestError: a file can't be read, or a rule is none.
+    """
+    return tuple(pair for text in asked or () for pair in _read(text))
+
+
+def _read(text: str) -> tuple[tuple[str, str], ...]:
+    if not text.endswith(".toml"):
+        return written_expectations([text])
+    try:
+        return expectations_of_toml(Path(text).read_text(encoding="utf-8"), text)
+    except (OSError, UnicodeDecodeError) as error:
+        found = getattr(error, "strerror", None) or "it is no text"
+        raise RequestError(
+            found=f"--expect {text}: {found}", do="give a file of rules, or MODEL: RULE; RULE"
+        ) from error
