@@ -11,7 +11,7 @@ import typer
 from backfill_assets.cli.asking import Yes, confirm
 from backfill_assets.cli.operating import operating
 from backfill_assets.cli.options import AsJson, Env  # noqa: TC001 - typer reads them
-from backfill_assets.cli.output import counted, err, print_json, say
+from backfill_assets.cli.output import err, print_json, say
 from backfill_assets.cli.progress import shown
 from backfill_assets.cli.project import opened_run
 from backfill_assets.cli.selecting import model_named
@@ -25,7 +25,7 @@ from backfill_assets.engine.project.events import Committed, Failed, Waiting
 from backfill_assets.engine.review.acting import acting
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.required import required
-from backfill_assets.intervals.text import ranges_text
+from backfill_assets.intervals.text import counted, ranges_text
 from backfill_assets.models.audit import Severity
 from backfill_assets.models.audits_of import audits_of
 from backfill_assets.planning.review.approval import Act

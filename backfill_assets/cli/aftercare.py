@@ -8,10 +8,11 @@ import typer
 
 from backfill_assets.cli.exits import FAILED
 from backfill_assets.cli.options import AsJson  # noqa: TC001 - typer reads it
-from backfill_assets.cli.output import counted, print_json, say
+from backfill_assets.cli.output import print_json, say
 from backfill_assets.cli.project import opened_project
 from backfill_assets.cli.stored_plans import kept_plan
 from backfill_assets.engine.review.aftercare import look_after, watches
+from backfill_assets.intervals.text import counted
 from backfill_assets.planning.review.aftercare import NOT_JUDGED, watch_json
 from backfill_assets.render.plan_life import watch_text
 

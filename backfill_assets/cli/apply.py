@@ -12,7 +12,7 @@ from backfill_assets.cli.exits import FAILED, WAITS
 from backfill_assets.cli.looking import say_note
 from backfill_assets.cli.operating import Operating, operating
 from backfill_assets.cli.options import AsJson, Why  # noqa: TC001 - typer reads them
-from backfill_assets.cli.output import Heading, counted, err, print_json, print_table, say
+from backfill_assets.cli.output import Heading, err, print_json, print_table, say
 from backfill_assets.cli.plan_view import show_plan
 from backfill_assets.cli.progress import shown
 from backfill_assets.cli.queueing import into_queue
@@ -24,6 +24,7 @@ from backfill_assets.engine.plans.making import make_plan
 from backfill_assets.engine.plans.plan_verbs import apply_plan
 from backfill_assets.engine.project.events import Committed
 from backfill_assets.errors import RequestError
+from backfill_assets.intervals.text import counted
 from backfill_assets.planning.plan.request import PlanRequest
 from backfill_assets.render.actual import MEASURED, Actual, actual_text
 from backfill_assets.render.plan_life import Progress, audit_lines, blocks, next_commands, progress

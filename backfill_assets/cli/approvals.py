@@ -9,13 +9,14 @@ import typer
 
 from backfill_assets.cli.operating import operating
 from backfill_assets.cli.options import AsJson  # noqa: TC001 - typer reads it
-from backfill_assets.cli.output import counted, print_json, say
+from backfill_assets.cli.output import print_json, say
 from backfill_assets.cli.stored_plans import kept_plan
 from backfill_assets.engine.review.answers import Answers, answers
 from backfill_assets.engine.review.approvals import standing
 from backfill_assets.engine.review.bound_parts import bound_parts
 from backfill_assets.engine.review.reviewed import reviewed
 from backfill_assets.intervals.instants import minute_text
+from backfill_assets.intervals.text import counted
 from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
 
 if TYPE_CHECKING:

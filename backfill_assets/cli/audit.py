@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from backfill_assets.cli.options import AsJson, Env, Select  # noqa: TC001 - typer reads them
-from backfill_assets.cli.output import Heading, counted, err, print_json, print_table, say
+from backfill_assets.cli.output import Heading, err, print_json, print_table, say
 from backfill_assets.cli.project import looked_at
 from backfill_assets.cli.selecting import model_named, selected
 from backfill_assets.engine.batch.audit_run import audit_and_keep
 from backfill_assets.engine.batch.planted_run import audit_planted
 from backfill_assets.engine.project.at_work import Phase
 from backfill_assets.errors import RequestError
+from backfill_assets.intervals.text import counted
 from backfill_assets.models.audits_of import audits_of
 from backfill_assets.models.planted import advice, defects_of
 from backfill_assets.render.junit import junit_xml

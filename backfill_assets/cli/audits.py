@@ -6,11 +6,11 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.cli.options import AsJson, Env, Select  # noqa: TC001 - typer reads them
-from backfill_assets.cli.output import Heading, counted, print_json, print_table, say
+from backfill_assets.cli.output import Heading, print_json, print_table, say
 from backfill_assets.cli.project import looked_at
 from backfill_assets.cli.selecting import selected
 from backfill_assets.intervals.instants import minute_text
-from backfill_assets.intervals.text import ranges_text
+from backfill_assets.intervals.text import counted, ranges_text
 
 if TYPE_CHECKING:
     from backfill_assets.intervals.cadence import Cadence

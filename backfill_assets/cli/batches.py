@@ -8,19 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from backfill_assets.cli.options import AsJson  # noqa: TC001 - typer reads it
-from backfill_assets.cli.output import (
-    Heading,
-    counted,
-    print_json,
-    print_table,
-    say,
-    size_text,
-)
+from backfill_assets.cli.output import Heading, print_json, print_table, say
 from backfill_assets.cli.project import load_graph, open_store
 from backfill_assets.cli.selecting import model_named
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.intervals.text import ranges_text
+from backfill_assets.intervals.text import counted, ranges_text
+from backfill_assets.render.plan_words import bytes_text
 from backfill_assets.settings import read_settings
 
 if TYPE_CHECKING:
@@ -220,7 +214,7 @@ def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
         row["cells"],
         row["status"],
         "" if row["rows"] is None else f"{row['rows']:,}",
-        size_text(row["bytes"]),
+        "" if row["bytes"] is None else bytes_text(row["bytes"]),
         "" if row["seconds"] is None else f"{row['seconds']:.1f}",
         str(row["attempt"] or ""),
         row["started_at"][:19].replace("T", " "),

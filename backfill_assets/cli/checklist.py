@@ -9,10 +9,11 @@ import typer
 
 from backfill_assets.cli.exits import FAILED
 from backfill_assets.cli.options import AsJson  # noqa: TC001 - typer reads it
-from backfill_assets.cli.output import counted, print_json, say
+from backfill_assets.cli.output import print_json, say
 from backfill_assets.cli.project import opened_project
 from backfill_assets.cli.stored_plans import kept_plan
 from backfill_assets.engine.review.preflight import checklist_of
+from backfill_assets.intervals.text import counted
 from backfill_assets.planning.review.checklist import Item, Part, Standing
 
 _STYLES = {Standing.MET: "green", Standing.NOT_MET: "red", Standing.DECLARED: None}

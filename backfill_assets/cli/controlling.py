@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from backfill_assets.cli.output import counted, print_json, say
+from backfill_assets.cli.output import print_json, say
 from backfill_assets.cli.project import open_store, who_asks
 from backfill_assets.engine.plans.plan_verbs import control_plan
+from backfill_assets.intervals.text import counted
 from backfill_assets.settings import read_settings
 
 if TYPE_CHECKING:

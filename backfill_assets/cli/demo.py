@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from backfill_assets.cli.app import call
 from backfill_assets.cli.manifest import load
-from backfill_assets.cli.output import Heading, bar, counted, err, print_table, say
+from backfill_assets.cli.output import Heading, bar, err, print_table, say
 from backfill_assets.cli.progress import shown
 from backfill_assets.cli.project import LazySpark, now, open_store
 from backfill_assets.cli.report import tell_dagster
@@ -21,6 +21,7 @@ from backfill_assets.engine.fill.fill import fill_cells
 from backfill_assets.engine.project.opening import open_run
 from backfill_assets.engine.project.project import Project
 from backfill_assets.intervals.required import required
+from backfill_assets.intervals.text import counted
 from backfill_assets.pipelines.landing import EVENTS, land_all
 from backfill_assets.planning.rule.needs_work import Work, needs_work
 from backfill_assets.settings import Settings, read_settings

@@ -13,12 +13,13 @@ from backfill_assets.cli.diff_options import DiffOptions, question
 from backfill_assets.cli.exits import CHANGES
 from backfill_assets.cli.operating import Operating, operating
 from backfill_assets.cli.options import AsJson, Verbose  # noqa: TC001 - typer reads them
-from backfill_assets.cli.output import Heading, counted, err, print_json, print_table, say
+from backfill_assets.cli.output import Heading, err, print_json, print_table, say
 from backfill_assets.cli.progress import AT_WORK
 from backfill_assets.engine.batch.kept_rows import kept_rows_in
 from backfill_assets.engine.plans.comparing import shown_once
 from backfill_assets.engine.project.at_work import Phase
 from backfill_assets.engine.review.compared import Shown
+from backfill_assets.intervals.text import counted
 from backfill_assets.models.column import CELL_COLUMN
 from backfill_assets.render import diff_text
 from backfill_assets.warehouse.compare.compare import Comparison, Difference, compare, differences

@@ -8,8 +8,9 @@ import typer
 
 from backfill_assets.cli.asking import Yes, confirm
 from backfill_assets.cli.options import AsJson  # noqa: TC001 - typer reads it
-from backfill_assets.cli.output import Heading, counted, print_json, print_table, say
+from backfill_assets.cli.output import Heading, print_json, print_table, say
 from backfill_assets.cli.project import now, open_store
+from backfill_assets.intervals.text import counted
 from backfill_assets.settings import read_settings
 
 if TYPE_CHECKING:

@@ -9,10 +9,11 @@ import typer
 
 from backfill_assets.cli.exits import FAILED
 from backfill_assets.cli.options import AsJson  # noqa: TC001 - typer reads it
-from backfill_assets.cli.output import counted, print_json, say
+from backfill_assets.cli.output import print_json, say
 from backfill_assets.errors import RequestError
 from backfill_assets.evidence.summary import NoEvidenceError, summary
 from backfill_assets.evidence.verify import verify as verified
+from backfill_assets.intervals.text import counted
 
 if TYPE_CHECKING:
     from backfill_assets.cli.operating import Operating

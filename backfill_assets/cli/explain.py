@@ -9,7 +9,7 @@ import typer
 
 from backfill_assets.cli.exits import FAILED
 from backfill_assets.cli.options import AsJson, Env  # noqa: TC001 - typer reads them
-from backfill_assets.cli.output import counted, print_json, say
+from backfill_assets.cli.output import print_json, say
 from backfill_assets.cli.plan_view import naming_of
 from backfill_assets.cli.project import looked_at
 from backfill_assets.cli.selecting import model_named
@@ -19,6 +19,7 @@ from backfill_assets.engine.review.explaining import explain_number
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.instants import end_at, minute_text, start_at
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.intervals.text import counted
 from backfill_assets.render.number_changes import (
     exact,
     number_text,

@@ -11,9 +11,11 @@ import typer
 from backfill_assets.cli.asking import Yes, confirm
 from backfill_assets.cli.operating import operating
 from backfill_assets.cli.options import AsJson  # noqa: TC001 - typer reads it
-from backfill_assets.cli.output import counted, err, print_json, say, size_text
+from backfill_assets.cli.output import err, print_json, say
 from backfill_assets.engine.review.evidence import leave_expired
 from backfill_assets.engine.upkeep.collecting import collect, settle_read, what_to_collect
+from backfill_assets.intervals.text import counted
+from backfill_assets.render.plan_words import bytes_text
 from backfill_assets.snapshots.environment import PROD
 from backfill_assets.warehouse.files.table_size import bytes_in
 
@@ -64,7 +66,7 @@ def gc(
     _list(collected, sizes)
     if dry_run and _anything(collected):
         say("Next: backfill gc")
-    size = size_text(sum(sizes.get(table.version, 0) for table in collected.tables))
+    size = bytes_text(sum(sizes.get(table.version, 0) for table in collected.tables))
     say(f"{_counts(collected)} {'would go' if dry_run else 'deleted'}; the tables held {size}.")
     if collected.compacted:
         say(f"{_joined(collected)} {'would be ' if dry_run else ''}joined.")
@@ -95,7 +97,7 @@ def _list(collected: Collected, sizes: dict[str, int], *, aside: bool = False) -
     for table in collected.tables:
         made = f", made by plan {table.made_by}" if table.made_by else ""
         say(
-            f"table {table.version}: {size_text(sizes.get(table.version, 0))}{made}",
+            f"table {table.version}: {bytes_text(sizes.get(table.version, 0))}{made}",
             to=to,
             indent=2,
         )

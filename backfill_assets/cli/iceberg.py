@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from backfill_assets.cli.options import AsJson  # noqa: TC001 - typer reads it
-from backfill_assets.cli.output import counted, print_json, say
+from backfill_assets.cli.output import print_json, say
 from backfill_assets.cli.project import looked_at
 from backfill_assets.engine.project.iceberg import CATALOGUE, enable as enable_catalogue
+from backfill_assets.intervals.text import counted
 from backfill_assets.snapshots.environment import PROD
 
 if TYPE_CHECKING:

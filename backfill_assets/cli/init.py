@@ -14,8 +14,9 @@ from typing import Annotated
 import typer
 
 from backfill_assets.cli.options import AsJson  # noqa: TC001 - typer reads it
-from backfill_assets.cli.output import counted, print_json, say
+from backfill_assets.cli.output import print_json, say
 from backfill_assets.errors import RequestError
+from backfill_assets.intervals.text import counted
 
 _TEMPLATES = {
     "{name}/__init__.py": None,

@@ -9,12 +9,13 @@ import typer
 
 from backfill_assets.cli.held import holds_json, holds_of, say_holds
 from backfill_assets.cli.options import AsJson, Env  # noqa: TC001 - typer reads them
-from backfill_assets.cli.output import counted, out, print_json, say
+from backfill_assets.cli.output import out, print_json, say
 from backfill_assets.cli.plan_view import naming_of
 from backfill_assets.cli.project import looked_at
 from backfill_assets.cli.selecting import selected
 from backfill_assets.engine.review.mapping import map_of
 from backfill_assets.errors import RequestError
+from backfill_assets.intervals.text import counted
 from backfill_assets.render.history_map import map_json, map_lines
 from backfill_assets.render.history_map_html import map_html
 

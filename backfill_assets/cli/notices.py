@@ -10,10 +10,11 @@ import typer
 from backfill_assets.cli.exits import FAILED
 from backfill_assets.cli.operating import operating
 from backfill_assets.cli.options import AsJson  # noqa: TC001 - typer reads it
-from backfill_assets.cli.output import counted, print_json, say
+from backfill_assets.cli.output import print_json, say
 from backfill_assets.cli.stored_plans import kept_plan
 from backfill_assets.engine.review.notices import send_notices
 from backfill_assets.intervals.instants import minute_text
+from backfill_assets.intervals.text import counted
 
 if TYPE_CHECKING:
     from backfill_assets.snapshots.notice import Notice

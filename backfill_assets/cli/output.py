@@ -101,20 +101,3 @@ def _drawable(signs: str, plain: str) -> str:
     except (UnicodeEncodeError, LookupError):
         return plain
     return signs
-
-
-def size_text(size: int | None) -> str:
-    """Write a number of bytes as people read it."""
-    if size is None:
-        return ""
-    number = float(size)
-    for unit in ("B", "kB", "MB", "GB"):
-        if number < 1000:  # noqa: PLR2004 - the unit's own step
-            return f"{number:.0f} {unit}" if unit == "B" else f"{number:.1f} {unit}"
-        number /= 1000
-    return f"{number:.1f} TB"
-
-
-def counted(number: int, one: str, many: str | None = None) -> str:
-    """Write a count with its noun: ``1 batch``, ``2,000 batches``."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"

@@ -11,7 +11,7 @@ from backfill_assets.cli.evidence import told_evidence
 from backfill_assets.cli.held import untouched
 from backfill_assets.cli.operating import operating
 from backfill_assets.cli.options import AsJson, Why  # noqa: TC001 - typer reads them
-from backfill_assets.cli.output import counted, err, print_json, say
+from backfill_assets.cli.output import err, print_json, say
 from backfill_assets.cli.progress import shown
 from backfill_assets.cli.stored_plans import kept_plan
 from backfill_assets.cli.telling import tell_quietly
@@ -20,6 +20,7 @@ from backfill_assets.engine.plans.plan_verbs import promote_plan
 from backfill_assets.engine.review.aftercare import ask_watch
 from backfill_assets.engine.review.appointments import appoint_at
 from backfill_assets.intervals.instants import minute_text
+from backfill_assets.intervals.text import counted
 from backfill_assets.planning.review.aftercare import read_watch, watch_of
 from backfill_assets.planning.review.appointment import appointment_json
 from backfill_assets.render.actual import actual_text

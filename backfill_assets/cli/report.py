@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from backfill_assets.cli.options import AsJson  # noqa: TC001 - typer reads it
-from backfill_assets.cli.output import counted, err, print_json, say
+from backfill_assets.cli.output import err, print_json, say
 from backfill_assets.cli.project import looked_at
 from backfill_assets.errors import RequestError
+from backfill_assets.intervals.text import counted
 from backfill_assets.snapshots.environment import PROD
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import typer
 from backfill_assets.cli.exits import FAILED
 from backfill_assets.cli.operating import operating
 from backfill_assets.cli.options import AsJson, Env, Why  # noqa: TC001 - typer reads them
-from backfill_assets.cli.output import counted, print_json, say
+from backfill_assets.cli.output import print_json, say
 from backfill_assets.cli.selecting import model_named
 from backfill_assets.cli.stored_plans import kept_plan
 from backfill_assets.cli.why import cells_asked
@@ -18,6 +18,7 @@ from backfill_assets.engine.review.results import changed_since, current_results
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.instants import minute_text
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.intervals.text import counted
 
 if TYPE_CHECKING:
     from backfill_assets.cli.operating import Operating

@@ -10,11 +10,12 @@ from backfill_assets.cli.asking import Yes  # noqa: TC001 - typer reads it
 from backfill_assets.cli.going_back import report_back, taken_back
 from backfill_assets.cli.operating import operating
 from backfill_assets.cli.options import AsJson, Why  # noqa: TC001 - typer reads them
-from backfill_assets.cli.output import counted, print_json
+from backfill_assets.cli.output import print_json
 from backfill_assets.cli.stored_plans import kept_plan
 from backfill_assets.engine.plans.plan_verbs import rollback_plan
 from backfill_assets.engine.plans.promoted_after import promoted_after
 from backfill_assets.errors import RequestError
+from backfill_assets.intervals.text import counted
 
 if TYPE_CHECKING:
     from backfill_assets.planning.plan.plan import Plan

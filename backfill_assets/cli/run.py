@@ -11,7 +11,7 @@ from backfill_assets.cli.exits import DONE, FAILED, WAITS
 from backfill_assets.cli.late import healed, healed_again, late_json, say_late
 from backfill_assets.cli.looking import left_json, say_looked
 from backfill_assets.cli.options import AsJson, AsOf, Env, Select  # noqa: TC001 - typer reads them
-from backfill_assets.cli.output import Heading, counted, err, print_json, print_table, say
+from backfill_assets.cli.output import Heading, err, print_json, print_table, say
 from backfill_assets.cli.plan_view import naming_of
 from backfill_assets.cli.progress import shown
 from backfill_assets.cli.project import clock_at, opened_run
@@ -24,6 +24,7 @@ from backfill_assets.engine.project.events import Committed, Failed, NeedsPlan, 
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.parse_range import OutsideLifeError, parse_range
 from backfill_assets.intervals.required import required
+from backfill_assets.intervals.text import counted
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.rule.needs_work import needs_work
 from backfill_assets.settings import read_settings

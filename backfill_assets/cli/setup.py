@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from backfill_assets.cli.options import AsJson  # noqa: TC001 - typer reads it
-from backfill_assets.cli.output import counted, err, print_json, say
+from backfill_assets.cli.output import err, print_json, say
+from backfill_assets.intervals.text import counted
 from backfill_assets.settings import read_settings
 from backfill_assets.warehouse.spark.class_archive import ARCHIVE, archive
 from backfill_assets.warehouse.spark.jars import fetch_jars, spark_home

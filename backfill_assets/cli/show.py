@@ -11,7 +11,7 @@ import typer
 
 from backfill_assets.cli.exits import FAILED
 from backfill_assets.cli.options import AsJson, Markdown, Verbose  # noqa: TC001 - typer reads them
-from backfill_assets.cli.output import Heading, bar, counted, out, print_json, print_table, say
+from backfill_assets.cli.output import Heading, bar, out, print_json, print_table, say
 from backfill_assets.cli.plan_view import naming_of, print_end, print_plan
 from backfill_assets.cli.project import now, opened_project
 from backfill_assets.cli.stored_plans import Kept, kept_plan
@@ -19,6 +19,7 @@ from backfill_assets.cli.watching import watch
 from backfill_assets.engine.review.acting import PolicyMissingError
 from backfill_assets.engine.review.answers import answers
 from backfill_assets.intervals.instants import minute_text
+from backfill_assets.intervals.text import counted
 from backfill_assets.planning.review.acceptance import with_acceptances
 from backfill_assets.planning.review.aftercare import LOOKED, watch_json, watch_of
 from backfill_assets.planning.review.appointment import appointment_json, appointment_of

@@ -12,7 +12,7 @@ from backfill_assets.cli.exits import FAILED, WAITS
 from backfill_assets.cli.held import holds_json, holds_of, say_holds
 from backfill_assets.cli.looking import left_json, say_looked
 from backfill_assets.cli.options import AsJson, AsOf, Env, Select  # noqa: TC001 - typer reads them
-from backfill_assets.cli.output import Heading, bar, counted, print_json, print_table, say
+from backfill_assets.cli.output import Heading, bar, print_json, print_table, say
 from backfill_assets.cli.project import clock_at, looked_at
 from backfill_assets.cli.selecting import selected
 from backfill_assets.cli.waiting_plans import say_waiting, waiting_plans, watched_plans
@@ -20,7 +20,7 @@ from backfill_assets.engine.fill.failures import unresolved_failures
 from backfill_assets.engine.fill.late_cells import late_work_of
 from backfill_assets.engine.fill.observing import observe_sources, sources_of
 from backfill_assets.engine.fill.outstanding import outstanding
-from backfill_assets.intervals.text import ranges_text
+from backfill_assets.intervals.text import counted, ranges_text
 from backfill_assets.planning.rule.needs_work import needs_work
 from backfill_assets.snapshots.cutoff import Cutoff
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from backfill_assets.cli.output import counted, err, say
+from backfill_assets.cli.output import err, say
 from backfill_assets.cli.progress import AT_WORK
 from backfill_assets.engine.project.at_work import Phase
+from backfill_assets.intervals.text import counted
 from backfill_assets.snapshots.environment import PROD
 
 if TYPE_CHECKING:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from backfill_assets.cli.output import counted, say
+from backfill_assets.cli.output import say
 from backfill_assets.engine.plans.building import built_in
+from backfill_assets.intervals.text import counted
 from backfill_assets.models.cells_by_model import CellsByModel
 
 if TYPE_CHECKING:

@@ -8,10 +8,11 @@ from typing import Annotated
 import typer
 
 from backfill_assets.cli.options import AsJson, Env, ForConsumer  # noqa: TC001 - typer reads them
-from backfill_assets.cli.output import counted, print_json, say
+from backfill_assets.cli.output import print_json, say
 from backfill_assets.cli.project import open_store
 from backfill_assets.engine.project.views import published_views
 from backfill_assets.errors import RequestError
+from backfill_assets.intervals.text import counted
 from backfill_assets.settings import Dialect, read_settings
 from backfill_assets.warehouse.views.view_file import replace_file, views_sql
 

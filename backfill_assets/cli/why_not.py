@@ -10,12 +10,13 @@ import typer
 from backfill_assets.cli.looking import say_note
 from backfill_assets.cli.operating import operating
 from backfill_assets.cli.options import AsJson  # noqa: TC001 - typer reads it
-from backfill_assets.cli.output import counted, print_json, say
+from backfill_assets.cli.output import print_json, say
 from backfill_assets.cli.selecting import model_named
 from backfill_assets.cli.stored_plans import kept_plan
 from backfill_assets.cli.why import cells_asked
 from backfill_assets.engine.plans.making import look_at_sources, plan_of
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.intervals.text import counted
 from backfill_assets.planning.plan.request import PlanRequest
 from backfill_assets.render import why_not as answers
 

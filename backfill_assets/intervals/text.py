@@ -1,4 +1,4 @@
-"""Write interval sets as text: runs of partition keys, both ends included, with counts."""
+"""Write counts as text, and interval sets: runs of partition keys, both ends included, with their counts."""
 
 from __future__ import annotations
 
@@ -11,6 +11,11 @@ from backfill_assets.intervals.partition_keys import key_at
 if TYPE_CHECKING:
     from backfill_assets.intervals.cadence import Cadence
     from backfill_assets.intervals.interval_set import IntervalSet
+
+
+def counted(number: int, one: str, many: str | None = None) -> str:
+    """Write a count with its noun: ``1 batch``, ``2,000 batches``."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def ranges_text(cadence: Cadence, span: IntervalSet, limit: int = 5) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from backfill_assets.render.plan_words import bytes_text, counted, duration_text, parts_text
+from backfill_assets.intervals.text import counted
+from backfill_assets.render.plan_words import bytes_text, duration_text, parts_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

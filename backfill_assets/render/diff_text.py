@@ -7,8 +7,8 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from backfill_assets.intervals.text import counted
 from backfill_assets.models.column import CELL_COLUMN
-from backfill_assets.render.plan_words import counted
 from backfill_assets.warehouse.files.cells import cell_of_text
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.intervals.instants import minute_text
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.intervals.text import counted
 from backfill_assets.planning.review.acceptance import voided
-from backfill_assets.render.plan_words import counted
 from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.snapshots.queued_plan import Control
 from backfill_assets.snapshots.stored_plan import PlanStatus

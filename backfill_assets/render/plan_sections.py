@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from backfill_assets.intervals.instants import minute_text
+from backfill_assets.intervals.text import counted
 from backfill_assets.planning.plan.plan import Change
 from backfill_assets.render.plan_words import (
     LEGEND,
@@ -17,7 +18,6 @@ from backfill_assets.render.plan_words import (
     asked_text,
     batches_text,
     category_text,
-    counted,
     estimate_text,
     nothing_text,
     strategy_texts,

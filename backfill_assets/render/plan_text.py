@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, assert_never
 
+from backfill_assets.intervals.text import counted
 from backfill_assets.render.plan_sections import (
     AtWork,
     Cells,
@@ -21,13 +22,13 @@ from backfill_assets.render.plan_sections import (
     Work,
     plan_sections,
 )
-from backfill_assets.render.plan_words import Naming, counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from backfill_assets.planning.plan.plan import Plan
     from backfill_assets.render.plan_sections import ModelWork, Section
+    from backfill_assets.render.plan_words import Naming
 
 _CHANGED, _DIFFS, _DIFF_LINES = 6, 3, 12
 _MODELS, _PIECES, _OTHERS, _STRATEGIES = 7, 2, 3, 2

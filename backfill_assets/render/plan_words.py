@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from backfill_assets.intervals.text import ranges_list, ranges_text
+from backfill_assets.intervals.text import counted, ranges_list, ranges_text
 from backfill_assets.planning.plan.batch_size import SizedBy
 from backfill_assets.planning.plan.plan import Build, Change
 
@@ -79,11 +79,6 @@ def symbol(planned: ModelPlan) -> str:
 def plain_symbols(text: str) -> str:
     """Write a text's symbols with signs that every terminal has."""
     return text.translate({ord(sign): plain for sign, plain, _ in LEGEND})
-
-
-def counted(number: int, one: str, many: str | None = None) -> str:
-    """Write a count with its noun."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def work_text(naming: Naming, model: str, work: CellWork, limit: int = 3) -> str:

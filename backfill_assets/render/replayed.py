@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.intervals.text import counted
 from backfill_assets.planning.review.replayed import Verdict
-from backfill_assets.render.plan_words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
+from backfill_assets.intervals.text import counted
 from backfill_assets.planning.plan.stages import (
     AuditKept,
     BuildCanaries,
@@ -19,7 +20,6 @@ from backfill_assets.planning.plan.stages import (
     apply_stages,
     promote_stages,
 )
-from backfill_assets.render.plan_words import counted
 from backfill_assets.snapshots.publication import PublicationKind
 
 if TYPE_CHECKING:

@@ -7,9 +7,11 @@ import pytest
 from rich.console import Console
 
 from backfill_assets.cli import output
-from backfill_assets.cli.output import Heading, bar, counted, print_table, say, size_text
+from backfill_assets.cli.output import Heading, bar, print_table, say
 from backfill_assets.cli.progress import event_line
 from backfill_assets.engine.project.events import Delayed, Waiting
+from backfill_assets.intervals.text import counted
+from backfill_assets.render.plan_words import bytes_text
 from backfill_assets_tests.builders import a_graph, a_model, days
 
 if TYPE_CHECKING:
@@ -105,8 +107,7 @@ def test_counts_agree_with_their_nouns():
 
 
 def test_sizes_are_written_as_people_read_them():
-    assert [size_text(size) for size in (None, 0, 999, 89_042, 2_500_000_000)] == [
-        "",
+    assert [bytes_text(size) for size in (0, 999, 89_042, 2_500_000_000)] == [
         "0 B",
         "999 B",
         "89.0 kB",

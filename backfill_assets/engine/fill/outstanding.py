@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.fill.late_cells import late_work_of, lease_name, plans_at_work
+from backfill_assets.intervals.text import counted
 from backfill_assets.planning.rule.lacking_in_sources import lacking_in_sources
 from backfill_assets.planning.rule.needs_work import needs_work
 from backfill_assets.snapshots.environment import PROD
@@ -54,7 +55,7 @@ class Outstanding:
         awaits = "".join(
             f", {count:,} of them waiting for {name}" for name, count in self.awaits.items()
         )
-        text = f"{_cells(self.missing)} missing{running}{awaits}, {self.stale:,} stale"
+        text = f"{counted(self.missing, 'cell')} missing{running}{awaits}, {self.stale:,} stale"
         return text + (f": {waits}" if waits else "")
 
     @property
@@ -144,7 +145,3 @@ def _for_run(run: RunContext, lease: Lease | None) -> str:
         return _next_run(run)
     until = lease.until.strftime("%Y-%m-%d %H:%M:%S %Z")
     return f"wait for run {lease.holder}, which holds them until {until} unless it goes on"
-
-
-def _cells(count: int) -> str:
-    return f"{count:,} cell{'' if count == 1 else 's'}"

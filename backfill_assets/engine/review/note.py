@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from backfill_assets.engine.review.way_back import way_back
 from backfill_assets.intervals.grid import Unit
 from backfill_assets.intervals.instants import minute_text
+from backfill_assets.intervals.text import counted
 from backfill_assets.models.audit import Severity
 from backfill_assets.planning.plan.plan import Change, Why
 from backfill_assets.planning.plan.request import Category, KeptRows
 from backfill_assets.planning.review.release_note import Cause, ConsumerNote, ModelNote, ReleaseNote
 from backfill_assets.planning.review.straddling import Straddling, straddling
 from backfill_assets.planning.review.touched import ROWS
-from backfill_assets.render.plan_words import counted
 from backfill_assets.snapshots.stored_plan import AUDITED
 
 if TYPE_CHECKING:

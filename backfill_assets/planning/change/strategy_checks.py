@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.intervals.text import counted
 from backfill_assets.models.audit import RowRule, not_null
 from backfill_assets.planning.plan.request import Strategy
 
@@ -210,7 +211,7 @@ def _counts_fit(compared: Comparison) -> CheckResult:
     lost = [cell for cell in old if cell not in new]
     text = f"{total:,} rows = {stay:,} that stay + {built:,} repaired"
     if lost:
-        text += f"; {_cells(len(lost))} would no longer be published, {_first(lost)} first"
+        text += f"; {counted(len(lost), 'cell')} would no longer be published, {_first(lost)} first"
     elif total != stay + built:
         text = text.replace("=", "are not")
     return CheckResult("counts fit", total == stay + built and not lost, text)
@@ -224,9 +225,11 @@ def _neighbours(compared: Comparison) -> CheckResult:
         if difference.rows or difference.columns
     }
     moved = [cell for cell in others if cell not in compared.new or cell in differ]
-    text = f"{_cells(len(others))} outside the plan: equal byte for byte"
+    text = f"{counted(len(others), 'cell')} outside the plan: equal byte for byte"
     if moved:
-        text = f"{_cells(len(moved))} outside the plan: not as before, {_first(moved)} first"
+        text = (
+            f"{counted(len(moved), 'cell')} outside the plan: not as before, {_first(moved)} first"
+        )
     return CheckResult("neighbours equal", not moved, text)
 
 
@@ -257,7 +260,7 @@ def _covered(coverage: Mapping[str, tuple[float, float]]) -> CheckResult:
 def _explained(compared: Comparison) -> CheckResult:
     differences = compared.differences
     bad = list(_unexplained(differences, compared.expected))
-    text = f"{_cells(len(differences))} with a difference, all explained by the change, of {_common(compared)}"
+    text = f"{counted(len(differences), 'cell')} with a difference, all explained by the change, of {_common(compared)}"
     return CheckResult(EXPLAINED, not bad, _listed(bad) or text)
 
 
@@ -325,7 +328,7 @@ def _listed(differences: Iterable[CellDifference]) -> str:
             first.setdefault(name, difference.cell)
     named = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return "; ".join(
-        f"{'the rows differ' if name == _ROW_SET else f'{name} differs'} in {_cells(count)}, "
+        f"{'the rows differ' if name == _ROW_SET else f'{name} differs'} in {counted(count, 'cell')}, "
         f"{_first([first[name]])} first"
         for name, count in named
     )
@@ -337,11 +340,7 @@ def _first(cells: Iterable[Interval]) -> str:
 
 def _common(compared: Comparison) -> str:
     count = len(compared.old.keys() & compared.new.keys())
-    return _cells(count) if count else "no cell that was published before"
-
-
-def _cells(count: int) -> str:
-    return f"{count:,} cell{'' if count == 1 else 's'}"
+    return counted(count, "cell") if count else "no cell that was published before"
 
 
 def _percent(before: int, after: int) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import RequestError
+from backfill_assets.intervals.text import counted
 from backfill_assets.planning.plan.batching import BYTES_PER_SECOND
 from backfill_assets.planning.plan.overhead import (
     DOUBT,
@@ -271,7 +272,7 @@ def _rests_on(
         planned for planned in models if not guesses[planned.model].batches and planned not in empty
     ]
     sized = [planned for planned in without if guesses[planned.model].bytes_read]
-    parts = [f"{_counted(recorded, 'recorded batch', 'recorded batches')}"] if recorded else []
+    parts = [counted(recorded, "recorded batch", "recorded batches")] if recorded else []
     for some, basis in (
         (empty, "recording without computing"),
         (sized, "the bytes it reads alone, no history"),
@@ -289,7 +290,7 @@ def _rests_on(
 def _timed(known: Known) -> str:
     """Name the basis of the estimates of start and promotion."""
     number = len(known.operations)
-    learned = _counted(number, "operation", "operations")
+    learned = counted(number, "operation")
     return f"start and promotion: {f'{learned} before' if number else 'constants, no history'}"
 
 
@@ -303,7 +304,3 @@ def _doubtful(models: Iterable[ModelPlan]) -> list[str]:
 def _named(models: Sequence[ModelPlan]) -> str:
     names = [planned.model for planned in models]
     return names[0] if len(names) == 1 else f"{len(names)} models"
-
-
-def _counted(number: int, one: str, many: str) -> str:
-    return f"{number:,} {one if number == 1 else many}"

@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, assert_never
 
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.intervals.text import counted
 from backfill_assets.planning.change.strategy_checks import CheckResult
 from backfill_assets.planning.review.contract import (
     PLANNER,
@@ -235,8 +236,3 @@ def _nulls(column: str, percent: float, cells: Sequence[CellFound]) -> tuple[boo
 
 def _exact(percent: float) -> Decimal:
     return Decimal(repr(percent))
-
-
-def counted(count: int, noun: str) -> str:
-    """Write a number and its noun."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -10,6 +10,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from backfill_assets.intervals.text import counted
 from backfill_assets.planning.review.release_note import KNOWN
 
 if TYPE_CHECKING:
@@ -419,11 +420,6 @@ def ranges(names: Sequence[str]) -> str:
     """Name a few ranges, and how many more there are."""
     more = len(names) - _NAMED
     return ", ".join(names[:_NAMED]) + (f" and {more:,} more ranges" if more > 0 else "")
-
-
-def counted(count: int, noun: str) -> str:
-    """Count things: `1 row`, `1,200 rows`."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def minute(instant: str | None) -> str:

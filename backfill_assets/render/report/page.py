@@ -6,9 +6,10 @@ from functools import cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from backfill_assets.intervals.text import counted
 from backfill_assets.render.plan_words import bytes_text
 from backfill_assets.render.report import pictures
-from backfill_assets.render.report.content import Report, by_checksums, counted, minute, ranges
+from backfill_assets.render.report.content import Report, by_checksums, minute, ranges
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

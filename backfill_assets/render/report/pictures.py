@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from markupsafe import Markup
 
-from backfill_assets.render.report.content import counted
+from backfill_assets.intervals.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
