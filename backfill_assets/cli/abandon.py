@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
 from backfill_assets.cli.evidence import told_evidence
 from backfill_assets.cli.operating import operating
-from backfill_assets.cli.options import AsJson, Why  # noqa: TC001 - typer reads them
+from backfill_assets.cli.options import AsJson, PlanId, Why  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import print_json, say
 from backfill_assets.cli.stored_plans import named_plan
 from backfill_assets.engine.plans.plan_verbs import abandon_plan
 
 
 def abandon(
-    plan: Annotated[str, typer.Argument(help="Its id; the beginning will do.")],
+    plan: PlanId,
     reason: Why = "",
     as_json: AsJson = False,
 ) -> None:

@@ -8,14 +8,14 @@ from typing import Annotated
 import typer
 
 from backfill_assets.cli.operating import operating
-from backfill_assets.cli.options import AsJson  # noqa: TC001 - typer reads it
+from backfill_assets.cli.options import AsJson, PlanId  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import print_json, say
 from backfill_assets.cli.stored_plans import kept_plan
 from backfill_assets.engine.review.known_differences import accept_difference
 
 
 def accept(
-    plan: Annotated[str, typer.Argument(help="Its id; the beginning will do.")],
+    plan: PlanId,
     model: Annotated[str, typer.Argument(help="The model whose check has failed.")],
     check: Annotated[str, typer.Argument(help="The check's name, or a part that only it has.")],
     reason: Annotated[

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from backfill_assets.cli.operating import operating
-from backfill_assets.cli.options import AsJson, Why  # noqa: TC001 - typer reads them
+from backfill_assets.cli.options import AsJson, PlanId, Why  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import print_json, say
 from backfill_assets.cli.stored_plans import kept_plan
 from backfill_assets.engine.review.answers import answer, answers
@@ -16,7 +16,7 @@ from backfill_assets.planning.review.answers import ACKNOWLEDGED, OBJECTED
 
 
 def acknowledge(
-    plan: Annotated[str, typer.Argument(help="Its id; the beginning will do.")],
+    plan: PlanId,
     consumer: Annotated[str, typer.Argument(help="Its name in CONSUMERS.")],
     object_: Annotated[
         bool,

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from backfill_assets.cli.asking import Yes, confirm
 from backfill_assets.cli.operating import operating
-from backfill_assets.cli.options import AsJson, Why  # noqa: TC001 - typer reads them
+from backfill_assets.cli.options import AsJson, PlanId, Why  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import err, print_json, say
 from backfill_assets.engine.review.approvals import approve as give_approval, standing, to_approve
 from backfill_assets.engine.review.bound_parts import bound_parts
@@ -21,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def approve(
-    plan: Annotated[str, typer.Argument(help="Its id; the beginning will do.")],
+    plan: PlanId,
     yes: Yes = False,
     reason: Why = "",
     as_json: AsJson = False,

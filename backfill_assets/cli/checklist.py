@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from backfill_assets.cli.exits import FAILED
-from backfill_assets.cli.options import AsJson  # noqa: TC001 - typer reads it
+from backfill_assets.cli.options import AsJson, PlanId  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import print_json, say
 from backfill_assets.cli.project import opened_project
 from backfill_assets.cli.stored_plans import kept_plan
@@ -20,7 +20,7 @@ _STYLES = {Standing.MET: "green", Standing.NOT_MET: "red", Standing.DECLARED: No
 
 
 def checklist(
-    plan: Annotated[str, typer.Argument(help="Its id; the beginning will do.")],
+    plan: PlanId,
     check: Annotated[
         bool, typer.Option("--check", help="End with 1 while an item is not met.")
     ] = False,

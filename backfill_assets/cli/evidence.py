@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from backfill_assets.cli.exits import FAILED
-from backfill_assets.cli.options import AsJson  # noqa: TC001 - typer reads it
+from backfill_assets.cli.options import AsJson, PlanId  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import print_json, say
 from backfill_assets.errors import RequestError
 from backfill_assets.evidence.summary import NoEvidenceError, summary
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 # What opens the project is imported by the verbs that need it: evidence is verified without.
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
-Plan = Annotated[str, typer.Argument(help="Its id; the beginning will do.")]
 
 
 @app.callback()
@@ -99,7 +98,7 @@ def show(
 
 
 @app.command()
-def write(plan: Plan, as_json: AsJson = False) -> None:
+def write(plan: PlanId, as_json: AsJson = False) -> None:
     """Write the evidence of a plan from the state: the same bytes, unless something has happened since.
 
     Example: backfill evidence write p1a2b3c4d5
@@ -122,7 +121,7 @@ def write(plan: Plan, as_json: AsJson = False) -> None:
 
 @app.command()
 def note(
-    plan: Plan,
+    plan: PlanId,
     consumer: Annotated[
         str | None, typer.Option(help="Only what concerns this consumer, by its declared name.")
     ] = None,

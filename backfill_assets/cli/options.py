@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+PlanId = Annotated[str, typer.Argument(help="Its id; the beginning will do.")]
 Select = Annotated[str, typer.Option(metavar="MODEL,...", help="These models; all unless given.")]
 Env = Annotated[str, typer.Option(metavar="NAME", help="The environment.")]
 ForConsumer = Annotated[

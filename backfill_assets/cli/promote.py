@@ -10,7 +10,7 @@ from backfill_assets.cli.asking import Yes, confirm
 from backfill_assets.cli.evidence import told_evidence
 from backfill_assets.cli.held import untouched
 from backfill_assets.cli.operating import operating
-from backfill_assets.cli.options import AsJson, Why  # noqa: TC001 - typer reads them
+from backfill_assets.cli.options import AsJson, PlanId, Why  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import err, print_json, say
 from backfill_assets.cli.progress import shown
 from backfill_assets.cli.stored_plans import kept_plan
@@ -53,7 +53,7 @@ _PROMOTED = PlanStatus.PROMOTED.value
 
 
 def promote(
-    plan: Annotated[str, typer.Argument(help="Its id; the beginning will do.")],
+    plan: PlanId,
     yes: Yes = False,
     reason: Why = "",
     time: _At = "",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from backfill_assets.cli.exits import FAILED
-from backfill_assets.cli.options import AsJson, Markdown, Verbose  # noqa: TC001 - typer reads them
+from backfill_assets.cli.options import AsJson, Markdown, PlanId, Verbose  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import Heading, bar, out, print_json, print_table, say
 from backfill_assets.cli.plan_view import naming_of, print_end, print_plan
 from backfill_assets.cli.project import now, opened_project
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 
 def show(
-    plan: Annotated[str, typer.Argument(help="Its id; the beginning will do.")],
+    plan: PlanId,
     verbose: Verbose = False,
     markdown: Markdown = False,
     follow: Annotated[

@@ -7,12 +7,12 @@ from typing import Annotated
 import typer
 
 from backfill_assets.cli.controlling import controlled
-from backfill_assets.cli.options import AsJson, Why  # noqa: TC001 - typer reads them
+from backfill_assets.cli.options import AsJson, PlanId, Why  # noqa: TC001 - typer reads them
 from backfill_assets.snapshots.queued_plan import Control
 
 
 def stop(
-    plan: Annotated[str, typer.Argument(help="Its id; the beginning will do.")],
+    plan: PlanId,
     now: Annotated[
         bool, typer.Option("--now", help="Cancel the Spark jobs of batches at work, too.")
     ] = False,

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
 from backfill_assets.cli.asking import Yes  # noqa: TC001 - typer reads it
 from backfill_assets.cli.going_back import report_back, taken_back
 from backfill_assets.cli.operating import operating
-from backfill_assets.cli.options import AsJson, Why  # noqa: TC001 - typer reads them
+from backfill_assets.cli.options import AsJson, PlanId, Why  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import print_json
 from backfill_assets.cli.stored_plans import kept_plan
 from backfill_assets.engine.plans.plan_verbs import undo_plan
@@ -17,7 +13,7 @@ from backfill_assets.intervals.text import counted
 
 
 def undo(
-    plan: Annotated[str, typer.Argument(help="Its id; the beginning will do.")],
+    plan: PlanId,
     yes: Yes = False,
     reason: Why = "",
     as_json: AsJson = False,
