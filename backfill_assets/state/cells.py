@@ -25,11 +25,7 @@ def stretches_of(row: sa.Row[Any]) -> IntervalSet:
     return IntervalSet.of([cell_of(row)]) if row.stretches is None else row.stretches
 
 
-def overlapping(table: sa.Table, starts: int, ends: int) -> sa.ColumnElement[bool]:
-    """Select the rows whose interval shares an instant with `[starts, ends)`."""
-    return sa.and_(table.c.starts < ends, table.c.ends > starts)
-
-
 def reached(table: sa.Table, cells: IntervalSet) -> sa.ColumnElement[bool]:
     """Select the rows between the first and the last instant of a set that is not empty."""
-    return overlapping(table, cells.boundaries[0], cells.boundaries[-1])
+    first, last = cells.boundaries[0], cells.boundaries[-1]
+    return sa.and_(table.c.starts < last, table.c.ends > first)

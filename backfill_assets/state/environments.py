@@ -26,12 +26,13 @@ from backfill_assets.state.tables import (
     ENVIRONMENTS,
     HOLDS,
     OWED,
+    POINTERS,
     PROMOTIONS,
 )
 from backfill_assets.state.versions import NewVersion, owned_elsewhere
 
 if TYPE_CHECKING:
-    from datetime import datetime, timedelta
+    from datetime import datetime
 
     from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.snapshots.workspace import WorkspaceModel, WorkspaceRequest
@@ -91,7 +92,11 @@ class Environments(Aggregate[D]):
 
     def finalized(self, environment: str) -> Finalized | None:
         """Read what was last published in an environment; None where nothing was."""
-        return self._database.read(lambda connection: finalized(connection, environment))
+        wanted = sa.select(ENVIRONMENTS).where(ENVIRONMENTS.c.name == environment)
+        row = self._database.read(lambda connection: connection.execute(wanted).first())
+        if row is None or row.finalized_at is None:
+            return None
+        return Finalized(row.finalized_at, row.finalized_by, row.removed or ())
 
     def pointers(self, environment: str) -> dict[str, Pointer]:
         """Read where an environment reads each model: its own pointers, else those it follows.
@@ -124,7 +129,22 @@ class Environments(Aggregate[D]):
                 published to.
         """
         now = self._clock()
-        self._database.write(lambda connection: drop_environment(connection, name, now))
+        busy = sa.select(PROMOTIONS.c.plan_id).where(
+            PROMOTIONS.c.environment == name, PROMOTIONS.c.status == IntentStatus.OPEN
+        )
+
+        def work(connection: sa.Connection) -> None:
+            if environment(connection, name).protected:
+                raise _environment_needed(name, "it is protected")
+            followers = [each.name for each in environments(connection) if each.follows == name]
+            if followers:
+                raise _environment_needed(name, f"{', '.join(followers)} follow it")
+            for plan_id in connection.execute(busy.limit(1)).scalars():
+                begun = f"what was begun with plan {plan_id} is not finished"
+                raise _environment_needed(name, begun)
+            forget_environment(connection, name, now)
+
+        self._database.write(work)
 
     def open_workspace(self: Environments[Database], request: WorkspaceRequest) -> Environment:
         """Open a plan's workspace: environment, pointers, owners, owed marks; at once or not at all.
@@ -138,10 +158,24 @@ class Environments(Aggregate[D]):
             VersionCollectingError: one is being deleted.
             RequestError: the plan's life is over.
         """
-        now = self._clock()
-        models = tuple(replace(model, path=self.place(model.path)) for model in request.models)
-        kept = replace(request, models=models)
-        return self._database.write(lambda connection: open_workspace(connection, kept, now))
+        now, name = self._clock(), workspace_name(request.plan_id)
+
+        def work(connection: sa.Connection) -> Environment:
+            _check_alive(connection, request.plan_id)
+            followed = environment(connection, request.environment)
+            for each in request.models:
+                _check_owner(connection, each.pointer.version, name, followed)
+            opened = find_environment(connection, name) or _create_workspace(
+                connection, request, name
+            )
+            there = pointers.own_pointers(connection, name)
+            for each in request.models:
+                if each.pointer.model not in there:
+                    model = replace(each, path=self.place(each.path))
+                    _point(connection, request.plan_id, model, now)
+            return opened
+
+        return self._database.write(work)
 
     def drop_workspace(self: Environments[Database], plan_id: str) -> None:
         """Forget a plan's workspace, its pointers and what it owed; tables stay for collection.
@@ -152,10 +186,24 @@ class Environments(Aggregate[D]):
             CellsClaimedError: a live batch is building in it.
             PromotionPendingError: its promotion has begun; finish it instead.
         """
-        now = self._clock()
-        self._database.write(
-            lambda connection: drop_workspace(connection, plan_id, now, self._lease)
+        now, name = self._clock(), workspace_name(plan_id)
+        here = sa.select(BATCHES.c.batch_id).where(BATCHES.c.environment == name)
+        live = sa.select(CLAIMS).where(
+            CLAIMS.c.batch_id.in_(here), CLAIMS.c.heartbeat_at > now - self._lease
         )
+
+        def work(connection: sa.Connection) -> None:
+            own = [each.version for each in pointers.own_pointers(connection, name).values()]
+            for intent in open_intents(connection):
+                if intent.plan_id == plan_id:
+                    raise PromotionPendingError(intent, ", ".join(intent.versions))
+            for claim in connection.execute(live.limit(1)):
+                raise CellsClaimedError(claim)
+            forget_environment(connection, name, now)
+            _return_tables(connection, name, own)
+            owed.forget_owed(connection, plan_id)
+
+        self._database.write(work)
 
     def ensure_pointer(self: Environments[Database], pointer: Pointer, path: str) -> Pointer:
         """Create a model's first pointer, and its version at `path`; never move one.
@@ -173,11 +221,9 @@ class Environments(Aggregate[D]):
     ) -> None:
         """Run another snapshot of the same version from now on: only its metadata differs."""
         now = self._clock()
-        self._database.write(
-            lambda connection: pointers.repoint_metadata(
-                connection, environment, model, fingerprint_id, now
-            )
-        )
+        own = sa.and_(POINTERS.c.environment == environment, POINTERS.c.model == model)
+        moved = sa.update(POINTERS).where(own).values(fingerprint=fingerprint_id, moved_at=now)
+        self._database.write(lambda connection: connection.execute(moved))
 
     def mark_owed_everywhere(
         self: Environments[Database],
@@ -219,14 +265,6 @@ def environments(connection: sa.Connection) -> list[Environment]:
     return [read_as(Environment, row) for row in rows]
 
 
-def finalized(connection: sa.Connection, name: str) -> Finalized | None:
-    """Read what was last published in an environment; None for one where nothing was."""
-    row = connection.execute(sa.select(ENVIRONMENTS).where(ENVIRONMENTS.c.name == name)).first()
-    if row is None or row.finalized_at is None:
-        return None
-    return Finalized(row.finalized_at, row.finalized_by, row.removed or ())
-
-
 def save_environment(connection: sa.Connection, saved: Environment) -> None:
     """Create an environment, or change all of its settings."""
     values = values_of(saved)
@@ -243,79 +281,12 @@ def finalize(
     connection.execute(done.values(finalized_at=now, finalized_by=plan_id, removed=removed or None))
 
 
-def drop_environment(connection: sa.Connection, name: str, now: datetime) -> None:
-    """Forget an environment and its pointers.
-
-    Raises:
-        UnknownEnvironmentError: there is none of this name.
-        RequestError: it is protected, another one follows it, or it is being published to.
-    """
-    if environment(connection, name).protected:
-        raise _environment_needed(name, "it is protected")
-    followers = [each.name for each in environments(connection) if each.follows == name]
-    if followers:
-        raise _environment_needed(name, f"{', '.join(followers)} follow it")
-    busy = sa.select(PROMOTIONS.c.plan_id).where(
-        PROMOTIONS.c.environment == name, PROMOTIONS.c.status == IntentStatus.OPEN
-    )
-    for plan_id in connection.execute(busy.limit(1)).scalars():
-        raise _environment_needed(name, f"what was begun with plan {plan_id} is not finished")
-    forget_environment(connection, name, now)
-
-
 def forget_environment(connection: sa.Connection, name: str, now: datetime) -> None:
     """Remove an environment, its pointers, cutoffs and what it alone owes, whatever it is."""
     connection.execute(sa.delete(CUTOFFS).where(CUTOFFS.c.environment == name))
     connection.execute(sa.delete(OWED).where(OWED.c.environment == name))
     pointers.remove_pointers(connection, name, now)
     connection.execute(sa.delete(ENVIRONMENTS).where(ENVIRONMENTS.c.name == name))
-
-
-def open_workspace(
-    connection: sa.Connection, request: WorkspaceRequest, now: datetime
-) -> Environment:
-    """Open a plan's workspace; of one that is open already, add what is missing.
-
-    Raises:
-        UnknownEnvironmentError: the environment to follow is not there.
-        RequestError: a table that it would write belongs to another environment.
-        VersionCollectingError: one is being deleted.
-        RequestError: the plan's life is over.
-    """
-    _check_alive(connection, request.plan_id)
-    followed = environment(connection, request.environment)
-    name = workspace_name(request.plan_id)
-    for each in request.models:
-        _check_owner(connection, each.pointer.version, name, followed)
-    opened = find_environment(connection, name) or _create_workspace(connection, request, name)
-    there = pointers.own_pointers(connection, name)
-    for each in request.models:
-        if each.pointer.model not in there:
-            _point(connection, request.plan_id, each, now)
-    return opened
-
-
-def drop_workspace(
-    connection: sa.Connection, plan_id: str, now: datetime, lease: timedelta
-) -> None:
-    """Forget a plan's workspace, its pointers and what it owed.
-
-    Raises:
-        CellsClaimedError: a live batch is building in it.
-        PromotionPendingError: its promotion has begun.
-    """
-    name = workspace_name(plan_id)
-    own = [each.version for each in pointers.own_pointers(connection, name).values()]
-    for intent in open_intents(connection):
-        if intent.plan_id == plan_id:
-            raise PromotionPendingError(intent, ", ".join(intent.versions))
-    here = sa.select(BATCHES.c.batch_id).where(BATCHES.c.environment == name)
-    live = sa.select(CLAIMS).where(CLAIMS.c.batch_id.in_(here), CLAIMS.c.heartbeat_at > now - lease)
-    for claim in connection.execute(live.limit(1)):
-        raise CellsClaimedError(claim)
-    forget_environment(connection, name, now)
-    _return_tables(connection, name, own)
-    owed.forget_owed(connection, plan_id)
 
 
 def _check_alive(connection: sa.Connection, plan_id: str) -> None:

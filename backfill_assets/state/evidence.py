@@ -99,10 +99,8 @@ class EvidenceRecords(Aggregate[D]):
         )
 
     def _read(self, wanted: sa.ColumnElement[bool]) -> list[EvidenceRecord]:
-        rows = sa.select(EVIDENCE).where(wanted).order_by(_AT.number)
-        return self._database.read(
-            lambda connection: [read_as(EvidenceRecord, row) for row in connection.execute(rows)]
-        )
+        query = sa.select(EVIDENCE).where(wanted).order_by(_AT.number)
+        return [read_as(EvidenceRecord, row) for row in self._rows(query)]
 
 
 def owe(

@@ -61,7 +61,17 @@ class History(Aggregate[D]):
             model: which.
             cells: only what touched some of these.
         """
-        return self._database.read(lambda connection: history(connection, model, cells))
+
+        def work(connection: sa.Connection) -> list[HistoryEntry]:
+            return [
+                *_plans(connection, model),
+                *_batches(connection, model),
+                *_moves(connection, model),
+            ]
+
+        entries = self._database.read(work)
+        touching = (each for each in entries if cells is None or _touches(each, cells))
+        return sorted(touching, key=lambda each: each.at)
 
     def moves_of(self, plan_id: str) -> list[PointerMove]:
         """Read the pointer moves of a plan: promotion, rollback, undo; the newest last."""
@@ -72,17 +82,6 @@ class History(Aggregate[D]):
         return self._database.read(
             lambda connection: moves.moves_in(connection, environment, after)
         )
-
-
-def history(connection: sa.Connection, model: str, cells: IntervalSet | None) -> list[HistoryEntry]:
-    """Read what touched a model, or some of its cells; the newest last."""
-    entries = (
-        *_plans(connection, model),
-        *_batches(connection, model),
-        *_moves(connection, model),
-    )
-    touching = (each for each in entries if cells is None or _touches(each, cells))
-    return sorted(touching, key=lambda each: each.at)
 
 
 def _touches(entry: HistoryEntry, cells: IntervalSet) -> bool:

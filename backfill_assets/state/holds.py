@@ -19,9 +19,6 @@ from backfill_assets.state.rows import read_as, values_of
 from backfill_assets.state.tables import HOLDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from datetime import datetime
-
     from backfill_assets.snapshots.environment import Pointer
     from backfill_assets.state.database import Database
 
@@ -60,7 +57,19 @@ class Holds(Aggregate[D]):
             RequestError: it is held already, or another environment has its name; or the environment is not
                 protected, or publishes none of the models.
         """
-        return self._database.write(lambda connection: _hold(connection, wanted, self._clock()))
+
+        def work(connection: sa.Connection) -> Hold:
+            _check_free(connection, wanted)
+            now, published = self._clock(), _published(connection, wanted)
+            frozen = Environment(wanted.environment, protected=True)
+            environments.save_environment(connection, frozen)
+            for at in published:
+                pointers.put_pointer(connection, replace(at, environment=frozen.name), now)
+            hold = replace(wanted, models=tuple(at.model for at in published), held_at=now)
+            connection.execute(sa.insert(HOLDS).values(values_of(hold, without="models")))
+            return hold
+
+        return self._database.write(work)
 
     def release(self: Holds[Database], consumer: str) -> tuple[Hold, CellsByModel]:
         """End a hold: from then on the consumer reads what is published.
@@ -72,7 +81,21 @@ class Holds(Aggregate[D]):
             RequestError: the consumer is not held.
         """
         now = self._clock()
-        return self._database.write(lambda connection: _release(connection, consumer, now))
+
+        def work(connection: sa.Connection) -> tuple[Hold, CellsByModel]:
+            hold = _found(connection, held_name(consumer))
+            if hold is None:
+                known = ", ".join(each.consumer for each in holds(connection)) or "none"
+                raise RequestError(
+                    found=f"consumer '{consumer}' is not held",
+                    expected=f"one that is: {known}",
+                )
+            differs = _differences(connection, hold)
+            environments.forget_environment(connection, hold.environment, now)
+            connection.execute(sa.delete(HOLDS).where(HOLDS.c.environment == hold.environment))
+            return hold, differs
+
+        return self._database.write(work)
 
 
 def holds(connection: sa.Connection) -> tuple[Hold, ...]:
@@ -91,28 +114,6 @@ def _read(connection: sa.Connection, row: sa.Row[tuple[object, ...]]) -> Hold:
     return read_as(Hold, row, models=tuple(own))
 
 
-def _hold(connection: sa.Connection, wanted: Hold, now: datetime) -> Hold:
-    _check_free(connection, wanted)
-    if not environments.environment(connection, wanted.of).protected:
-        raise RequestError(
-            found=f"environment '{wanted.of}' is not protected",
-            expected="one whose history changes by plans only, as prod's does",
-        )
-    published = list(_published(connection, wanted.of, wanted.models))
-    if not published:
-        raise RequestError(
-            found=f"environment '{wanted.of}' has published nothing of what consumer "
-            f"'{wanted.consumer}' reads",
-            do="fill it with `backfill run` first",
-        )
-    environments.save_environment(connection, Environment(wanted.environment, protected=True))
-    for at in published:
-        pointers.put_pointer(connection, replace(at, environment=wanted.environment), now)
-    hold = replace(wanted, models=tuple(at.model for at in published), held_at=now)
-    connection.execute(sa.insert(HOLDS).values(values_of(hold, without="models")))
-    return hold
-
-
 def _check_free(connection: sa.Connection, wanted: Hold) -> None:
     there = _found(connection, wanted.environment)
     if there is not None:
@@ -127,28 +128,26 @@ def _check_free(connection: sa.Connection, wanted: Hold) -> None:
         )
 
 
-def _published(
-    connection: sa.Connection, environment: str, models: Iterable[str]
-) -> Iterable[Pointer]:
-    there = pointers.pointers(connection, environment)
-    for model in sorted(models):
-        at = there.get(model)
-        if at is not None and at.delta_version >= 0:
-            yield at
-
-
-def _release(connection: sa.Connection, consumer: str, now: datetime) -> tuple[Hold, CellsByModel]:
-    hold = _found(connection, held_name(consumer))
-    if hold is None:
-        known = ", ".join(each.consumer for each in holds(connection)) or "none"
+def _published(connection: sa.Connection, wanted: Hold) -> list[Pointer]:
+    """Read the pointers that a hold keeps, by model."""
+    if not environments.environment(connection, wanted.of).protected:
         raise RequestError(
-            found=f"consumer '{consumer}' is not held",
-            expected=f"one that is: {known}",
+            found=f"environment '{wanted.of}' is not protected",
+            expected="one whose history changes by plans only, as prod's does",
         )
-    differs = _differences(connection, hold)
-    environments.forget_environment(connection, hold.environment, now)
-    connection.execute(sa.delete(HOLDS).where(HOLDS.c.environment == hold.environment))
-    return hold, differs
+    there = pointers.pointers(connection, wanted.of)
+    published = [
+        there[model]
+        for model in sorted(wanted.models)
+        if model in there and there[model].delta_version >= 0
+    ]
+    if not published:
+        raise RequestError(
+            found=f"environment '{wanted.of}' has published nothing of what consumer "
+            f"'{wanted.consumer}' reads",
+            do="fill it with `backfill run` first",
+        )
+    return published
 
 
 def _differences(connection: sa.Connection, hold: Hold) -> CellsByModel:

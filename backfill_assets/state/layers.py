@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from backfill_assets.intervals.interval import Interval
     from backfill_assets.intervals.interval_set import IntervalSet
-    from backfill_assets.models.content import ChangedAt, Content
+    from backfill_assets.models.content import Content
     from backfill_assets.snapshots.environment import Layer, Pointer
     from backfill_assets.snapshots.ready import ReadyRecord
 
@@ -93,17 +93,6 @@ def records(
     for layer, cells in parts(connection, pointer, within):
         by_cell |= ready.records_within(connection, layer.version, layer.delta_version, cells)
     return by_cell
-
-
-def stamps(
-    connection: sa.Connection, pointer: Pointer, within: IntervalSet
-) -> list[tuple[tuple[int, int], ChangedAt]]:
-    """Read the bounds and stamps of those of these cells that are ready, whatever table holds them."""
-    return [
-        found
-        for layer, cells in parts(connection, pointer, within)
-        for found in ready.stamps(connection, layer.version, layer.delta_version, cells)
-    ]
 
 
 def contents(

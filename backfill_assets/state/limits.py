@@ -78,8 +78,9 @@ class Limits(Aggregate[D]):
 
     def waiting_since(self) -> tuple[datetime, ...]:
         """Read since when each batch waits that waits for a slot, the longest first."""
-        heard_after = self._clock() - KEEPS_ITS_TURN
-        return self._database.read(lambda connection: waiting_since(connection, heard_after))
+        at = SLOT_WAITERS.c
+        wanted = sa.select(at.since).where(at.heard_at > self._clock() - KEEPS_ITS_TURN)
+        return tuple(row.since for row in self._rows(wanted.order_by(at.since)))
 
     def set_limit(self: Limits[Database], scope: str, slots: int | None, who: str) -> None:
         """Set how many batches may be in flight at once, over all runs and processes.
@@ -96,38 +97,28 @@ class Limits(Aggregate[D]):
             RequestError: the scope is none of the three.
             UnknownPlanError: there is no such plan.
         """
+        if slots is not None and slots < 1:
+            raise RequestError(
+                found=f"the limit of {scope_words(scope)} can't be {slots}",
+                expected="1 or more",
+                do="To let nothing of a plan run, pause it with `backfill pause`",
+            )
+        kind, _, name = scope.partition(":")
+        if scope != ALL and not (kind in ("model", "plan") and name):
+            raise RequestError(
+                found=f"'{scope}' is nothing that has a limit",
+                expected="'all', 'model:<name>' or 'plan:<id>'",
+            )
         now = self._clock()
-        self._database.write(lambda connection: set_limit(connection, scope, slots, who, now))
 
+        def work(connection: sa.Connection) -> None:
+            of = plan_scope(plan(connection, name).plan_id) if kind == "plan" else scope
+            connection.execute(sa.delete(LIMITS).where(LIMITS.c.scope == of))
+            if slots is not None:
+                values = {"scope": of, "slots": slots, "set_by": who, "set_at": now}
+                connection.execute(sa.insert(LIMITS).values(values))
 
-def set_limit(
-    connection: sa.Connection, scope: str, slots: int | None, who: str, now: datetime
-) -> None:
-    """Set how many batches may be in flight at once; None removes the limit.
-
-    Raises:
-        RequestError: it is less than one.
-        RequestError: the scope names neither everything, nor a model, nor a plan.
-        UnknownPlanError: there is no such plan.
-    """
-    if slots is not None and slots < 1:
-        raise RequestError(
-            found=f"the limit of {scope_words(scope)} can't be {slots}",
-            expected="1 or more",
-            do="To let nothing of a plan run, pause it with `backfill pause`",
-        )
-    kind, _, name = scope.partition(":")
-    if scope != ALL and not (kind in ("model", "plan") and name):
-        raise RequestError(
-            found=f"'{scope}' is nothing that has a limit",
-            expected="'all', 'model:<name>' or 'plan:<id>'",
-        )
-    if kind == "plan":
-        scope = plan_scope(plan(connection, name).plan_id)
-    connection.execute(sa.delete(LIMITS).where(LIMITS.c.scope == scope))
-    if slots is not None:
-        values = {"scope": scope, "slots": slots, "set_by": who, "set_at": now}
-        connection.execute(sa.insert(LIMITS).values(values))
+        self._database.write(work)
 
 
 def limits(connection: sa.Connection) -> dict[str, int]:
@@ -164,12 +155,6 @@ def check_slots(
     for scope, limit, holders in _limited(request, limits(connection), others):
         if len(holders) + ahead[scope] >= limit:
             raise NoSlotError(scope, limit, holders, ahead[scope])
-
-
-def waiting_since(connection: sa.Connection, heard_after: datetime) -> tuple[datetime, ...]:
-    """Read since when each batch waits that was heard of after an instant, the longest first."""
-    since = sa.select(SLOT_WAITERS.c.since).where(SLOT_WAITERS.c.heard_at > heard_after)
-    return tuple(connection.execute(since.order_by(SLOT_WAITERS.c.since)).scalars())
 
 
 def _ahead(connection: sa.Connection, batch_id: str, now: datetime) -> Counter[str]:

@@ -19,7 +19,7 @@ from backfill_assets.state.versions import TableLockedError, known_head, set_kno
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from datetime import datetime, timedelta
+    from datetime import datetime
 
     from backfill_assets.state.database import Database
 
@@ -79,21 +79,6 @@ class Lease:
     until: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class LockRequest:
-    """Who wants to commit to which table.
-
-    Attributes:
-        version: whose table.
-        holder: a batch or a run, whose heartbeat keeps the lock.
-        above: the largest token that the table's own log shows; the new one is larger.
-    """
-
-    version: str
-    holder: str
-    above: int = 0
-
-
 class Locks(Aggregate[D]):
     """The right to commit to a table, or to work on a plan, and what is done under it.
 
@@ -102,8 +87,10 @@ class Locks(Aggregate[D]):
 
     def lease(self, name: str) -> Lease | None:
         """Read which run is at work on something, and until when that counts."""
-        now = self._clock()
-        return self._database.read(lambda connection: lease_of(connection, name, now, self._lease))
+        heard_after = self._clock() - self._lease
+        row = self._database.read(lambda connection: _row(connection, name))
+        held = _is_held(row, "", heard_after)
+        return Lease(row.holder, row.heartbeat_at + self._lease) if held else None
 
     def take_commit_lock(
         self: Locks[Database], version: str, holder: str, *, above: int = 0
@@ -118,28 +105,49 @@ class Locks(Aggregate[D]):
         Raises:
             TableLockedError: another live holder has it, or a live promotion names the table.
             PromotionPendingError: a promotion that names it died half-way: finish that first.
+            UnknownVersionError: no such version.
         """
-        now, request = self._clock(), LockRequest(version, holder, above)
+        now = self._clock()
 
         def work(connection: sa.Connection) -> CommitLock:
             promotions.check_closed(connection, version, holder, now - self._lease)
-            return take_commit_lock(connection, request, now, self._lease)
+            head, row = known_head(connection, version), _row(connection, version)
+            if _is_held(row, holder, now - self._lease):
+                raise TableLockedError(version, row.holder, row.taken_at)
+            token = _take(connection, version, holder, row, now, above)
+            taken_over = row is not None and row.holder is not None
+            return CommitLock(version, holder, token, head, taken_over)
 
         return self._database.write(work)
 
     def release_commit_lock(self: Locks[Database], lock: CommitLock) -> None:
         """Let others commit; does nothing when the lock was taken over."""
-        self._database.write(lambda connection: release_commit_lock(connection, lock))
+        ours = _update(lock.version).where(COMMIT_LOCKS.c.token == lock.token)
+        self._database.write(lambda connection: connection.execute(ours.values(holder=None)))
 
     def advance_head(self: Locks[Database], lock: CommitLock, delta_version: int) -> None:
-        """Account for a commit without a batch; `LostLeaseError` when the lock was taken over."""
-        self._database.write(lambda connection: advance_head(connection, lock, delta_version))
+        """Account for a commit without a batch, a fence or a restore.
+
+        Raises:
+            LostLeaseError: the lock was taken over.
+        """
+        self._database.write(lambda connection: _advance_head(connection, lock, delta_version))
 
     def follow_head(
         self: Locks[Database], lock: CommitLock, delta_version: int, now: datetime
     ) -> None:
-        """Account for a commit that changes no row; `LostLeaseError` when the lock was taken over."""
-        self._database.write(lambda connection: follow_head(connection, lock, delta_version, now))
+        """Account for a commit that changes no row; pointers at the former head move to the new one.
+
+        Raises:
+            LostLeaseError: the lock was taken over.
+        """
+
+        def work(connection: sa.Connection) -> None:
+            before = known_head(connection, lock.version)
+            _advance_head(connection, lock, delta_version)
+            pointers.follow_head(connection, lock.version, before, delta_version, now)
+
+        self._database.write(work)
 
     def take_lease(self: Locks[Database], name: str, holder: str) -> None:
         """Take the right to work on a plan or a launch; a run's heartbeat keeps it.
@@ -150,51 +158,18 @@ class Locks(Aggregate[D]):
         now = self._clock()
         # A transaction of its own: the next one is rolled back when it refuses.
         self._database.write(lambda connection: clock_back.bring_back(connection, now, self._lease))
-        self._database.write(
-            lambda connection: take_lease(connection, name, holder, now, self._lease)
-        )
+
+        def work(connection: sa.Connection) -> None:
+            row = _row(connection, name)
+            if _is_held(row, holder, now - self._lease):
+                raise PlanLeasedError(name, row.holder, row.taken_at)
+            _take(connection, name, holder, row, now)
+
+        self._database.write(work)
 
     def release_lease(self: Locks[Database], name: str, holder: str) -> None:
         """Let others work on a plan; does nothing when the lease was taken over."""
         self._database.write(lambda connection: release_all(connection, (name,), holder))
-
-
-def take_commit_lock(
-    connection: sa.Connection, request: LockRequest, now: datetime, lease: timedelta
-) -> CommitLock:
-    """Take a table's commit lock, or take it over from a holder that went silent.
-
-    Raises:
-        TableLockedError: another live holder has it.
-        UnknownVersionError: no such version.
-    """
-    head = known_head(connection, request.version)
-    row = _row(connection, request.version)
-    if _is_held(row, request.holder, now - lease):
-        raise TableLockedError(request.version, row.holder, row.taken_at)
-    token = _take(connection, request, row, now)
-    taken_over = row is not None and row.holder is not None
-    return CommitLock(request.version, request.holder, token, head, taken_over)
-
-
-def take_lease(
-    connection: sa.Connection, name: str, holder: str, now: datetime, lease: timedelta
-) -> None:
-    """Take the right to work on a plan, or take it over from a holder that went silent.
-
-    Raises:
-        PlanLeasedError: another live run has it.
-    """
-    row = _row(connection, name)
-    if _is_held(row, holder, now - lease):
-        raise PlanLeasedError(name, row.holder, row.taken_at)
-    _take(connection, LockRequest(name, holder), row, now)
-
-
-def lease_of(connection: sa.Connection, name: str, now: datetime, lease: timedelta) -> Lease | None:
-    """Read which live run is at work on something; None if there is none."""
-    row = _row(connection, name)
-    return Lease(row.holder, row.heartbeat_at + lease) if _is_held(row, "", now - lease) else None
 
 
 def _is_held(row: sa.Row[Any] | None, holder: str, heard_after: datetime) -> TypeGuard[sa.Row[Any]]:
@@ -203,21 +178,21 @@ def _is_held(row: sa.Row[Any] | None, holder: str, heard_after: datetime) -> Typ
 
 
 def _take(
-    connection: sa.Connection, request: LockRequest, row: sa.Row[Any] | None, now: datetime
+    connection: sa.Connection,
+    name: str,
+    holder: str,
+    row: sa.Row[Any] | None,
+    now: datetime,
+    above: int = 0,
 ) -> int:
-    token = max(request.above, 0 if row is None else row.token) + 1
-    values = {"holder": request.holder, "token": token, "taken_at": now, "heartbeat_at": now}
+    """Take a lock, or take it over, with a token above any before."""
+    token = max(above, 0 if row is None else row.token) + 1
+    values = {"holder": holder, "token": token, "taken_at": now, "heartbeat_at": now}
     if row is None:
-        connection.execute(sa.insert(COMMIT_LOCKS).values(version=request.version, **values))
+        connection.execute(sa.insert(COMMIT_LOCKS).values({"version": name, **values}))
     else:
-        connection.execute(_update(request.version).values(values))
+        connection.execute(_update(name).values(values))
     return token
-
-
-def release_commit_lock(connection: sa.Connection, lock: CommitLock) -> None:
-    """Let others commit; does nothing when the lock was taken over."""
-    ours = COMMIT_LOCKS.c.token == lock.token
-    connection.execute(_update(lock.version).where(ours).values(holder=None))
 
 
 def release_all(connection: sa.Connection, versions: Iterable[str], holder: str) -> None:
@@ -239,27 +214,9 @@ def check_lock(connection: sa.Connection, lock: CommitLock) -> None:
         raise LostLeaseError(lock, None if row is None else row.holder)
 
 
-def advance_head(connection: sa.Connection, lock: CommitLock, delta_version: int) -> None:
-    """Account for a commit that holds no batch: a fence or a restore.
-
-    Raises:
-        LostLeaseError: the lock was taken over.
-    """
+def _advance_head(connection: sa.Connection, lock: CommitLock, delta_version: int) -> None:
     check_lock(connection, lock)
     set_known_head(connection, lock.version, delta_version)
-
-
-def follow_head(
-    connection: sa.Connection, lock: CommitLock, delta_version: int, now: datetime
-) -> None:
-    """Account for a commit that changes no row; pointers at the former head move to the new one.
-
-    Raises:
-        LostLeaseError: the lock was taken over.
-    """
-    before = known_head(connection, lock.version)
-    advance_head(connection, lock, delta_version)
-    pointers.follow_head(connection, lock.version, before, delta_version, now)
 
 
 def refresh_locks(connection: sa.Connection, run_id: str, now: datetime) -> None:

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from backfill_assets.snapshots.notice import Notice
 from backfill_assets.snapshots.stored_plan import PlanEvent
 from backfill_assets.state.aggregate import Aggregate, D
-from backfill_assets.state.rows import read_as, values_of
+from backfill_assets.state.rows import insert_all, read_as, values_of
 from backfill_assets.state.tables import NOTICES, PLAN_EVENTS
 
 if TYPE_CHECKING:
@@ -32,8 +32,10 @@ class Notices(Aggregate[D]):
 
     def unsent(self, events: Iterable[str]) -> list[PlanEvent]:
         """Read the events of these names whose notices are not in the outbox yet, the earliest first."""
-        wanted = tuple(events)
-        return self._database.read(lambda connection: _unsent(connection, wanted))
+        at = PLAN_EVENTS.c
+        known = sa.exists().where(NOTICES.c.plan_id == at.plan_id, NOTICES.c.number == at.number)
+        wanted = sa.select(PLAN_EVENTS).where(at.event.in_([*events]), ~known)
+        return [read_as(PlanEvent, row) for row in self._rows(wanted.order_by(at.at, at.number))]
 
     def due(self, now: datetime) -> list[Notice]:
         """Read the notices that are to be tried at an instant (UTC), the earliest first."""
@@ -56,8 +58,27 @@ class Notices(Aggregate[D]):
             event: what happened.
             told: consumers and channels; none: the event concerns no consumer.
         """
-        rows = [*dict.fromkeys(told)]
-        self._database.write(lambda connection: _put(connection, event, rows, self._clock()))
+        to = [*dict.fromkeys(told)] or [(_NO_ONE, "")]
+        there = (NOTICES.c.plan_id == event.plan_id) & (NOTICES.c.number == event.number)
+
+        def work(connection: sa.Connection) -> None:
+            if connection.execute(sa.select(NOTICES.c.number).where(there).limit(1)).first():
+                return
+            now = self._clock()
+            of = values_of(event, "plan_id", "number", "event")
+            of |= {"asked_at": now, "attempts": 0, "delivered_at": None, "error": ""}
+            rows = [
+                {
+                    **of,
+                    "consumer": consumer,
+                    "channel": channel,
+                    "next_at": now if consumer else None,
+                }
+                for consumer, channel in to
+            ]
+            insert_all(connection, NOTICES, rows)
+
+        self._database.write(work)
 
     def delivered(self: Notices[Database], notice: Notice) -> None:
         """Note that a notice was delivered."""
@@ -84,31 +105,4 @@ class Notices(Aggregate[D]):
             .where(wanted, NOTICES.c.consumer != _NO_ONE)
             .order_by(NOTICES.c.asked_at, *_KEY)
         )
-        return self._database.read(
-            lambda connection: [read_as(Notice, row) for row in connection.execute(query)]
-        )
-
-
-def _unsent(connection: sa.Connection, events: tuple[str, ...]) -> list[PlanEvent]:
-    same = (NOTICES.c.plan_id == PLAN_EVENTS.c.plan_id) & (NOTICES.c.number == PLAN_EVENTS.c.number)
-    known = sa.exists().where(same)
-    wanted = sa.select(PLAN_EVENTS).where(PLAN_EVENTS.c.event.in_(events), ~known)
-    rows = connection.execute(wanted.order_by(PLAN_EVENTS.c.at, PLAN_EVENTS.c.number))
-    return [read_as(PlanEvent, row) for row in rows]
-
-
-def _put(
-    connection: sa.Connection, event: PlanEvent, rows: list[tuple[str, str]], now: datetime
-) -> None:
-    there = (NOTICES.c.plan_id == event.plan_id) & (NOTICES.c.number == event.number)
-    if connection.execute(sa.select(NOTICES.c.number).where(there).limit(1)).first():
-        return
-    values = [
-        {
-            "plan_id": event.plan_id, "number": event.number, "event": event.event,
-            "consumer": consumer, "channel": channel, "asked_at": now, "attempts": 0,
-            "next_at": now if consumer else None, "delivered_at": None, "error": "",
-        }
-        for consumer, channel in rows or [(_NO_ONE, "")]
-    ]  # fmt: skip
-    connection.execute(sa.insert(NOTICES), values)
+        return [read_as(Notice, row) for row in self._rows(query)]

@@ -77,7 +77,8 @@ def put_pointer(connection: sa.Connection, wanted: Pointer, now: datetime) -> No
 
 def remove_pointer(connection: sa.Connection, environment: str, model: str, now: datetime) -> None:
     """Forget an environment's own pointer of a model."""
-    _remove_where(connection, _key(environment, model), now)
+    own = sa.and_(POINTERS.c.environment == environment, POINTERS.c.model == model)
+    _remove_where(connection, own, now)
 
 
 def remove_pointers(connection: sa.Connection, environment: str, now: datetime) -> None:
@@ -92,14 +93,6 @@ def _remove_where(connection: sa.Connection, where: sa.ColumnElement[bool], now:
     noted = sa.update(VERSIONS).where(VERSIONS.c.version.in_(sorted(names)))
     connection.execute(noted.values(left_at=now))
     connection.execute(sa.delete(POINTERS).where(where))
-
-
-def repoint_metadata(
-    connection: sa.Connection, environment: str, model: str, fingerprint: str, now: datetime
-) -> None:
-    """Run another snapshot of the same version from now on: only its metadata differs."""
-    moved = sa.update(POINTERS).where(_key(environment, model))
-    connection.execute(moved.values(fingerprint=fingerprint, moved_at=now))
 
 
 def raise_pin(
@@ -177,7 +170,3 @@ def _stored(
 
 def _selected() -> sa.Select[Any]:
     return sa.select(*(POINTERS.c[name] for name in Pointer.__dataclass_fields__))
-
-
-def _key(environment: str, model: str) -> sa.ColumnElement[bool]:
-    return sa.and_(POINTERS.c.environment == environment, POINTERS.c.model == model)

@@ -76,21 +76,6 @@ def intent(connection: sa.Connection, number: int) -> Intent:
     return stored
 
 
-def last_intent(connection: sa.Connection, plan_id: str) -> Intent | None:
-    """Read the last intent of a plan, whatever became of it."""
-    wanted = sa.select(PROMOTIONS).where(PROMOTIONS.c.plan_id == plan_id)
-    row = connection.execute(wanted.order_by(PROMOTIONS.c.number.desc())).first()
-    return None if row is None else read_as(Intent, row)
-
-
-def intents_of(connection: sa.Connection, plan_id: str) -> list[Intent]:
-    """Read every intent of a plan, the earliest first."""
-    wanted = sa.select(PROMOTIONS).where(PROMOTIONS.c.plan_id == plan_id)
-    return [
-        read_as(Intent, row) for row in connection.execute(wanted.order_by(PROMOTIONS.c.number))
-    ]
-
-
 def begin(connection: sa.Connection, intent: Intent, now: datetime, lease: timedelta) -> Intent:
     """Write an intent, or take over the same one from a holder that went silent.
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import sqlalchemy as sa
+
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.snapshots.environment import workspace_name
 from backfill_assets.snapshots.publication import (
+    Intent,
     IntentStatus,
     PointerMove,
     PublicationKind,
@@ -29,15 +32,15 @@ from backfill_assets.state.locks import check_lock, release_all
 from backfill_assets.state.owed import Mark, mark_owed
 from backfill_assets.state.plans import NewEvent
 from backfill_assets.state.restamping import published, restamp_later_changes, strike_rebuilt
+from backfill_assets.state.rows import read_as
+from backfill_assets.state.tables import PROMOTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from datetime import datetime
 
-    import sqlalchemy as sa
-
     from backfill_assets.snapshots.environment import Environment, Pointer
-    from backfill_assets.snapshots.publication import Intent, Move, Publication
+    from backfill_assets.snapshots.publication import Move, Publication
     from backfill_assets.state.database import Database
     from backfill_assets.state.locks import CommitLock
 
@@ -88,11 +91,13 @@ class Publications(Aggregate[D]):
 
     def promotion(self, plan_id: str) -> Intent | None:
         """Read the last intent of a plan, whatever became of it."""
-        return self._database.read(lambda connection: promotions.last_intent(connection, plan_id))
+        intents = self.promotions_of(plan_id)
+        return intents[-1] if intents else None
 
     def promotions_of(self, plan_id: str) -> list[Intent]:
         """Read every intent of a plan, whatever became of it, the earliest first."""
-        return self._database.read(lambda connection: promotions.intents_of(connection, plan_id))
+        wanted = sa.select(PROMOTIONS).where(PROMOTIONS.c.plan_id == plan_id)
+        return [read_as(Intent, row) for row in self._rows(wanted.order_by(PROMOTIONS.c.number))]
 
     def begin_promotion(self: Publications[Database], intent: Intent) -> Intent:
         """Write the intent to publish, before any lock is taken.
@@ -164,27 +169,15 @@ class Publications(Aggregate[D]):
             VersionCollectingError: a table is being deleted.
         """
         now, held = self._clock(), tuple(locks)
-        return self._database.write(lambda connection: publish(connection, publication, held, now))
+        return self._database.write(lambda connection: _publish(connection, publication, held, now))
 
 
-def publish(
+def _publish(
     connection: sa.Connection,
     publication: Publication,
     locks: tuple[CommitLock, ...],
     now: datetime,
 ) -> int:
-    """Move every pointer of a publication; one that is done already stays as it is.
-
-    Returns:
-        The number of the publication.
-
-    Raises:
-        PromotionTakenOverError: the intent is withdrawn, or another run's by now.
-        LostLeaseError: a lock was taken over.
-        PointerMovedError: a pointer is not where the plan saw it.
-        PinMovedError: another environment has published more in a table that this one reads.
-        VersionCollectingError: a table is being deleted.
-    """
     intent = promotions.intent(connection, publication.intent)
     if intent.status is IntentStatus.DONE and intent.published is not None:
         return intent.published
@@ -203,7 +196,8 @@ def publish(
     ]
     made += [
         _remove(connection, moment, before[model])
-        for model in _models_to_remove(publication, before)
+        for model in publication.removed
+        if model in before
     ]
     restamp_later_changes(connection, publication, before)
     moves.save_moves(connection, made)
@@ -288,10 +282,6 @@ def _is_free(connection: sa.Connection, version: str) -> bool:
     owner = versions.owner(connection, version)
     environment = None if owner is None else environments.find_environment(connection, owner)
     return environment is None or environment.is_workspace
-
-
-def _models_to_remove(publication: Publication, before: Mapping[str, Pointer]) -> list[str]:
-    return [model for model in publication.removed if model in before]
 
 
 def _remove(connection: sa.Connection, moment: _Moment, old: Pointer) -> PointerMove:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
@@ -69,8 +69,10 @@ class PublishedAudits(Aggregate[D]):
         if not rows:
             return
 
+        just_now = PUBLISHED_AUDITS.c.audited_at == now
+
         def work(connection: sa.Connection) -> None:
-            connection.execute(sa.delete(PUBLISHED_AUDITS).where(*_own(of), _at(rows)))
+            connection.execute(sa.delete(PUBLISHED_AUDITS).where(*_own(of), just_now))
             connection.execute(sa.insert(PUBLISHED_AUDITS), rows)
             connection.execute(sa.delete(PUBLISHED_AUDITS).where(*_own(of), _before_the_last(of)))
 
@@ -83,9 +85,10 @@ class PublishedAudits(Aggregate[D]):
             table.environment == environment, table.model == model
         )
         ordered = wanted.order_by(table.audited_at.desc(), table.audit)
-        return self._database.read(
-            lambda connection: [_read(row) for row in connection.execute(ordered)]
-        )
+        return [
+            PublishedAudit(read_as(Published, row), row.audited_at, read_as(AuditResult, row))
+            for row in self._rows(ordered)
+        ]
 
 
 def _own(of: Published) -> tuple[sa.ColumnElement[bool], ...]:
@@ -93,15 +96,7 @@ def _own(of: Published) -> tuple[sa.ColumnElement[bool], ...]:
     return table.environment == of.environment, table.model == of.model
 
 
-def _at(rows: Sequence[dict[str, Any]]) -> sa.ColumnElement[bool]:
-    return PUBLISHED_AUDITS.c.audited_at == rows[0]["audited_at"]
-
-
 def _before_the_last(of: Published) -> sa.ColumnElement[bool]:
     times = sa.select(PUBLISHED_AUDITS.c.audited_at).where(*_own(of)).distinct()
     last = times.order_by(PUBLISHED_AUDITS.c.audited_at.desc()).limit(KEPT).subquery()
     return PUBLISHED_AUDITS.c.audited_at.not_in(sa.select(last.c.audited_at))
-
-
-def _read(row: sa.Row[Any]) -> PublishedAudit:
-    return PublishedAudit(read_as(Published, row), row.audited_at, read_as(AuditResult, row))

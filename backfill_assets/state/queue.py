@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
@@ -20,6 +21,12 @@ if TYPE_CHECKING:
     from backfill_assets.state.database import Database
 
 _GOES_ON = (PlanStatus.PROPOSED, *OPEN)
+# A paused plan may be stopped, and one that was stopped may still be cancelled: never the other way round.
+_REFUSED = {
+    Control.PAUSED: (Control.PAUSED,),
+    Control.STOPPED: (Control.PAUSED, Control.STOPPED),
+    Control.CANCELLED: (Control.PAUSED, Control.STOPPED, Control.CANCELLED),
+}
 
 
 class PlanPausedOrStoppedError(BackfillAssetsError):
@@ -56,7 +63,13 @@ class Queue(Aggregate[D]):
 
         A plan that was never queued is among them once it was paused or stopped.
         """
-        return self._database.read(queued_plans)
+        wanted = (
+            sa.select(QUEUED_PLANS)
+            .join(PLANS, PLANS.c.plan_id == QUEUED_PLANS.c.plan_id)
+            .where(PLANS.c.status.in_(_GOES_ON))
+        )
+        plans = (read_as(QueuedPlan, row) for row in self._rows(wanted))
+        return tuple(sorted(plans, key=_place))
 
     def control_of(self, plan_id: str) -> Control:
         """Read whether a plan's batches may be opened; one that is over is not held any more."""
@@ -73,9 +86,16 @@ class Queue(Aggregate[D]):
             PlanPausedOrStoppedError: it is stopped.
         """
         now = self._clock()
-        return self._database.write(
-            lambda connection: queue_plan(connection, plan_id, who, off_peak, now)
-        )
+
+        def work(connection: sa.Connection) -> QueuedPlan:
+            known = _known_plan(connection, plan_id, OPEN)
+            if known.control in (Control.STOPPED, Control.CANCELLED):
+                raise PlanPausedOrStoppedError(known.plan_id, known.control)
+            since = known.queued_at or now
+            changed = replace(known, off_peak=off_peak, set_by=who, set_at=now, queued_at=since)
+            return _put(connection, changed)
+
+        return self._database.write(work)
 
     def control_plan(self: Queue[Database], plan_id: str, control: Control, who: str) -> QueuedPlan:
         """Pause or stop a plan, or let it go on; whether it is queued or applied by hand.
@@ -87,70 +107,23 @@ class Queue(Aggregate[D]):
             RequestError: it is neither, and is to go on.
         """
         now = self._clock()
-        return self._database.write(
-            lambda connection: control_plan(connection, plan_id, control, who, now)
-        )
 
+        def work(connection: sa.Connection) -> QueuedPlan:
+            known = _known_plan(connection, plan_id, _GOES_ON)
+            if control is Control.RUNNING and not known.control.holds:
+                raise RequestError(
+                    found=f"plan {known.plan_id} is neither paused nor stopped",
+                    expected="one of them",
+                    do=f"Nothing was changed; look at it with `backfill show {known.plan_id}`",
+                )
+            if control in _REFUSED.get(known.control, ()):
+                raise _plan_held_already(known.plan_id, known.control, control)
+            leaves = control in (Control.STOPPED, Control.CANCELLED)
+            since = None if leaves else known.queued_at
+            changed = replace(known, control=control, set_by=who, set_at=now, queued_at=since)
+            return _put(connection, changed)
 
-def queue_plan(
-    connection: sa.Connection, plan_id: str, who: str, off_peak: str | None, now: datetime
-) -> QueuedPlan:
-    """Release a plan to the run queue from now on; again changes only its window.
-
-    Raises:
-        UnknownPlanError: there is no such plan.
-        RequestError: it has not begun, or its life is over.
-        PlanPausedOrStoppedError: it is stopped.
-    """
-    known = _known_plan(connection, plan_id, OPEN)
-    if known.control in (Control.STOPPED, Control.CANCELLED):
-        raise PlanPausedOrStoppedError(known.plan_id, known.control)
-    queued_at = known.queued_at or now
-    return _put(connection, QueuedPlan(known.plan_id, known.control, off_peak, who, now, queued_at))
-
-
-def control_plan(
-    connection: sa.Connection, plan_id: str, control: Control, who: str, now: datetime
-) -> QueuedPlan:
-    """Pause or stop a plan, or let it go on.
-
-    Raises:
-        UnknownPlanError: there is no such plan.
-        RequestError: its life is over.
-        RequestError: it is paused or stopped already.
-        RequestError: it is neither, and is to go on.
-    """
-    known = _known_plan(connection, plan_id, _GOES_ON)
-    if control is Control.RUNNING and not known.control.holds:
-        raise RequestError(
-            found=f"plan {known.plan_id} is neither paused nor stopped",
-            expected="one of them",
-            do=f"Nothing was changed; look at it with `backfill show {known.plan_id}`",
-        )
-    if control in _REFUSED.get(known.control, ()):
-        raise _plan_held_already(known.plan_id, known.control, control)
-    leaves = control in (Control.STOPPED, Control.CANCELLED)
-    queued_at = None if leaves else known.queued_at
-    return _put(connection, QueuedPlan(known.plan_id, control, known.off_peak, who, now, queued_at))
-
-
-# A paused plan may be stopped, and one that was stopped may still be cancelled: never the other way round.
-_REFUSED = {
-    Control.PAUSED: (Control.PAUSED,),
-    Control.STOPPED: (Control.PAUSED, Control.STOPPED),
-    Control.CANCELLED: (Control.PAUSED, Control.STOPPED, Control.CANCELLED),
-}
-
-
-def queued_plans(connection: sa.Connection) -> tuple[QueuedPlan, ...]:
-    """Read what is known of the plans that are not over; those in the queue first, by age."""
-    wanted = (
-        sa.select(QUEUED_PLANS)
-        .join(PLANS, PLANS.c.plan_id == QUEUED_PLANS.c.plan_id)
-        .where(PLANS.c.status.in_(_GOES_ON))
-    )
-    plans = [read_as(QueuedPlan, row) for row in connection.execute(wanted)]
-    return tuple(sorted(plans, key=_place))
+        return self._database.write(work)
 
 
 def _place(queued: QueuedPlan) -> tuple[bool, datetime, str]:

@@ -22,9 +22,7 @@ class Results(Aggregate[D]):
         """Read every result of an environment, by name and model."""
         wanted = sa.select(RESULTS).where(RESULTS.c.environment == environment)
         ordered = wanted.order_by(RESULTS.c.name, RESULTS.c.model, RESULTS.c.plan_id)
-        return self._database.read(
-            lambda connection: [read_as(Result, row) for row in connection.execute(ordered)]
-        )
+        return [read_as(Result, row) for row in self._rows(ordered)]
 
     def register(self: Results[Database], result: Result) -> None:
         """Keep what a result has used, in place of what it had used before on the same publication or plan."""

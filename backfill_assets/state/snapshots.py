@@ -9,13 +9,11 @@ import sqlalchemy as sa
 
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.state.aggregate import Aggregate, D
-from backfill_assets.state.rows import read_as, values_of
+from backfill_assets.state.rows import read_as
 from backfill_assets.state.tables import SNAPSHOTS
 from backfill_assets.state.texts import keep_texts, put_together, taken_apart
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from backfill_assets.state.database import Database
 
 
@@ -82,21 +80,20 @@ class Snapshots(Aggregate[D]):
         sources: str | None = None,
     ) -> None:
         """Keep what running a snapshot later needs; one that is there already stays."""
-        saved = StoredSnapshot(
-            fingerprint_id, model, version, definition, logic, upstream, metadata, sources
-        )
         now = self._clock()
-        self._database.write(lambda connection: save_snapshot(connection, saved, now))
+        values = {
+            "fingerprint": fingerprint_id, "model": model, "version": version, "logic": logic,
+            "upstream": upstream, "metadata": metadata, "sources": sources, "saved_at": now,
+        }  # fmt: skip
 
+        def work(connection: sa.Connection) -> None:
+            known = sa.select(SNAPSHOTS.c.model).where(SNAPSHOTS.c.fingerprint == fingerprint_id)
+            if connection.execute(known).first() is None:
+                named, texts = taken_apart(definition)
+                keep_texts(connection, texts)
+                connection.execute(sa.insert(SNAPSHOTS).values({**values, "definition": named}))
 
-def save_snapshot(connection: sa.Connection, saved: StoredSnapshot, now: datetime) -> None:
-    """Keep a snapshot; one that is there already stays as it is."""
-    known = sa.select(SNAPSHOTS.c.model).where(SNAPSHOTS.c.fingerprint == saved.fingerprint)
-    if connection.execute(known).first() is None:
-        definition, texts = taken_apart(saved.definition)
-        keep_texts(connection, texts)
-        values = {**values_of(saved), "definition": definition, "saved_at": now}
-        connection.execute(sa.insert(SNAPSHOTS).values(values))
+        self._database.write(work)
 
 
 def snapshot(connection: sa.Connection, fingerprint: str) -> StoredSnapshot:

@@ -63,12 +63,31 @@ class Sources(Aggregate[D]):
 
     def source_cells(self, source: str, within: IntervalSet) -> dict[Interval, SourceCell]:
         """Read what is known of a source's cells."""
-        return self._database.read(lambda connection: source_cells(connection, source, within))
+        if not within:
+            return {}
+        wanted = sa.select(SOURCE_CELLS).where(
+            _CELLS.source == source, reached(SOURCE_CELLS, within)
+        )
+        cells = (SourceCell(cell_of(row), row.row_count, row.content) for row in self._rows(wanted))
+        return {cell.cell: cell for cell in cells if cell.cell in within}
 
     def source_rows(self, source: str, path: str, within: IntervalSet) -> IntervalSet | None:
         """Read which of these cells hold rows where batches read a source; None: never looked at."""
         place = self.place(path)
-        return self._database.read(lambda connection: held(connection, source, place, within))
+
+        def work(connection: sa.Connection) -> IntervalSet | None:
+            known = find_observed(connection, source)
+            if known is None or known.path != place:
+                return None
+            if not within:
+                return within
+            wanted = sa.select(_CELLS.starts, _CELLS.ends).where(
+                _CELLS.source == source, _CELLS.row_count > 0, reached(SOURCE_CELLS, within)
+            )
+            rows = connection.execute(wanted).all()
+            return IntervalSet.of_pairs((row.starts, row.ends) for row in rows) & within
+
+        return self._database.read(work)
 
     def source_pins(self, source: str, path: str) -> tuple[SourcePin, ...]:
         """Read at which delta_versions the cells that are ready now have read a source."""
@@ -76,13 +95,13 @@ class Sources(Aggregate[D]):
         return self._database.read(lambda connection: pins_of(connection, source, place))
 
     def observe(self: Sources[Database], observation: Observation) -> bool:
-        """Write what a look at a source has found, unless another run has looked meanwhile.
+        """Write what a look at a source has found, unless another run has looked, or read elsewhere, meanwhile.
 
         Returns:
             Whether it was written; else the other run's look counts.
         """
         now = self._clock()
-        return self._database.write(lambda connection: observe(connection, observation, now))
+        return self._database.write(lambda connection: _observe(connection, observation, now))
 
 
 def observed(connection: sa.Connection) -> dict[str, ObservedSource]:
@@ -98,12 +117,7 @@ def find_observed(connection: sa.Connection, source: str) -> ObservedSource | No
     return None if row is None else read_as(ObservedSource, row)
 
 
-def observe(connection: sa.Connection, observation: Observation, now: datetime) -> bool:
-    """Write what a look has found, unless another run has looked, or read elsewhere, meanwhile.
-
-    Returns:
-        Whether it was written.
-    """
+def _observe(connection: sa.Connection, observation: Observation, now: datetime) -> bool:
     latest, before = observation.found, observation.before
     known = find_observed(connection, latest.source)
     if _place(known) != _place(before):
@@ -205,35 +219,6 @@ def _read_changes(text: str) -> tuple[UpstreamChange, ...]:
         UpstreamChange(number, IntervalSet(tuple(boundaries)))
         for number, *boundaries in json.loads(text)
     )
-
-
-def source_cells(
-    connection: sa.Connection, source: str, within: IntervalSet
-) -> dict[Interval, SourceCell]:
-    """Read what is known of a source's cells."""
-    if not within:
-        return {}
-    wanted = sa.select(SOURCE_CELLS).where(_CELLS.source == source, reached(SOURCE_CELLS, within))
-    cells = (
-        SourceCell(cell_of(row), row.row_count, row.content) for row in connection.execute(wanted)
-    )
-    return {cell.cell: cell for cell in cells if cell.cell in within}
-
-
-def held(
-    connection: sa.Connection, source: str, place: str, within: IntervalSet
-) -> IntervalSet | None:
-    """Read which of these cells hold rows at a source's observed head; None for one without."""
-    known = find_observed(connection, source)
-    if known is None or known.path != place:
-        return None
-    if not within:
-        return within
-    wanted = sa.select(_CELLS.starts, _CELLS.ends).where(
-        _CELLS.source == source, _CELLS.row_count > 0, reached(SOURCE_CELLS, within)
-    )
-    rows = connection.execute(wanted).all()
-    return IntervalSet.of_pairs((row.starts, row.ends) for row in rows) & within
 
 
 def pins_of(connection: sa.Connection, source: str, place: str) -> tuple[SourcePin, ...]:

@@ -17,13 +17,13 @@ from backfill_assets.state import (
     layered_view,
     layers,
     owed,
+    ready,
     sources,
 )
 from backfill_assets.state.aggregate import Aggregate, D
 from backfill_assets.state.batch_rows import OF_BATCH
 from backfill_assets.state.cells import cell_of
 from backfill_assets.state.claims import live_claims
-from backfill_assets.state.counter import last_number
 from backfill_assets.state.cutoffs import cutoffs
 from backfill_assets.state.environments import environment
 from backfill_assets.state.moves import moved_models
@@ -142,12 +142,18 @@ class Views(Aggregate[D]):
         return self._database.read(work)
 
     def stamps_at(self, at: Pointer, cells: IntervalSet) -> list[tuple[tuple[int, int], ChangedAt]]:
-        """Read when the ready ones of these cells last changed, where a pointer reads them.
+        """Read when the ready ones of these cells last changed, whatever table of a pointer holds them.
 
         Returns:
             Per cell its bounds, in epoch seconds, and its stamps.
         """
-        return self._database.read(lambda connection: layers.stamps(connection, at, cells))
+        return self._database.read(
+            lambda connection: [
+                found
+                for layer, part in layers.parts(connection, at, cells)
+                for found in ready.stamps(connection, layer.version, layer.delta_version, part)
+            ]
+        )
 
     def published_contents(
         self, environment: str, model: str, cells: IntervalSet
@@ -207,7 +213,7 @@ def view(
         ),
         owed=CellsByModel.of((model, mark.cells) for model, each in owing.items() for mark in each),
         owing=owing,
-        counter=last_number(connection),
+        counter=counter.last_number(connection),
         sources=sources.states(connection),
         cutoffs=cutoffs(connection, name),
     )
