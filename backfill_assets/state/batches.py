@@ -14,10 +14,10 @@ from backfill_assets.state import (
     claims,
     clock_back,
     locks,
+    opening,
     overtaking,
     promotions,
     recording,
-    turns,
 )
 from backfill_assets.state.aggregate import Aggregate, D
 from backfill_assets.state.audits import Audited, audit_of, save_audits
@@ -151,7 +151,7 @@ class Batches(Aggregate[D]):
         """
         # The clock is read inside of the transaction: the wait for the database ages no claim.
         opened = self._database.write(
-            lambda connection: turns.open_in_turn(connection, request, self._clock(), self._lease)
+            lambda connection: opening.open_in_turn(connection, request, self._clock(), self._lease)
         )
         if isinstance(opened, BackfillAssetsError):
             raise opened

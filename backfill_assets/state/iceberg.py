@@ -70,15 +70,10 @@ class Iceberg(Aggregate[D]):
 
     def names(self) -> tuple[Named, ...]:
         """List all that can be read by name now."""
-
-        def work(connection: sa.Connection) -> tuple[Named, ...]:
-            rows = connection.execute(_NAMES)
-            return tuple(
-                Named(f"{row.table_namespace}.{row.table_name}", row.metadata_location)
-                for row in rows
-            )
-
-        return self._database.read(work)
+        rows = self._database.read(lambda connection: connection.execute(_NAMES).all())
+        return tuple(
+            Named(f"{row.table_namespace}.{row.table_name}", row.metadata_location) for row in rows
+        )
 
     def entry(self, version: str, delta_version: int) -> str | None:
         """Give the metadata file of a table at a delta_version; None if there is none."""
@@ -94,11 +89,7 @@ class Iceberg(Aggregate[D]):
     def entries(self, version: str) -> dict[int, str]:
         """Read all metadata files of a table, by delta_version."""
         wanted = sa.select(_AT.delta_version, _AT.location).where(_AT.version == version)
-        return self._database.read(
-            lambda connection: {
-                row.delta_version: row.location for row in connection.execute(wanted)
-            }
-        )
+        return {row.delta_version: row.location for row in self._rows(wanted)}
 
     def enter(self: Iceberg[Database], version: str, delta_version: int, location: str) -> None:
         """Keep the metadata file of a table at a delta_version, in place of another one."""

@@ -1,8 +1,16 @@
-"""Open a batch in one transaction: verify its inputs, pin them, claim its cells."""
+"""Open a batch in one transaction: verify its inputs, pin them, claim its cells.
+
+A batch that waits for a slot gets it before batches that came later. Otherwise a long run would hand each
+slot that it frees to its own next batch, and no other run would ever find one. A turn is an order, not a
+hold: a run that is not heard of for some seconds has lost it, and in a limit only those batches count that
+wait for that very limit.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+
+import sqlalchemy as sa
 
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.interval_set import IntervalSet
@@ -21,13 +29,12 @@ from backfill_assets.state.claims import Claimant
 from backfill_assets.state.counter import next_number
 from backfill_assets.state.environments import find_environment
 from backfill_assets.state.sources import at_observed_heads
+from backfill_assets.state.tables import SLOT_WAITERS
 from backfill_assets.state.versions import owned_elsewhere
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from datetime import datetime, timedelta
-
-    import sqlalchemy as sa
 
     from backfill_assets.intervals.interval import Interval
     from backfill_assets.snapshots.batch import BatchRequest
@@ -70,20 +77,29 @@ class CellsReadyError(BackfillAssetsError):
         )
 
 
-def open_batch(
+def open_in_turn(
+    connection: sa.Connection, request: BatchRequest, now: datetime, lease: timedelta
+) -> OpenBatch | BackfillAssetsError:
+    """Open a batch, or remember that it waits for a slot; return the error that keeps it from opening.
+
+    The error is not raised, so that the place in the order is kept and nothing else.
+    """
+    try:
+        with connection.begin_nested():
+            opened = _open_batch(connection, request, now, lease)
+    except limits.NoSlotError as error:
+        _wait(connection, request.batch_id, error.scope, now)
+        return error
+    except BackfillAssetsError as error:
+        _leave(connection, request.batch_id)
+        return error
+    _leave(connection, request.batch_id)
+    return opened
+
+
+def _open_batch(
     connection: sa.Connection, request: BatchRequest, now: datetime, lease: timedelta
 ) -> OpenBatch:
-    """Claim a batch's cells and pin what it reads.
-
-    Raises:
-        VersionMovedError: its environment points at another version.
-        RequestError: another environment alone writes the version.
-        UpstreamNotReadyError: it reads cells that are not ready at the pin.
-        CellsClaimedError: a live batch holds some of its cells.
-        CellsReadyError: it fills a gap, and some of its cells are ready by now.
-        PlanPausedOrStoppedError: its plan is paused or stopped.
-        NoSlotError: all slots of a limit are taken.
-    """
     queue.check_control(connection, request.plan_id)
     own = pointers.pointer(connection, request.environment, request.model)
     if own is None or own.version != request.version:
@@ -145,3 +161,15 @@ def _pins(connection: sa.Connection, request: BatchRequest, upstream: str) -> It
         place = versions.place(connection, layer.version)
         part = cells if len(answering) > 1 else None
         yield InputPin(upstream, layer.version, place, layer.delta_version, part)
+
+
+def _wait(connection: sa.Connection, batch_id: str, scope: str, now: datetime) -> None:
+    waiter = SLOT_WAITERS.c.batch_id == batch_id
+    heard = sa.update(SLOT_WAITERS).where(waiter).values(scope=scope, heard_at=now)
+    if not connection.execute(heard).rowcount:
+        values = {"batch_id": batch_id, "scope": scope, "since": now, "heard_at": now}
+        connection.execute(sa.insert(SLOT_WAITERS).values(values))
+
+
+def _leave(connection: sa.Connection, batch_id: str) -> None:
+    connection.execute(sa.delete(SLOT_WAITERS).where(SLOT_WAITERS.c.batch_id == batch_id))

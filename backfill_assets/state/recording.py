@@ -23,7 +23,6 @@ from backfill_assets.state.counter import next_number
 from backfill_assets.state.locks import CommitLock, check_lock
 
 if TYPE_CHECKING:
-    from datetime import datetime
 
     import sqlalchemy as sa
 
@@ -66,7 +65,8 @@ def apply_commit(connection: sa.Connection, commit: BatchCommit, ending: Ending,
     versions.set_known_head(connection, commit.version, at)
     pointers.raise_pin(connection, commit.environment, commit.version, at, seen)
     owed.settle_owed(connection, commit)
-    audits.save_audits(connection, _audited(commit, seen), commit.audits)
+    of = Audited(commit.batch_id, commit.attempt, commit.model, commit.interval, seen)
+    audits.save_audits(connection, of, commit.audits)
     row = batch_rows.find_batch(connection, commit.batch_id)
     # A batch that was opened again since then is still running: its row and its claims are its own.
     if row is None or row.built_at <= commit.built_at:
@@ -91,7 +91,3 @@ def _read_before(connection: sa.Connection, commit: BatchCommit) -> dict[Interva
     if at is None or at.version != commit.version or not at.under:
         return {}
     return layers.records(connection, at, IntervalSet.of(each.cell for each in commit.cells))
-
-
-def _audited(commit: BatchCommit, at: datetime) -> Audited:
-    return Audited(commit.batch_id, commit.attempt, commit.model, commit.interval, at)
