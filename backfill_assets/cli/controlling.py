@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from backfill_assets.cli.output import print_json, say
 from backfill_assets.cli.project import open_store, who_asks
-from backfill_assets.engine.plans.plan_verbs import control_plan
 from backfill_assets.intervals.text import counted
 from backfill_assets.settings import read_settings
 
@@ -55,10 +54,10 @@ class Controlled:
 
 
 def controlled(plan: str, control: Control, why: str) -> Controlled:
-    """Hold a plan, or let it continue; see `control_plan`."""
+    """Hold a plan, or let it continue; see `Queue.control_plan`."""
     settings = read_settings()
     with open_store(settings) as store:
-        queued = control_plan(store, plan, control, str(who_asks(settings)), why)
+        queued = store.queue.control_plan(plan, control, str(who_asks(settings)), why)
         at_work = tuple(
             batch for batch in store.limits.in_flight() if batch.plan_id == queued.plan_id
         )

@@ -12,7 +12,6 @@ from backfill_assets.engine.plans.making import left_before, make_plan, prepare
 from backfill_assets.engine.plans.outcome import Outcome
 from backfill_assets.engine.plans.plan_verbs import (
     abandon_plan,
-    control_plan,
     promote_plan,
     queue_plan,
     rollback_plan,
@@ -387,7 +386,7 @@ def _undo(work: PlanWork, asked: OfPlan) -> None:
 def _control(control: Control) -> _Body:
     def body(work: PlanWork, asked: OfPlan) -> None:
         plan = work.plan(asked.plan)
-        control_plan(work.store, plan.plan_id, control, str(work.who), asked.reason)
+        work.store.queue.control_plan(plan.plan_id, control, str(work.who), asked.reason)
         work.show(plan, control=control.words)
 
     return body

@@ -32,6 +32,11 @@ class Control(StrEnum):
         """Write it as the state of a plan."""
         return "stopped" if self is Control.CANCELLED else self.value
 
+    @property
+    def event(self) -> str:
+        """Name it in the history of a plan."""
+        return {Control.RUNNING: "resumed", Control.CANCELLED: "stopped now"}.get(self, self.value)
+
 
 @dataclass(frozen=True, slots=True)
 class QueuedPlan:

@@ -11,7 +11,7 @@ from backfill_assets.errors import BackfillAssetsError, RequestError
 from backfill_assets.snapshots.queued_plan import Control, QueuedPlan
 from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
 from backfill_assets.state.aggregate import Aggregate, D
-from backfill_assets.state.plans import plan, wrong_status
+from backfill_assets.state.plans import NewEvent, plan, tell, wrong_status
 from backfill_assets.state.rows import read_as, values_of
 from backfill_assets.state.tables import PLANS, QUEUED_PLANS
 
@@ -97,8 +97,12 @@ class Queue(Aggregate[D]):
 
         return self._database.write(work)
 
-    def control_plan(self: Queue[Database], plan_id: str, control: Control, who: str) -> QueuedPlan:
+    def control_plan(
+        self: Queue[Database], plan_id: str, control: Control, who: str, why: str = ""
+    ) -> QueuedPlan:
         """Pause or stop a plan, or let it go on; whether it is queued or applied by hand.
+
+        Its history tells it.
 
         Raises:
             UnknownPlanError: there is no such plan.
@@ -121,6 +125,7 @@ class Queue(Aggregate[D]):
             leaves = control in (Control.STOPPED, Control.CANCELLED)
             since = None if leaves else known.queued_at
             changed = replace(known, control=control, set_by=who, set_at=now, queued_at=since)
+            tell(connection, NewEvent(known.plan_id, control.event, who, why, {}), now)
             return _put(connection, changed)
 
         return self._database.write(work)

@@ -23,7 +23,6 @@ from backfill_assets.state.counter import next_number
 from backfill_assets.state.locks import CommitLock, check_lock
 
 if TYPE_CHECKING:
-
     import sqlalchemy as sa
 
     from backfill_assets.intervals.interval import Interval

@@ -1,4 +1,4 @@
-"""The verbs of a plan: queue, pause, apply, promote, roll back, undo and abandon; most are a list of stages.
+"""The verbs of a plan: queue, apply, promote, roll back, undo and abandon, each a list of stages.
 
 Every entrance ends here: commands, jobs of the launchpad, the queue, late data, launches by hand.
 """
@@ -53,7 +53,6 @@ if TYPE_CHECKING:
     from backfill_assets.planning.plan.stages import Stage
     from backfill_assets.snapshots.publication import Intent
     from backfill_assets.snapshots.queued_plan import QueuedPlan
-    from backfill_assets.state.store import Store
 
 
 def apply_plan(project: Project, plan: Plan, why: str = "") -> Outcome:
@@ -166,27 +165,6 @@ def queue_plan(op: Operation, off_peak: str | None = None) -> QueuedPlan:
     queued = op.store.queue.queue_plan(op.plan_id, op.who, window)
     op.tell("queued", off_peak=window)
     return queued
-
-
-def control_plan(store: Store, plan_id: str, control: Control, who: str, why: str) -> QueuedPlan:
-    """Pause or stop a plan, named by the beginning of its id, or let it go on; its history tells it.
-
-    Raises:
-        UnknownPlanError: no plan's id begins so.
-        RequestError: the ids of several plans do, or it is promoted or given up; or it is held already, or not
-            held and is to go on.
-    """
-    queued = store.queue.control_plan(plan_id, control, who)
-    store.plans.tell(queued.plan_id, _CONTROLLED[control], who=who, why=why)
-    return queued
-
-
-_CONTROLLED = {
-    Control.RUNNING: "resumed",
-    Control.PAUSED: "paused",
-    Control.STOPPED: "stopped",
-    Control.CANCELLED: "stopped now",
-}
 
 
 def _refuse_canaries(op: Operation) -> None:
