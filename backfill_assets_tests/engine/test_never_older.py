@@ -156,8 +156,7 @@ def test_a_model_that_reads_itself_is_built_again_from_the_late_row_on(world: Wo
     old, new = running(""), running(", 1 AS days")
     plan = built(world, plans, old, new)
     world.land(a_source(), *ROWS, row(9, 2, 5.0))
-    world.fill(old)  # the 9th
-    world.fill(old)  # the 10th, which reads it
+    world.fill(old)  # the 9th, and the 10th, which reads it
     published = world.rows(SUMS, "ds", "total")
     plans.promote(new, plan)
     assert [int(total) for _, total in published] == [7, 15, 29, 39]

@@ -39,6 +39,7 @@ from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.plan.batch_size import joins_stretches
 from backfill_assets.planning.plan.batching import batches, joined, unblocked
+from backfill_assets.planning.plan.restating import onward
 from backfill_assets.planning.rule.needs_work import Work, needs_work
 from backfill_assets.snapshots.batch import EMPTY
 from backfill_assets.warehouse.spark.spark_errors import explained
@@ -164,19 +165,33 @@ class Filling:
         refresh = (work.refresh & self.target) - again
         todo = ((work.runnable & self.target) | again | refresh) - taken - undecided
         events: list[Event] = []
-        if not undecided:
-            rest = self.target - again - refresh - taken
-            events += _at_rest(view, model, work, rest, _automatic(run, model, work))
         held = IntervalSet.empty()
         for event, cells in _held_up(run, model, work, todo, undecided):
             events.append(event)
             held |= cells
         todo -= held
         now = self._whole_batches(todo, undecided)
+        behind = self._behind(now) - taken - held
+        now -= behind
         reasons = {run.fills: now - again - refresh, RERUN: now & again, REFRESH: now & refresh}
-        later = undecided | (todo - now)
+        later = undecided | (todo - now) | behind
+        told = held
+        if not undecided:
+            rest = self.target - again - refresh - taken - behind
+            events = [*_at_rest(view, model, work, rest, _automatic(run, model, work)), *events]
+            told |= rest - now
         claimed = view.claimed[model.name]
-        return Needs(self._pieces(reasons, claimed), later, self._count(later), held, tuple(events))
+        return Needs(self._pieces(reasons, claimed), later, self._count(later), told, tuple(events))
+
+    def _behind(self, now: IntervalSet) -> IntervalSet:
+        """Give the cells after the first stretch that is built, of a model that reads its own cells.
+
+        Once these have ended, they may need work, too, or again.
+        """
+        if not self.model.in_order or not now:
+            return IntervalSet.empty()
+        first = next(iter(now))
+        return onward(now, self.target) - IntervalSet.of([first])
 
     def _cut(self, cells: IntervalSet) -> tuple[Interval, ...]:
         return batches(self.model.cadence, cells, self.size.cells)

@@ -33,6 +33,7 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.audits_of import looked_up
 from backfill_assets.models.cells import cells_reading
 from backfill_assets.planning.plan.batching import batches
+from backfill_assets.planning.plan.restating import onward
 from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.snapshots.slots import ALL, model_scope
 from backfill_assets.warehouse.spark.spark_errors import explained
@@ -179,24 +180,30 @@ class _Lane:
         before.add(self)
         for _, lane in self.upstream:
             yield from lane.looked(before)
-        is_final = self.undecided is not None and not self.undecided
-        if is_final or (self.model.in_order and self.flying):
-            return
-        undecided = self._undecided()
-        if undecided == self.undecided:
-            return
-        self.undecided = undecided
-        self.found = self.asked.needs(undecided, self.taken)
-        self.waiting = deque(self.found.pieces)
-        self.taken |= self.found.rest
-        yield from self.found.events
-        if self.behind is not None:
-            yield from self._held()
+        while self._may_need_more():
+            self.undecided = self._undecided()
+            self.found = self.asked.needs(self.undecided, self.taken)
+            self.waiting = deque(self.found.pieces)
+            self.taken |= self.found.rest
+            yield from self.found.events
+            if self.behind is not None:
+                yield from self._held()
+
+    def _may_need_more(self) -> bool:
+        """Whether batches upstream have ended since it was asked, or its own, which it reads."""
+        if self.undecided is None:
+            return True
+        if self.model.in_order and self.flying:
+            return False
+        if self.undecided and self._undecided() != self.undecided:
+            return True
+        return self.model.in_order and not self.waiting and bool(self.found.later - self.undecided)
 
     def _undecided(self) -> IntervalSet:
-        """Give the cells that read what batches of this run may still change."""
+        """Give the cells that read what batches of upstreams may still change, also through its own cells."""
         read = IntervalSet.union_all(self._reading(up, lane) for up, lane in self.upstream)
-        return (read & self.asked.target) - self.taken
+        cells = (read & self.asked.target) - self.taken
+        return onward(cells, self.asked.target) - self.taken if self.model.in_order else cells
 
     def _reading(self, upstream: Upstream, lane: _Lane) -> IntervalSet:
         """Give the cells that read what batches of an upstream may still change.
