@@ -16,27 +16,24 @@ _NEW = -1
 
 
 def against(
-    published: tuple[Content, ChangedAt] | None, own: tuple[Content, ChangedAt], floor: int
+    published: tuple[Content, ChangedAt] | None, own: tuple[Content, ChangedAt]
 ) -> ChangedAt:
-    """Stamp a workspace's cell by comparing it with the published one.
+    """Stamp a workspace's cell by comparing it with the published one, for the workspace's other cells.
 
     An equal part has changed when the published one did, or earlier: when it was built in the
     workspace, whose other cells have read it there. A different part has changed with its own
-    stamp, but not before the workspace was opened: readers of the published cell have not read it.
+    stamp: of a table that an earlier plan has built, when it was built there. Readers that the
+    environment has built have not read it, whenever that was: see `unread`.
 
     Args:
         published: the published stamps and content; None for no published cell.
         own: those of the workspace's cell.
-        floor: the number after the one with which the workspace was opened.
     """
     content, stamps = own
     told = changed_at(published, content, _NEW)
     return ChangedAt(
-        row_set=_or(told.row_set, stamps.row_set, floor),
-        columns={
-            name: _or(at, stamps.columns.get(name, floor), floor)
-            for name, at in told.columns.items()
-        },
+        row_set=_or(told.row_set, stamps.row_set),
+        columns={name: _or(at, stamps.columns[name]) for name, at in told.columns.items()},
     )
 
 
@@ -53,5 +50,5 @@ def earlier(one: ChangedAt, other: ChangedAt) -> ChangedAt:
     )
 
 
-def _or(told: int, own: int, floor: int) -> int:
-    return max(own, floor) if told == _NEW else min(told, own)
+def _or(told: int, own: int) -> int:
+    return own if told == _NEW else min(told, own)

@@ -66,16 +66,14 @@ def cells_at(
 
 
 def restamp_against(
-    connection: sa.Connection, own: list[Cell], published: Pointer | None, floor: int
+    connection: sa.Connection, own: list[Cell], published: Pointer | None
 ) -> list[Cell]:
     """Restamp the cells of a workspace's own table against what people read there now."""
     mine = IntervalSet.of_pairs((cell.starts, cell.ends) for cell in own if cell.layer == 0)
     there: dict[int, Cell] = {}
     if published is not None and mine:
         there = {cell.starts: cell for cell in cells_at(connection, published, mine)}
-    return [
-        _restamped(cell, there.get(cell.starts), floor) if cell.layer == 0 else cell for cell in own
-    ]
+    return [_restamped(cell, there.get(cell.starts)) if cell.layer == 0 else cell for cell in own]
 
 
 def runs_of(cells: Iterable[Cell], *, own: bool) -> tuple[ReadyRun, ...]:
@@ -93,7 +91,7 @@ def runs_beside(
 ) -> tuple[ReadyRun, ...]:
     """Read the runs of a table beside the one that people read: with what those who read that have not read."""
     own = cells_at(connection, at)
-    restamped = restamp_against(connection, own, published, floor=0)
+    restamped = restamp_against(connection, own, published)
     return runs_of(
         (replace(cell, unread=other.unread) for cell, other in zip(own, restamped, strict=True)),
         own=True,
@@ -125,15 +123,15 @@ def _of_table(
         yield Cell(row.starts, row.ends, *who, *held, **of_batch)
 
 
-def _restamped(own: Cell, published: Cell | None, floor: int) -> Cell:
+def _restamped(own: Cell, published: Cell | None) -> Cell:
     held = (own.content, own.changed_at)
     if published is None:
-        stamps, not_read = _compared(held, None, floor)
+        stamps, not_read = _compared(held, None)
         return replace(own, changed_at=stamps, unread=not_read)
     if published.content == own.content:
         stamps, not_read = _earlier(published.changed_at, own.changed_at), published.changed_at
     else:
-        stamps, not_read = _compared(held, (published.content, published.changed_at), floor)
+        stamps, not_read = _compared(held, (published.content, published.changed_at))
     return replace(own, changed_at=stamps, unread=not_read, replaces=published.sources_at)
 
 
@@ -177,9 +175,7 @@ def _stamps(text: str) -> ChangedAt:
 
 
 @lru_cache(maxsize=16_384)
-def _compared(
-    own: tuple[str, str], published: tuple[str, str] | None, floor: int
-) -> tuple[str, str]:
+def _compared(own: tuple[str, str], published: tuple[str, str] | None) -> tuple[str, str]:
     """Restamp a cell that differs from the published one: as `Cell` has it, `changed_at` and `unread`.
 
     One command draws its workspace several times, and cells without rows are all alike. There is room
@@ -188,11 +184,10 @@ def _compared(
     Args:
         own: the content and the stamps of the workspace's cell.
         published: those of the published one, if there is one.
-        floor: see `against`.
     """
     held = (_content(own[0]), _stamps(own[1]))
     there = published and (_content(published[0]), _stamps(published[1]))
-    return _as_text(against(there, held, floor)), _as_text(unread(there, held[0]))
+    return _as_text(against(there, held)), _as_text(unread(there, held[0]))
 
 
 def _as_text(stamps: ChangedAt) -> str:

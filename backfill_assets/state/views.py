@@ -234,9 +234,7 @@ def _cells(
     for model, at in special.items():
         if at.environment == drawn.name:
             there = published.get(model)
-            cells[model] = layered_view.restamp_against(
-                connection, cells[model], there, drawn.opened + 1
-            )
+            cells[model] = layered_view.restamp_against(connection, cells[model], there)
     return cells
 
 

@@ -1,5 +1,7 @@
 """Going back: what was published before is read again, and nothing brings the bad data back."""
 
+# ruff: noqa: S608 - the SQL is the tests' own
+
 from __future__ import annotations
 
 from datetime import timedelta
@@ -12,7 +14,7 @@ from backfill_assets.engine.plans import going_back
 from backfill_assets.engine.plans.plan_verbs import abandon_plan, rollback_plan, undo_plan
 from backfill_assets.engine.upkeep.collecting import collect, what_to_collect
 from backfill_assets.errors import RequestError
-from backfill_assets.planning.plan.plan import Why
+from backfill_assets.planning.plan.plan import Build, Why
 from backfill_assets.planning.plan.request import Restatement
 from backfill_assets.snapshots.environment import PROD, Environment
 from backfill_assets.snapshots.stored_plan import PlanStatus
@@ -26,7 +28,9 @@ from backfill_assets_tests.engine.test_plans import (
     OLD,
     ROWS,
     VISITS,
+    WHERE,
     changed,
+    costs,
 )
 from backfill_assets_tests.engine.world import on, row, told
 
@@ -235,3 +239,23 @@ def test_what_dev_takes_back_it_reads_from_prod_again(world: World, plans: Plans
     assert world.store.environments.own_pointers("dev") == {}
     assert world.store.environments.pointers("dev") == world.store.environments.pointers(PROD)
     assert not plans.make(MORE, "dev").is_empty
+
+
+def test_after_a_way_back_the_same_plan_publishes_what_was_built_and_computes_nothing(
+    world: World, plans: Plans
+):
+    doubled = f"SELECT ds, id, CAST(cost * 2 AS DECIMAL(18,2)) AS cost FROM web.events {WHERE}"
+    new = a_graph(a_model(sql=doubled, cadence=CADENCE), costs())
+    world.begin(OLD, *ROWS)
+    rollback_plan(plans.project(new), plans.published(new, reason="first"))
+    assert totals(world) == [7, 8, 9, 10]
+    again = plans.make(new, reason="again")
+    assert {planned.model: planned.build for planned in again.models} == dict.fromkeys(
+        (VISITS, COSTS), Build.NEW_VERSION
+    )
+    assert not any(planned.cells for planned in again.models)
+    plans.apply(new, again)
+    assert plans.promote(new, again).carried == {}
+    assert totals(world) == [14, 16, 18, 20]
+    assert not world.store.batches.of_plan(again.plan_id)
+    assert plans.make(new).is_empty

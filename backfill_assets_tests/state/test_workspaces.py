@@ -10,6 +10,7 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.snapshots.batch import GAP
 from backfill_assets.snapshots.environment import Environment, Layer, Pointer
 from backfill_assets.snapshots.ready import InputPin
+from backfill_assets.snapshots.restamp import NEVER_READ
 from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets.snapshots.workspace import OwedCells
 from backfill_assets.state.claims import CellsClaimedError
@@ -302,9 +303,8 @@ def test_a_plan_for_prod_takes_over_what_dev_has_built_and_dev_goes_on_reading_i
     assert store.versions.owner("orders__v2") == plan.workspace
     (run,) = store.views.of(plan.workspace).models["orders"].runs
     assert (run.interval, run.own) == (days(0, 3), True)
-    opened = store.environments.get(plan.workspace).opened
-    assert opened is not None
-    assert run.changed_at.row_set == opened + 1, "nobody in prod has read it before"
+    assert run.unread is not None
+    assert run.unread.row_set == NEVER_READ, "nobody in prod has read it before"
     plan.fill("orders", 3, 5)
     assert store.views.of("dev").ready("orders") == cells((0, 3))
     with pytest.raises(RequestError, match="belongs to 'plan:p2', which alone writes it"):
