@@ -155,6 +155,18 @@ def test_a_plan_is_built_in_batches_of_the_size_that_it_was_shown_with(
     assert len(done) == 5
 
 
+def test_what_reads_days_that_a_later_start_takes_away_is_built_again_without_them(
+    world: World, plans: Plans
+):
+    world.begin(OLD, *ROWS)
+    later = a_graph(visits(cadence=Daily(start="2024-01-09")), costs())
+    plans.published(later)
+    assert [ds.day for ds, _ in world.rows(VISITS, "ds", "cost")] == [9, 10]
+    assert [ds.day for ds, _ in world.rows(COSTS, "ds", "total")] == [9, 10]
+    assert world.ready(later, COSTS) == "2024-01-07..2024-01-10 (4)"
+    assert plans.make(later).is_empty
+
+
 def test_an_abandoned_plan_leaves_prod_byte_for_byte(world: World, plans: Plans):
     world.begin(OLD, *ROWS)
     before = (

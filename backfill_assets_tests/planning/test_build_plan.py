@@ -18,7 +18,7 @@ from backfill_assets.models.graph import Graph
 from backfill_assets.models.python.function_query import FunctionQuery, ModuleQuery
 from backfill_assets.models.python.own_modules import StoredModule
 from backfill_assets.planning.plan.build_plan import build_plan
-from backfill_assets.planning.plan.plan import Build, Plan
+from backfill_assets.planning.plan.plan import Build, Change, Plan, Why
 from backfill_assets.planning.plan.plan_state import PlanState
 from backfill_assets.planning.plan.request import Category, PlanRequest, Restatement, Strategy
 from backfill_assets.planning.plan.selecting import selected
@@ -431,6 +431,20 @@ def test_an_end_that_takes_published_cells_away_is_breaking():
     assert one is not None
     assert one.category is Category.BREAKING
     assert "2024-01-07..2024-01-10 (4) away" in one.category_reason
+
+
+def test_cells_that_read_what_a_new_life_takes_away_are_built_again():
+    cadence = replace(GRAPH.models["web.a"].cadence, end=FIRST + timedelta(days=6))
+
+    two = a_plan(edited(cadence=cadence)).model("web.b")
+
+    assert two is not None
+    assert (two.change, two.build) == (Change.UNCHANGED, Build.IN_PLACE)
+    assert [(work.why, work.cells, work.certain) for work in two.work] == [
+        (Why.UPSTREAM_CHANGED, IntervalSet.of([day(7, 4)]), True)
+    ]
+    with pytest.raises(RequestError, match=r"takes 2024-01-07.* away, which 'web.b' reads"):
+        a_plan(edited(cadence=cadence), select=("web.a",))
 
 
 def test_an_end_that_takes_nothing_away_is_metadata():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import RequestError
@@ -10,6 +10,7 @@ from backfill_assets.intervals.grid import Unit
 from backfill_assets.intervals.interval import epoch_of
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import ranges_text
+from backfill_assets.models.cells import cells_reading
 from backfill_assets.models.fingerprint import changed_logic
 from backfill_assets.planning.change.categorize import Difference, affected, both, difference
 from backfill_assets.planning.change.category_choice import decided
@@ -40,6 +41,7 @@ def changes_of(planned: PlannedGraph) -> Changes:
     Raises:
         RequestError: a person's category contradicts the difference.
         RequestError: forward-only, or with a cutoff, a column goes or is retyped.
+        RequestError: a new life takes cells away that a model reads which is not selected.
     """
     changes = Changes()
     for name in planned.graph.order:
@@ -67,9 +69,11 @@ class _Deciding:
             return self._unchanged(name)
         moved = self._moved_upstreams(name)
         if name not in self.planned.chosen:
+            self._refuse_lost_reads(name)
             self._leave(name, moved, "is not selected")
             return self._unchanged(name)
-        direct = self._shortened(old.model, new.model, _direct(old, new))
+        lost = self._lost(old.model, new.model)
+        direct = _shortened(old.model, lost, _direct(old, new))
         choice = decided(
             self.planned.request, new.model, old.model, direct, reads_changed=bool(moved)
         )
@@ -77,19 +81,29 @@ class _Deciding:
             direct = Difference(Category.METADATA, direct.why, rows=False, columns=frozenset())
         if direct is None and choice is None and name not in self.planned.otherwise:
             return self._unchanged(name)
-        return self._changed(name, new, direct, moved, choice)
+        change = self._changed(name, new, direct, moved, choice)
+        return replace(change, lost=lost) if change.new_version else change
 
-    def _shortened(self, old: Model, new: Model, direct: Difference | None) -> Difference | None:
-        """Make the difference breaking where the new life leaves out published cells."""
+    def _lost(self, old: Model, new: Model) -> IntervalSet:
+        """Give the published cells that a new life leaves out."""
         life = (new.cadence.start, new.cadence.end)
-        if direct is None or life == (old.cadence.start, old.cadence.end):
-            return direct
         published = self.planned.published.ready(new.name)
-        lost = published - _within(new, published)
-        if not lost:
-            return direct
-        why = f"its life takes {ranges_text(old.cadence, lost)} away, which is published"
-        return both(direct, Difference(Category.BREAKING, why, rows=True, columns=None))
+        if life == (old.cadence.start, old.cadence.end):
+            return IntervalSet.empty()
+        return published - _within(new, published)
+
+    def _refuse_lost_reads(self, name: str) -> None:
+        """Refuse to leave cells alone of which the plan takes away what they read: nothing would tell of it."""
+        model = self.planned.models[name]
+        for upstream, theirs in self.planned.upstream_models(name):
+            lost = self.changes.models[upstream.name].lost
+            cells = cells_reading(model.cadence, upstream, theirs.cadence, lost)
+            if read := cells & self.planned.published.ready(name):
+                raise RequestError(
+                    found=f"the new life of '{upstream.name}' takes {ranges_text(theirs.cadence, lost)} "
+                    f"away, which '{name}' reads in {ranges_text(model.cadence, read)}",
+                    do=f"let the plan build these cells again: select '{name}', too",
+                )
 
     def _changed(
         self,
@@ -297,6 +311,14 @@ class _Deciding:
 
 def _versions_of(state: ModelState) -> set[str]:
     return {state.pointer.version, *(layer.version for layer in state.pointer.under)}
+
+
+def _shortened(old: Model, lost: IntervalSet, direct: Difference | None) -> Difference | None:
+    """Make the difference breaking where the new life leaves out published cells."""
+    if direct is None or not lost:
+        return direct
+    why = f"its life takes {ranges_text(old.cadence, lost)} away, which is published"
+    return both(direct, Difference(Category.BREAKING, why, rows=True, columns=None))
 
 
 def _direct(old: Snapshot, new: Snapshot) -> Difference | None:

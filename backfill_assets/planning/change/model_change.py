@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.change.categorize import Difference
 from backfill_assets.planning.plan.plan import Untouched
 
@@ -27,6 +28,7 @@ class ModelChange:
         version: of the table that it reads afterwards.
         restates: whether its history is computed anew in the table that it keeps, from the
             effective date or the cutoff on.
+        lost: published cells that its new life leaves out: its new table has none of them.
         notes: what a reader should know.
     """
 
@@ -38,6 +40,7 @@ class ModelChange:
     fingerprint: str
     version: str
     restates: bool = False
+    lost: IntervalSet = field(default_factory=IntervalSet.empty)
     notes: tuple[str, ...] = ()
 
 

@@ -160,6 +160,7 @@ class _Sweeps:
         because = "recorded empty" if self.planned.request.empty else ""
         self._restated(name, model_cells)
         self._lifted(name, model_cells)
+        self._lost_reads(name, model_cells)
         if not self.planned.request.empty:  # published cells stay until a batch computes them
             self._overtaken(name, model_cells, rule)
         why = Why.NEW_SNAPSHOT if change.new_version else Why.GAP
@@ -200,6 +201,15 @@ class _Sweeps:
         if model_cells.cutoff is not None:
             cells -= model_cells.cutoff.kept(model.cadence, model_cells.ready)
         model_cells.add(Why.RESTATED, cells, f"the cutoff {stored.since} is lifted")
+
+    def _lost_reads(self, name: str, model_cells: ModelCells) -> None:
+        """Plan the cells that read published ones which the plan takes away: no stamp tells them of it."""
+        model = self.planned.models[name]
+        for upstream, theirs in self.planned.upstream_models(name):
+            lost = self.changes.models[upstream.name].lost
+            cells = cells_reading(model.cadence, upstream, theirs.cadence, lost)
+            said = f"{upstream.name} loses {ranges_text(theirs.cadence, lost)}"
+            model_cells.add(Why.UPSTREAM_CHANGED, cells & model_cells.ready, said)
 
     def _late_again(self, name: str, model_cells: ModelCells, model: Model) -> None:
         """Plan the named cells, as far as they are stale still."""
