@@ -28,6 +28,7 @@ from backfill_assets_tests.engine.test_plans import (
     VISITS,
     WHERE,
     changed,
+    costs,
     visits,
 )
 from backfill_assets_tests.engine.world import on, row
@@ -143,18 +144,49 @@ def test_a_restatement_excuses_no_model_that_it_does_not_reach(
     assert [int(cost) for (cost,) in world.rows(VISITS, "cost")] == [14, 16, 18, 20]
 
 
+COUNTED = a_model(
+    COSTS,
+    sql=f"SELECT ds, CAST(SUM(cost) AS DECIMAL(18,2)) AS total, COUNT(*) AS n FROM {VISITS} {WHERE} "
+    "GROUP BY ds",
+    columns=(Column("ds", "date"), Column("total", "decimal(18,2)"), Column("n", "bigint")),
+    unique_key=["ds"],
+    grain="one row per day",
+    upstreams=[VISITS],
+    cadence=CADENCE,
+)
+
+
 def test_what_changes_upstream_explains_what_follows_from_it_in_an_edited_reader(world: World):
     plans = Plans(world)
     world.begin(OLD, *ROWS)
-    more = a_model(
-        COSTS,
-        sql=f"SELECT ds, CAST(SUM(cost) AS DECIMAL(18,2)) AS total, COUNT(*) AS n FROM {VISITS} {WHERE} "
-        "GROUP BY ds",
-        columns=(Column("ds", "date"), Column("total", "decimal(18,2)"), Column("n", "bigint")),
-        unique_key=["ds"],
-        grain="one row per day",
-        upstreams=[VISITS],
-        cadence=CADENCE,
-    )
-    plans.published(a_graph(DOUBLED, more))
+    plans.published(a_graph(DOUBLED, COUNTED))
     assert [int(total) for (total,) in world.rows(COSTS, "total")] == [14, 16, 18, 20]
+
+
+def test_late_rows_of_an_upstream_that_the_plan_brings_in_explain_what_follows_in_an_edited_reader(
+    world: World,
+):
+    plans = Plans(world)
+    world.begin(OLD, *ROWS)
+    world.land(a_source(), *changed(row(8, 1, 99.0)))
+    world.fill(OLD)  # sees the row, and leaves it to a plan
+    edited = a_graph(visits(), COUNTED)
+    plan = plans.published(edited)
+    strategies = {one.model: one.strategy for one in plan.models}
+    assert strategies == {VISITS: Strategy.PARTITION_REPAIR, COSTS: Strategy.FULL_REBUILD}
+    assert [int(total) for _, total in world.rows(COSTS, "ds", "total")] == [7, 99, 9, 10]
+
+
+def test_late_rows_of_an_upstream_explain_no_other_day_of_an_edited_reader(
+    world: World, monkeypatch: pytest.MonkeyPatch
+):
+    """The edit changes cost, and the verdict on it is wrong on purpose."""
+    plans = Plans(world)
+    world.begin(OLD, *ROWS)
+    world.land(a_source(), *changed(row(8, 1, 99.0)))
+    world.fill(OLD)
+    edited = a_graph(visits(), costs("cost * 2"))
+    nothing = Difference(Category.BREAKING, "seems harmless", rows=False, columns=frozenset())
+    monkeypatch.setattr(deriving, "difference", lambda *_: nothing)
+    plan = plans.make(edited)
+    assert "total differs in 3 cells, 2024-01-07" in plans.apply(edited, plan).refused

@@ -17,6 +17,7 @@ from backfill_assets.engine.project.at_work import Phase
 from backfill_assets.engine.review.acting import gate_in
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.cells import cells_reading
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.models.codec import dumps
 from backfill_assets.planning.change.compared import Group
@@ -28,9 +29,9 @@ from backfill_assets.planning.change.strategy_checks import (
     declared_coverage,
     in_doubt,
 )
-from backfill_assets.planning.plan.plan import Change, Why
+from backfill_assets.planning.plan.plan import Build, Change, Why
 from backfill_assets.planning.plan.request import KeptRows, Strategy
-from backfill_assets.planning.plan.restating import restated_cells
+from backfill_assets.planning.plan.restating import onward, restated_cells
 from backfill_assets.planning.review.acceptance import voided, with_acceptances
 from backfill_assets.snapshots.plan_check import CONSUMER, STRATEGY, PlanCheck
 from backfill_assets.warehouse.compare.comparison_sql import Compared, Question
@@ -286,6 +287,35 @@ class _Sides:
             return CellsByModel()
         return restated_cells(self.op.plan, self.workspace.graph, self.environment.view())
 
+    @cached_property
+    def moved(self) -> CellsByModel:
+        """The cells that would differ without the plan's edits, too, and what reads them: an input had changed."""
+        graph, view, ready = (
+            self.workspace.graph,
+            self.environment.view(),
+            self.workspace.view().ready,
+        )
+        moved = CellsByModel()
+        for name in graph.order:
+            planned = self.op.plan.model(name)
+            if planned is None or not planned.built_apart:
+                continue
+            model = graph.models[name]
+            own = [
+                work.cells for work in planned.work if work.why not in (Why.NEW_SNAPSHOT, Why.GAP)
+            ]
+            if name in self.environment.graph.models:
+                stale = work_of(self.environment, view, name).stale_cells
+                own.append(stale if planned.build is Build.NEW_VERSION else stale & planned.cells)
+            read = (
+                cells_reading(model.cadence, up, graph.models[up.name].cadence, moved[up.name])
+                for up in model.reads
+                if up.name in moved
+            )
+            cells = IntervalSet.union_all([*own, self.restated[name], *read])
+            moved |= {name: onward(cells, ready(name)) if model.in_order else cells}
+        return moved
+
 
 def _comparison(both: _Sides, model_plan: ModelPlan) -> Comparison:
     op, environment, workspace = both.op, both.environment, both.workspace
@@ -384,13 +414,10 @@ def _expected(both: _Sides, planned: ModelPlan) -> Expected:
     if planned.change is not Change.MODIFIED or planned.model not in environment.graph.models:
         return Expected()
     edit = both.edits[planned.model]
-    again = (work.cells for work in planned.work if work.why not in (Why.NEW_SNAPSHOT, Why.GAP))
-    stale = work_of(environment, environment.view(), planned.model).stale_cells
-    restated = both.restated[planned.model]
     return Expected(
         rows=edit.rows,
         columns=edit.columns,
-        cells=IntervalSet.union_all([*again, stale, restated]),
+        cells=both.moved[planned.model],
         missing=planned.kept_rows is KeptRows.DROP,
     )
 

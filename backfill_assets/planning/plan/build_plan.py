@@ -110,6 +110,7 @@ class _Planner:
     changes: Changes
     cells: Mapping[str, ModelCells]
     plans: dict[str, ModelPlan] = field(default_factory=dict[str, ModelPlan])
+    moved: dict[str, bool] = field(default_factory=dict[str, bool])
 
     def models(self) -> tuple[ModelPlan, ...]:
         """Describe what the plan does to each model that it concerns, upstream first."""
@@ -217,7 +218,16 @@ class _Planner:
         )
 
     def _inputs_changed(self, name: str) -> bool:
-        """Whether a model is restated, owed or stale where it is published now."""
+        """Whether a model is restated, owed or stale where it is published now, or reads one that is built again."""
+        if name not in self.moved:
+            self.moved[name] = self._is_stale(name) or any(
+                self.plans[up.name].cells and self._inputs_changed(up.name)
+                for up, _ in self.planned.upstream_models(name)
+                if up.name in self.plans
+            )
+        return self.moved[name]
+
+    def _is_stale(self, name: str) -> bool:
         view = self.planned.published
         if self.planned.request.restate or name in view.owed:
             return True
