@@ -140,7 +140,7 @@ def _plan(graph: Graph, ready: CellsByModel, now: datetime) -> tuple[int, int]:
     cells: dict[str, tuple[IntervalSet, IntervalSet]] = {}
     for name in graph.order:
         cadence = graph.models[name].cadence
-        needed = required(cadence, start=None, end=None, now=now)
+        needed = required(cadence, now=now)
         cells[name] = (missing(cadence, needed, ready[name]), nothing)
     plan = planned_batches(graph, cells, dict.fromkeys(cells, BATCH_SIZE))
     waits = sum(len(one.firsts) for each in plan.values() for one in each.waits)

@@ -116,7 +116,7 @@ def _audited(run: RunContext, model: Model, table: Table, cells: str | None) -> 
     asked = profiled.cells
     if cells is not None:
         asked = IntervalSet.of([cells_asked(model.cadence, cells)])
-    due = required(model.cadence, start=None, end=None, now=run.clock())
+    due = required(model.cadence, now=run.clock())
     missing = (asked & due) - run.view().ready(model.name)
     return _AuditedTable(model, table, asked, missing, tuple(results), profiled.left_out)
 

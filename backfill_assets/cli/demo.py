@@ -23,11 +23,11 @@ from backfill_assets.engine.project.project import Project
 from backfill_assets.intervals.required import required
 from backfill_assets.intervals.text import counted
 from backfill_assets.pipelines.landing import EVENTS, land_all
-from backfill_assets.planning.rule.needs_work import Work, needs_work
 from backfill_assets.settings import Settings, read_settings
 
 if TYPE_CHECKING:
     from backfill_assets.engine.project.run_context import RunContext
+    from backfill_assets.planning.rule.needs_work import Work
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 
@@ -76,10 +76,7 @@ def demo(
 
 def _work(run: RunContext) -> dict[str, Work]:
     view, at = run.view(), run.clock()
-    return {
-        name: needs_work(run.graph, view, run.graph.model(name), now=at, reads=run.reads[name])
-        for name in run.graph.order
-    }
+    return {name: run.work(name, view, at) for name in run.graph.order}
 
 
 def _land(spark: LazySpark, settings: Settings, events: int) -> None:
@@ -99,10 +96,7 @@ def _land(spark: LazySpark, settings: Settings, events: int) -> None:
 def _fill(run: RunContext, needed: dict[str, Work], settings: Settings) -> None:
     cadences = {name: run.graph.model(name).cadence for name in needed}
     todo = {name: cadences[name].count(work.gaps) for name, work in needed.items()}
-    targets = {
-        name: required(cadence, start=None, end=None, now=run.clock())
-        for name, cadence in cadences.items()
-    }
+    targets = {name: required(cadence, now=run.clock()) for name, cadence in cadences.items()}
     with shown(run.graph, todo) as listener:
         fill_cells(run, targets, listener, batches_at_once=settings.max_batches)
 

@@ -26,7 +26,6 @@ from backfill_assets.intervals.parse_range import OutsideLifeError, parse_range
 from backfill_assets.intervals.required import required
 from backfill_assets.intervals.text import counted
 from backfill_assets.models.cells_by_model import CellsByModel
-from backfill_assets.planning.rule.needs_work import needs_work
 from backfill_assets.settings import read_settings
 from backfill_assets.snapshots.timing import RUN, Timing
 
@@ -167,12 +166,8 @@ def _cut(opened: RunContext, name: str) -> bool:
 
 def _missing(opened: RunContext, targets: Mapping[str, IntervalSet]) -> dict[str, int]:
     view, now = opened.view(), opened.clock()
-    return {
-        name: model.cadence.count(work.todo & target)
-        for name, target in targets.items()
-        for model in (opened.graph.model(name),)
-        for work in (needs_work(opened.graph, view, model, now=now, reads=opened.reads.get(name)),)
-    }
+    todo = {name: opened.work(name, view, now).todo & target for name, target in targets.items()}
+    return {name: opened.graph.model(name).cadence.count(cells) for name, cells in todo.items()}
 
 
 def _announce(opened: RunContext, todo: Mapping[str, int]) -> None:

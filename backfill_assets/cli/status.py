@@ -21,7 +21,6 @@ from backfill_assets.engine.fill.late_cells import late_work_of
 from backfill_assets.engine.fill.observing import observe_sources, sources_of
 from backfill_assets.engine.fill.outstanding import outstanding
 from backfill_assets.intervals.text import counted, ranges_text
-from backfill_assets.planning.rule.needs_work import needs_work
 from backfill_assets.snapshots.cutoff import Cutoff
 
 if TYPE_CHECKING:
@@ -73,12 +72,7 @@ def status(
         say_looked(looks)
         view, at, late = run.view(), run.clock(), late_work_of(run)
         spared = run.store.plans.spared(at - _LATELY)
-        works = {
-            name: needs_work(
-                run.graph, view, run.graph.model(name), now=at, reads=run.reads.get(name)
-            )
-            for name in names
-        }
+        works = {name: run.work(name, view, at) for name in names}
         failures = unresolved_failures(
             run, {name: work.gaps | work.stale_cells for name, work in works.items()}
         )

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 def required(  # noqa: PLR0913 - the words of one request, each with its default
     cadence: Cadence,
     *,
-    start: datetime | None,
-    end: datetime | None,
+    start: datetime | None = None,
+    end: datetime | None = None,
     now: datetime,
     ignore_cron: bool = False,
     end_bounded: bool = False,

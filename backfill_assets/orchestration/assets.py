@@ -113,7 +113,7 @@ def fill(
             fill_cells(run, {name: target - again}, reporter.listen, batches_at_once=at_once)
         if again:
             _rebuild(context, run, name, reporter)
-    due = required(model.cadence, start=None, end=None, now=run.clock())
+    due = required(model.cadence, now=run.clock())
     reporter.untouched(target, due)
     yield from ended(reporter, {})
 

@@ -61,7 +61,7 @@ def published_checks(graph: Graph, model: Model) -> dg.AssetChecksDefinition:
             results, lacking = audit_and_keep(run, model.name), ""
         else:
             results = audited_on_record(run, model.name, target)
-            due = required(model.cadence, start=None, end=None, now=run.clock())
+            due = required(model.cadence, now=run.clock())
             left = (target & due) - run.view().ready(model.name)
             lacking = ranges_text(model.cadence, left) if left else ""
         for audit in audits_of(model):

@@ -201,7 +201,7 @@ class World:
 
 
 def run_targets(run: RunContext, name: str) -> IntervalSet:
-    return required(run.graph.model(name).cadence, start=None, end=None, now=run.clock())
+    return required(run.graph.model(name).cadence, now=run.clock())
 
 
 def arrow(columns: dict[str, str], rows: Iterable[tuple[Any, ...]]) -> pa.Table:

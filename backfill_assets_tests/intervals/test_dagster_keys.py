@@ -38,7 +38,7 @@ def test_required_cells_are_the_partitions_of_dagster(grain: str, zone: str):
     theirs: dg.TimeWindowPartitionsDefinition = partitions(zone)
     windows = theirs.get_partition_keys(current_time=NOW)
 
-    cells = list(cadence.cells(required(cadence, start=None, end=None, now=NOW)))
+    cells = list(cadence.cells(required(cadence, now=NOW)))
 
     assert [cadence.key(cell) for cell in cells] == windows
     for key, cell in list(zip(windows, cells, strict=True))[:: max(len(cells) // 400, 1)]:

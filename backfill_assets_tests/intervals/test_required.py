@@ -37,17 +37,13 @@ def keys(cadence: Cadence, cells: IntervalSet) -> str:
 def test_history_runs_from_the_models_start_to_the_last_cell_that_is_over():
     daily = Daily(start="2024-03-01")
 
-    assert keys(daily, required(daily, start=None, end=None, now=NOW)) == (
-        "2024-03-01..2024-03-09 (9)"
-    )
+    assert keys(daily, required(daily, now=NOW)) == ("2024-03-01..2024-03-09 (9)")
 
 
 def test_the_models_end_bounds_history():
     daily = Daily(start="2024-03-01", end="2024-03-04")
 
-    assert keys(daily, required(daily, start=None, end=None, now=NOW)) == (
-        "2024-03-01..2024-03-04 (4)"
-    )
+    assert keys(daily, required(daily, now=NOW)) == ("2024-03-01..2024-03-04 (4)")
 
 
 def test_a_requested_range_rounds_outward():
@@ -85,8 +81,8 @@ def test_a_short_local_day_is_a_whole_cell():
 def test_cells_wait_for_the_cron_unless_it_is_ignored():
     daily = Daily(start="2024-03-08", cron="0 18 * * *")
 
-    assert keys(daily, required(daily, start=None, end=None, now=NOW)) == "2024-03-08"
-    everything = required(daily, start=None, end=None, now=NOW, ignore_cron=True)
+    assert keys(daily, required(daily, now=NOW)) == "2024-03-08"
+    everything = required(daily, now=NOW, ignore_cron=True)
     assert keys(daily, everything) == "2024-03-08..2024-03-09 (2)"
 
 
@@ -128,20 +124,20 @@ def test_a_half_ready_open_cell_is_missing_as_far_as_it_is_required():
 
 def test_an_unknown_start_never_means_infinite_history():
     with pytest.raises(DeclarationError, match="The model has no start"):
-        required(Daily(), start=None, end=None, now=NOW)
+        required(Daily(), now=NOW)
 
 
 def test_a_model_rebuilt_as_a_whole_requires_its_one_cell():
     whole = IntervalSet.of([WHOLE_CELL])
 
-    assert required(Whole(), start=None, end=None, now=NOW) == whole
+    assert required(Whole(), now=NOW) == whole
     assert missing(Whole(), whole, IntervalSet.empty()) == whole
     assert not missing(Whole(), whole, whole)
 
 
 def test_a_cell_is_missing_unless_wholly_ready_anywhere_in_history():
     daily = Daily(start="2024-03-01")
-    cells = required(daily, start=None, end=None, now=NOW)
+    cells = required(daily, now=NOW)
     half = IntervalSet.of_pairs([(int(utc(2024, 3, 5, 12).timestamp()), 2_000_000_000)])
     ready = IntervalSet.of([daily.cell("2024-03-02")]) | half
 

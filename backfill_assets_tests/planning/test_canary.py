@@ -29,7 +29,7 @@ NOW = datetime(2024, 12, 24, tzinfo=UTC)
 
 
 def all_of(cadence: Cadence) -> IntervalSet:
-    return required(cadence, start=None, end=None, now=NOW)
+    return required(cadence, now=NOW)
 
 
 def restated(graph: Graph, *names: str, canary: bool = True) -> Plan:

@@ -51,7 +51,7 @@ def picture(
     """
     commits = _one_by_one(changed) if isinstance(changed, IntervalSet) else [*changed]
     held = {
-        name: (ready or {}).get(name, required(model.cadence, start=None, end=None, now=NOW))
+        name: (ready or {}).get(name, required(model.cadence, now=NOW))
         for name, model in graph.models.items()
     }
     view = a_view({name: [a_run(one, 1, 1, name) for one in cells] for name, cells in held.items()})
@@ -247,7 +247,7 @@ def pictures(draw: st.DrawFn) -> tuple[Graph, StateView]:
     graph = draw(graphs())
     ready: dict[str, IntervalSet] = {}
     for name, model in graph.models.items():
-        life = required(model.cadence, start=None, end=None, now=NOW)
+        life = required(model.cadence, now=NOW)
         every = list(model.cadence.cells(life))
         without = draw(st.lists(st.sampled_from(every), max_size=3)) if every else []
         ready[name] = life - IntervalSet.of(without)

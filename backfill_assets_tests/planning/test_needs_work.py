@@ -75,12 +75,6 @@ def test_ready_and_fresh_needs_nothing():
     assert work.ready == work.required
 
 
-def test_only_the_window_that_is_asked_for_is_looked_at():
-    window = day(2, 2)
-    work = needs_work(GRAPH, a_view({}), FIRST_MODEL, now=NOW, window=window)
-    assert work.gaps == days(2, 3)
-
-
 def test_a_changed_upstream_cell_makes_exactly_its_readers_stale():
     runs = [*FIVE[:2], a_run(day(3), 7), *FIVE[3:]]
     view = a_view({"web.first": runs, "web.reader": [a_run(day(1, 5), 5)]})

@@ -138,7 +138,7 @@ def test_planned_kept_and_waiting_cells_are_apart_and_cover_what_is_required(
 
     for one in plan.models:
         model = made.loaded.models[one.model]
-        needed = required(model.cadence, start=None, end=None, now=NOW)
+        needed = required(model.cadence, now=NOW)
         assert not one.cells & one.kept
         assert not one.waiting & (one.cells | one.kept)
         assert one.cells | one.kept | one.waiting == needed

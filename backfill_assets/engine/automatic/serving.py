@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.engine.plans.building import fill_for_plan, run_for_stage
 from backfill_assets.engine.plans.refusals import refuse_other_code, wrong_status
-from backfill_assets.engine.plans.remaining_work import work_of
 from backfill_assets.errors import RequestError
 from backfill_assets.planning.plan.plan import Build
 from backfill_assets.planning.plan.stages import FillGaps, served_stage
@@ -52,7 +51,7 @@ def serve(op: Operation, name: str, cells: IntervalSet) -> Served:
     run, todo = run_for_stage(op, stage), stage.cells[name]
     fill_for_plan(op, run, stage.cells)
     view = run.view()
-    left = left_of(work_of(run, view, name), view, name)
+    left = left_of(run.work(name, view), view, name)
     return Served(todo, todo - left, published=isinstance(stage, FillGaps))
 
 

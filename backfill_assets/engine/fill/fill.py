@@ -40,7 +40,6 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.plan.batch_size import joins_stretches
 from backfill_assets.planning.plan.batching import batches, joined, unblocked
 from backfill_assets.planning.plan.restating import onward
-from backfill_assets.planning.rule.needs_work import Work, needs_work
 from backfill_assets.snapshots.batch import EMPTY
 from backfill_assets.warehouse.spark.spark_errors import explained
 
@@ -51,6 +50,7 @@ if TYPE_CHECKING:
     from backfill_assets.engine.project.run_context import RunContext
     from backfill_assets.models.model import Model
     from backfill_assets.planning.plan.batch_size import BatchSize
+    from backfill_assets.planning.rule.needs_work import Work
     from backfill_assets.snapshots.state_view import StateView
 
 
@@ -160,7 +160,7 @@ class Filling:
         run, model = self.run, self.model
         view = run.view()
         self.size = run.batch_size(model, view)
-        work = needs_work(run.graph, view, model, now=run.until, reads=run.reads.get(model.name))
+        work = run.work(model.name, view)
         again = _asked_again(run, model, work) & self.target
         refresh = (work.refresh & self.target) - again
         todo = ((work.runnable & self.target) | again | refresh) - taken - undecided
@@ -250,8 +250,8 @@ class Filling:
 
 def _followed(run: RunContext, model: Model, target: IntervalSet, owner: str) -> Iterator[Event]:
     """Leave a table alone that another environment writes: what it lacks is for that one to fill."""
-    view, reads = run.view(), run.reads.get(model.name)
-    work = needs_work(run.graph, view, model, now=run.until, reads=reads)
+    view = run.view()
+    work = run.work(model.name, view)
     yield from _at_rest(view, model, replace(work, blocked={}), target, IntervalSet.empty())
     if gaps := work.gaps & target:
         yield Waiting(model.name, gaps, owner)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.fill.failures import unresolved_failures
-from backfill_assets.planning.rule.needs_work import needs_work
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -65,10 +64,7 @@ class Measures:
 def measures(run: RunContext, names: Iterable[str]) -> Measures:
     """Measure some models of an environment by what is recorded; no source is looked at."""
     view, at = run.view(), run.clock()
-    works = {
-        name: needs_work(run.graph, view, run.graph.model(name), now=at, reads=run.reads.get(name))
-        for name in names
-    }
+    works = {name: run.work(name, view, at) for name in names}
     todo = {name: work.gaps | work.stale_cells for name, work in works.items()}
     failed = {name: failure.at for name, failure in unresolved_failures(run, todo).items()}
     since = run.store.limits.waiting_since()

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from backfill_assets.engine.fill.late_cells import late_work_of, lease_name, plans_at_work
 from backfill_assets.intervals.text import counted
 from backfill_assets.planning.rule.lacking_in_sources import lacking_in_sources
-from backfill_assets.planning.rule.needs_work import needs_work
 from backfill_assets.snapshots.environment import PROD
 
 if TYPE_CHECKING:
@@ -97,7 +96,7 @@ def outstanding(
     waits: dict[str, int] = {}
     for name in names:
         model = run.graph.model(name)
-        work = needs_work(run.graph, view, model, now=run.clock(), reads=run.reads.get(name))
+        work = run.work(name, view, run.clock())
         inside = work.required if within is None else within[name]
         missing += model.cadence.count(work.gaps & inside)
         claimed = view.claimed[name]

@@ -15,7 +15,7 @@ from backfill_assets.engine.batch.commit_turn import settle_tables
 from backfill_assets.engine.plans.building import fill_for_plan
 from backfill_assets.engine.plans.promotion_steps import concerned
 from backfill_assets.engine.plans.refusals import refuse_unfinished
-from backfill_assets.engine.plans.remaining_work import as_text, left_in, work_of
+from backfill_assets.engine.plans.remaining_work import as_text, left_in
 from backfill_assets.engine.project.events import Failed, Waiting
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.interval_set import IntervalSet
@@ -123,7 +123,7 @@ def cells_to_carry_over(op: Operation) -> CellsByModel:
             continue
         model = run.graph.model(planned.model)
         since = model.cadence.snap_out(_published(published, planned, op.plan.seen))
-        work = work_of(run, view, planned.model)
+        work = run.work(planned.model, view)
         cells = ((left_of(work, view, planned.model) & since) - planned.cells) | work.older
         lacking |= {planned.model: cells}
     return lacking
@@ -137,7 +137,7 @@ def cells_to_carry_back(op: Operation) -> CellsByModel:
     run, published = op.old_workspace(), op.store.views.of(op.plan.environment)
     view = run.view()
     gaps = {
-        model: work_of(run, view, model).gaps
+        model: run.work(model, view).gaps
         & run.graph.model(model).cadence.snap_out(published.ready(model))
         for model in op.store.environments.own_pointers(name)
     }

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.engine.batch.rewriting import Rewrite
 from backfill_assets.engine.plans.publishing import Step
-from backfill_assets.engine.plans.remaining_work import to_remember, work_of
+from backfill_assets.engine.plans.remaining_work import to_remember
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.plan.plan import Build
@@ -90,7 +90,7 @@ def _stale_before(op: Operation, environment: RunContext) -> CellsByModel:
     view, names = environment.view(), [planned.model for planned in op.plan.models if planned.moves]
     return CellsByModel(
         {
-            name: to_remember(op.plan, work_of(environment, view, name))
+            name: to_remember(op.plan, environment.work(name, view))
             for name in names
             if name in view.models
         }

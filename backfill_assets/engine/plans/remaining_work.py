@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.planning.rule.left import left_to_do
-from backfill_assets.planning.rule.needs_work import needs_work
 
 if TYPE_CHECKING:
     from backfill_assets.engine.project.run_context import RunContext
@@ -15,18 +14,11 @@ if TYPE_CHECKING:
     from backfill_assets.models.graph import Graph
     from backfill_assets.planning.plan.plan import Plan
     from backfill_assets.planning.rule.needs_work import Work
-    from backfill_assets.snapshots.state_view import StateView
 
 
 def left_in(run: RunContext, plan: Plan) -> CellsByModel:
     """Give the plan's cells that still need work in its workspace, by model."""
     return left_to_do(plan, run.graph, run.view(), plan.until, run.reads)
-
-
-def work_of(run: RunContext, view: StateView, name: str) -> Work:
-    """Apply the rule to one model of a run's environment."""
-    model, reads = run.graph.model(name), run.reads.get(name)
-    return needs_work(run.graph, view, model, now=run.until, reads=reads)
 
 
 def to_remember(plan: Plan, work: Work) -> IntervalSet:

@@ -12,7 +12,6 @@ from backfill_assets.engine.plans.comparing import compared_once, outside_once, 
 from backfill_assets.engine.plans.consumer_checks import ConsumerCheckError, consumer_checks
 from backfill_assets.engine.plans.contract_checks import contract_results
 from backfill_assets.engine.plans.refusals import StalePlanError, refuse_stale
-from backfill_assets.engine.plans.remaining_work import work_of
 from backfill_assets.engine.project.at_work import Phase
 from backfill_assets.engine.review.acting import gate_in
 from backfill_assets.errors import BackfillAssetsError
@@ -305,7 +304,7 @@ class _Sides:
                 work.cells for work in planned.work if work.why not in (Why.NEW_SNAPSHOT, Why.GAP)
             ]
             if name in self.environment.graph.models:
-                stale = work_of(self.environment, view, name).stale_cells
+                stale = self.environment.work(name, view).stale_cells
                 own.append(stale if planned.build is Build.NEW_VERSION else stale & planned.cells)
             read = (
                 cells_reading(model.cadence, up, graph.models[up.name].cadence, moved[up.name])

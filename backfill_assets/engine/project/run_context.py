@@ -12,6 +12,7 @@ from backfill_assets.engine.project.cancelling import Flights
 from backfill_assets.engine.project.project import InProject
 from backfill_assets.models.spark_tuning import tuned
 from backfill_assets.planning.plan.batch_size import batch_size
+from backfill_assets.planning.rule.needs_work import needs_work
 from backfill_assets.snapshots.batch import GAP
 from backfill_assets.snapshots.loaded import Loaded
 from backfill_assets.snapshots.places import located
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from backfill_assets.models.model import Model
     from backfill_assets.planning.plan.batch_size import BatchSize
     from backfill_assets.planning.plan.request import KeptRows
+    from backfill_assets.planning.rule.needs_work import Work
     from backfill_assets.snapshots.environment import Environment, Pointer
     from backfill_assets.snapshots.state_view import StateView
 
@@ -153,6 +155,17 @@ class RunContext(InProject):
     def view(self) -> StateView:
         """What is ready now, at the environment's pins."""
         return self.store.views.of(self.environment.name)
+
+    def work(self, name: str, view: StateView, now: datetime | None = None) -> Work:
+        """Apply the one rule to a model of the environment.
+
+        Args:
+            name: the model.
+            view: what is ready.
+            now: the instant that history ends at (UTC); None: where it ends for this run.
+        """
+        model, reads = self.graph.model(name), self.reads.get(name)
+        return needs_work(self.graph, view, model, now=now or self.until, reads=reads)
 
 
 def source_path(data_root: str, path: str) -> str:

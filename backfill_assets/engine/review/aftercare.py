@@ -19,7 +19,6 @@ from backfill_assets.planning.review.aftercare import (
     findings,
     watch_of,
 )
-from backfill_assets.planning.rule.needs_work import needs_work
 from backfill_assets.snapshots.stored_plan import PlanStatus
 
 if TYPE_CHECKING:
@@ -120,7 +119,7 @@ def _watched(
         if name not in run.graph.models or name not in run.pointers:
             continue
         model = run.graph.model(name)
-        work = needs_work(run.graph, view, model, now=now, reads=run.reads.get(name))
+        work = run.work(name, view, now)
         contents = run.store.views.published_contents(plan.environment, name, work.ready)
         yield Watched(
             model=name,

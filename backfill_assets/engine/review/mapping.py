@@ -11,7 +11,6 @@ from backfill_assets.intervals.instants import start_at
 from backfill_assets.intervals.interval import epoch_of
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.review.history_map import Made, MadeBy, MappedModel, letters
-from backfill_assets.planning.rule.needs_work import needs_work
 from backfill_assets.snapshots.batch import EMPTY
 from backfill_assets.state.plans import UnknownPlanError
 from backfill_assets.state.snapshots import UnknownSnapshotError
@@ -37,7 +36,7 @@ def map_of(run: RunContext, names: Iterable[str]) -> tuple[MappedModel, ...]:
     mapped: list[MappedModel] = []
     for name in names:
         model = run.graph.model(name)
-        work = needs_work(run.graph, view, model, now=run.clock(), reads=run.reads.get(name))
+        work = run.work(name, view, run.clock())
         state, cutoff = view.models.get(name), view.cutoffs.get(name)
         makers = () if state is None else _makers(run, state.pointer)
         own = [move for move in moves if move.model == name]

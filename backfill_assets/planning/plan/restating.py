@@ -126,8 +126,6 @@ def restated_cells(plan: Plan, graph: Graph, view: StateView) -> CellsByModel:
         {
             name: required(
                 graph.models[name].cadence,
-                start=None,
-                end=None,
                 now=now,
                 ignore_cron=request.ignore_cron,
             )

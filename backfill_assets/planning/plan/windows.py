@@ -60,7 +60,7 @@ def window_of(request: PlanRequest, model: Model, now: datetime) -> Window:
         RequestError: the range starts in the future.
     """
     cadence = model.cadence
-    life = required(cadence, start=None, end=None, now=now, ignore_cron=request.ignore_cron)
+    life = required(cadence, now=now, ignore_cron=request.ignore_cron)
     if cadence.unit is Unit.WHOLE:
         ranged = request.start is not None or request.end is not None
         said = ("rebuilt as a whole, whatever the range",) if ranged else ()
@@ -170,7 +170,7 @@ def windows_of(
             windows[name] = window_of(request, model, now)
         except OutsideLifeError as error:
             outside[name] = error
-            life = required(model.cadence, start=None, end=None, now=now)
+            life = required(model.cadence, now=now)
             window = Window(IntervalSet.empty(), life)
             windows[name] = _bounded(request, model.cadence, window)
         if name not in request.lift_cutoffs:

@@ -159,8 +159,8 @@ def findings(
 def _lacking(of: Watched, since: datetime, now: datetime) -> IntervalSet:
     """Give the cells that lack for longer than expected: a cell is to be filled before the next one is due."""
     before = of.cadence.tick(of.cadence.tick(now) - timedelta(microseconds=1))
-    due = required(of.cadence, start=None, end=None, now=max(before, since))
-    then = required(of.cadence, start=None, end=None, now=since)
+    due = required(of.cadence, now=max(before, since))
+    then = required(of.cadence, now=since)
     return of.gaps & due & (of.planned | (due - then))
 
 

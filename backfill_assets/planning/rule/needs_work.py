@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from datetime import datetime
 
-    from backfill_assets.intervals.interval import Interval
     from backfill_assets.models.graph import Graph
     from backfill_assets.snapshots.state_view import StateView
 
@@ -93,7 +92,6 @@ def needs_work(
     model: Model,
     *,
     now: datetime,
-    window: Interval | None = None,
     reads: Mapping[str, frozenset[str]] | None = None,
 ) -> Work:
     """Apply the rule to one model.
@@ -103,11 +101,9 @@ def needs_work(
         view: what is ready, at the environment's pins.
         model: the one asked about.
         now: the instant that history ends at (UTC).
-        window: only cells inside; None means the model's whole life.
         reads: per upstream, the columns that the model reads (lineage); absent means all.
     """
-    first, last = (window.start, window.end) if window else (None, None)
-    needed = required(model.cadence, start=first, end=last, now=now)
+    needed = required(model.cadence, now=now)
     ready = view.ready(model.name) & needed
     kept = view.kept(model, needed)  # under the old definition: it is not built again
     needed -= kept - ready
