@@ -195,6 +195,16 @@ def test_a_persons_category_is_recorded_with_the_person():
     assert "breaking" in a.category_reason
     assert b is not None
     assert b.build is Build.POINTER
+    assert b.category_reason.startswith("decided upstream; its cells are not built again: those")
+
+
+def test_a_plan_says_that_cells_of_a_reader_which_a_person_spares_may_be_stale_afterwards():
+    b = a_plan(edited(sql=TWICE), categories=(("web.b", Category.NON_BREAKING),)).model("web.b")
+
+    assert b is not None
+    assert (b.category, b.build) == (Category.NON_BREAKING, Build.POINTER)
+    (note,) = b.notes
+    assert "those that read another content are stale after the promotion" in note
 
 
 @pytest.mark.parametrize(

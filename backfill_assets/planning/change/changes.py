@@ -34,6 +34,11 @@ _DECLARED_OTHERWISE = Difference(
 )
 """How a source differs for a model, once a declaration that it relies on has changed."""
 
+_LEFT_STALE = (
+    "its cells are not built again: those that read another content are stale after the promotion"
+)
+"""What follows where a person decides that a change of an upstream does not matter."""
+
 
 def changes_of(planned: PlannedGraph) -> Changes:
     """Decide for every model of the planned graph, upstream first.
@@ -117,8 +122,10 @@ class _Deciding:
         category, reason, by = self._meaning(name, direct, moved, choice)
         history = category in (Category.BREAKING, Category.NON_BREAKING)
         builds = history and (bool(moved) or _computes(direct) or choice is not None)
+        notes = _audits(self.planned.before[name].model, new.model)
         if choice is not None and choice.category is Category.NON_BREAKING and direct is None:
             builds = False  # a person decided that the upstream change does not matter here
+            notes += (_LEFT_STALE,) if moved else ()
         in_place = self._has_cutoff(name) or category is Category.FORWARD_ONLY
         if in_place and (_computes(direct) or builds):
             self._refuse_destruction(name, new.model)
@@ -136,7 +143,7 @@ class _Deciding:
             fingerprint=new.fingerprint.id,
             version=self._free_version(new) if new_version else self._kept_version(name),
             restates=in_place and (_computes(direct) or builds) and self._has_date(name, category),
-            notes=_audits(self.planned.before[name].model, new.model),
+            notes=notes,
         )
 
     def _has_cutoff(self, name: str) -> bool:
@@ -260,6 +267,8 @@ class _Deciding:
             again = [up.name for up in self.planned.models[name].reads if self._restates(up.name)]
             if again:
                 return f"of {', '.join(again)}, only cells that the plan builds again may change"
+            if any(self._is_overruled(up.name) for up in self.planned.models[name].reads):
+                return f"decided upstream; {_LEFT_STALE}"
             return "what it reads is published as before"
         more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
         return f"reads none of: {', '.join(names[:_SHOWN])}{more}"
@@ -267,6 +276,11 @@ class _Deciding:
     def _restates(self, name: str) -> bool:
         change = self.changes.models.get(name)
         return change is not None and change.restates
+
+    def _is_overruled(self, name: str) -> bool:
+        """Whether a person decided that the change of a model does not concern its readers."""
+        change = self.changes.models.get(name)
+        return change is not None and change.new_version and change.decided_by != "planner"
 
     def _unchanged(self, name: str) -> ModelChange:
         state = self.planned.published.models.get(name)
