@@ -10,7 +10,7 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.content import ChangedAt, Content, changed_at
 from backfill_assets.snapshots.ready import ReadyRecord
 from backfill_assets.state.cells import bounds, cell_of, reached
-from backfill_assets.state.rows import insert_all, read_as, values_of
+from backfill_assets.state.rows import insert_all, values_of
 from backfill_assets.state.tables import READY_RECORDS
 
 if TYPE_CHECKING:
@@ -203,4 +203,7 @@ def _successors(
 
 
 def _record(row: sa.Row[Any]) -> ReadyRecord:
-    return read_as(ReadyRecord, row, cell=cell_of(row))
+    """Read a record field by field: there are many, and `read_as` takes half as long again."""
+    who = (row.built_at, row.fingerprint, row.batch_id)
+    span = (row.valid_from, row.valid_to)
+    return ReadyRecord(row.version, cell_of(row), *span, *who, row.content, row.changed_at)

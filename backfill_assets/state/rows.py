@@ -31,8 +31,8 @@ def values_of(value: _Value, *names: str, without: str = "") -> dict[str, Any]:
 
 def read_as(kind: type[V], row: sa.Row[Any], /, **others: object) -> V:
     """Read a value from a row: each field from the column of its name, if it is not given."""
-    names = kind.__dataclass_fields__.keys() - others.keys()
-    return kind(**{name: getattr(row, name) for name in names}, **others)
+    fields = kind.__dataclass_fields__
+    return kind(**{name: getattr(row, name) for name in fields if name not in others}, **others)
 
 
 def insert_all(connection: sa.Connection, table: sa.Table, rows: Sequence[dict[str, Any]]) -> None:
