@@ -105,3 +105,13 @@ def test_one_run_refreshes_all_that_a_late_row_reaches_inside_the_late_window(wo
     assert built(alone, SUMS, world.fill(alone)[SUMS]) == ["2024-01-09", "2024-01-10"]
     assert totals(world, SUMS) == [1, 2, 3, 4, 5, 11, 12]
     assert told(world.fill(alone)[SUMS]) == ["skipped"]
+
+
+def test_a_later_start_leaves_out_what_earlier_cells_had_brought(world: World, plans: Plans):
+    world.land(a_source(), *ROWS)
+    world.fill(sums())
+    later = sums(cadence=Daily(start="2024-01-06"))
+    plans.published(later)
+    assert totals(world, SUMS) == [1, 2, 3, 4, 5]
+    assert totals(world, TWICE) == [2, 4, 6, 8, 10]
+    assert plans.make(later).is_empty

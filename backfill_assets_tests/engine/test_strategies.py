@@ -10,6 +10,7 @@ import pytest
 
 from backfill_assets.engine.plans.plan_verbs import abandon_plan
 from backfill_assets.engine.plans.strategy_checks import SliceLeakError, StrategyCheckError
+from backfill_assets.intervals import Daily
 from backfill_assets.models.audit import row_count_within
 from backfill_assets.models.column import Column
 from backfill_assets.models.kind import IncrementalByUniqueKey
@@ -175,6 +176,16 @@ def test_late_rows_of_an_upstream_that_the_plan_brings_in_explain_what_follows_i
     strategies = {one.model: one.strategy for one in plan.models}
     assert strategies == {VISITS: Strategy.PARTITION_REPAIR, COSTS: Strategy.FULL_REBUILD}
     assert [int(total) for _, total in world.rows(COSTS, "ds", "total")] == [7, 99, 9, 10]
+
+
+def test_days_that_a_later_start_takes_away_explain_what_follows_in_an_edited_reader(world: World):
+    plans = Plans(world)
+    world.begin(OLD, *ROWS)
+    later = a_graph(visits(cadence=Daily(start="2024-01-09")), COUNTED)
+    plan = plans.published(later)
+    assert {one.model: one.strategy for one in plan.models}[COSTS] is Strategy.FULL_REBUILD
+    assert [(ds.day, n) for ds, n in world.rows(COSTS, "ds", "n")] == [(9, 1), (10, 1)]
+    assert plans.make(later).is_empty
 
 
 def test_late_rows_of_an_upstream_explain_no_other_day_of_an_edited_reader(

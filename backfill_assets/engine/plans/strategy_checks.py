@@ -21,6 +21,7 @@ from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.models.codec import dumps
 from backfill_assets.planning.change.compared import Group
 from backfill_assets.planning.change.deriving import explained
+from backfill_assets.planning.change.life import outside_life
 from backfill_assets.planning.change.strategy_checks import (
     Comparison,
     Expected,
@@ -287,8 +288,17 @@ class _Sides:
         return restated_cells(self.op.plan, self.workspace.graph, self.environment.view())
 
     @cached_property
+    def gone(self) -> CellsByModel:
+        """The published cells that new lives leave out."""
+        graph, view = self.workspace.graph, self.environment.view()
+        new = [one.model for one in self.op.plan.models if one.build is Build.NEW_VERSION]
+        return CellsByModel(
+            {name: outside_life(graph.model(name), view.ready(name)) for name in new}
+        )
+
+    @cached_property
     def moved(self) -> CellsByModel:
-        """The cells that would differ without the plan's edits, too, and what reads them: an input had changed."""
+        """The cells that would differ without an edit of what computes them, and what reads them: an input had changed, or is gone."""
         graph, view, ready = (
             self.workspace.graph,
             self.environment.view(),
@@ -307,9 +317,9 @@ class _Sides:
                 stale = self.environment.work(name, view).stale_cells
                 own.append(stale if planned.build is Build.NEW_VERSION else stale & planned.cells)
             read = (
-                cells_reading(model.cadence, up, graph.models[up.name].cadence, moved[up.name])
+                cells_reading(model.cadence, up, graph.models[up.name].cadence, differs)
                 for up in model.reads
-                if up.name in moved
+                if (differs := moved[up.name] | self.gone[up.name])
             )
             cells = IntervalSet.union_all([*own, self.restated[name], *read])
             moved |= {name: onward(cells, ready(name)) if model.in_order else cells}

@@ -6,8 +6,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import RequestError
-from backfill_assets.intervals.grid import Unit
-from backfill_assets.intervals.interval import epoch_of
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.cells import cells_reading
@@ -15,6 +13,7 @@ from backfill_assets.models.fingerprint import changed_logic
 from backfill_assets.planning.change.categorize import Difference, affected, both, difference
 from backfill_assets.planning.change.category_choice import decided
 from backfill_assets.planning.change.deriving import derived
+from backfill_assets.planning.change.life import outside_life
 from backfill_assets.planning.change.model_change import Changes, ModelChange
 from backfill_assets.planning.plan.plan import Change, Untouched
 from backfill_assets.planning.plan.request import Category
@@ -95,7 +94,7 @@ class _Deciding:
         published = self.planned.published.ready(new.name)
         if life == (old.cadence.start, old.cadence.end):
             return IntervalSet.empty()
-        return published - _within(new, published)
+        return outside_life(new, published)
 
     def _refuse_lost_reads(self, name: str) -> None:
         """Refuse to leave cells alone of which the plan takes away what they read: nothing would tell of it."""
@@ -341,17 +340,6 @@ def _direct(old: Snapshot, new: Snapshot) -> Difference | None:
     if same_words and not changed_logic(old.model, new.model):
         return None
     return difference(old.model, new.model)
-
-
-def _within(model: Model, cells: IntervalSet) -> IntervalSet:
-    """Give those of the cells that lie in the model's life."""
-    if not cells or model.cadence.unit is Unit.WHOLE:
-        return cells
-    first, last = cells.boundaries[0], cells.boundaries[-1]
-    start, end = model.cadence.start, model.cadence.end
-    first = first if start is None else max(first, epoch_of(start))
-    last = last if end is None else min(last, epoch_of(end))
-    return cells.within(first, last) if first < last else IntervalSet.empty()
 
 
 def _computes(direct: Difference | None) -> bool:

@@ -218,10 +218,11 @@ class _Planner:
         )
 
     def _inputs_changed(self, name: str) -> bool:
-        """Whether a model is restated, owed or stale where it is published now, or reads one that is built again."""
+        """Whether a model is restated, owed or stale where it is published now, or reads one that is built again or loses cells."""
         if name not in self.moved:
             self.moved[name] = self._is_stale(name) or any(
-                self.plans[up.name].cells and self._inputs_changed(up.name)
+                self.changes.models[up.name].lost
+                or (self.plans[up.name].cells and self._inputs_changed(up.name))
                 for up, _ in self.planned.upstream_models(name)
                 if up.name in self.plans
             )
