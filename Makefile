@@ -6,7 +6,7 @@ WRITE_PATH := backfill_assets_tests/engine backfill_assets_tests/warehouse backf
 export DAGSTER_DISABLE_TELEMETRY := 1
 
 .DEFAULT_GOAL := help
-.PHONY: recordings mutation test-spark examples example-pages edit-pairs faults faults-long help env s3-jars demo ui spark-server spark-server-stop audit test-connect wheel test stories test-all check bench lock bounds clean
+.PHONY: recordings mutation test-spark examples example-pages edit-pairs histories faults faults-long help env s3-jars demo ui spark-server spark-server-stop audit test-connect wheel test stories test-all check bench lock bounds clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -57,6 +57,10 @@ example-pages: env ## Play every worked example, and show its output on its page
 
 edit-pairs: env ## Make 1,500 edits of SQL and hold every verdict on them against Spark: minutes
 	@$(BIN)/pytest -m "" -s backfill_assets_tests/edit_pairs
+
+HISTORIES ?= 100
+histories: env ## Play HISTORIES=100 random histories of edits and verbs, each held against an oracle: half an hour
+	@HISTORIES=$(HISTORIES) $(BIN)/pytest -m slow -s backfill_assets_tests/histories
 
 test-spark: env ## Run the tests of engine and orchestration on Spark, also those that usually need none
 	@BACKFILL_TEST_SPARK=local $(BIN)/pytest backfill_assets_tests/engine backfill_assets_tests/orchestration

@@ -1,0 +1,142 @@
+"""What happens outside of plans: time passes, sales come in late, and authors edit declarations."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from backfill_assets.intervals import Unit
+from backfill_assets_tests.histories.models import (
+    BALANCE,
+    DAYS,
+    FIRST,
+    PERIODS,
+    RENAMED,
+    REPORT,
+    RUNNING,
+    STARTS,
+    TRAILING,
+    Declared,
+)
+from backfill_assets_tests.histories.oracle import midnight
+
+if TYPE_CHECKING:
+    from backfill_assets_tests.histories.history import History
+
+DAY, MINUTE = timedelta(days=1), timedelta(minutes=1)
+_RECENT_DAYS = 4
+_NUMBERS = (0, 1, 2, 3, 5)
+_EDITED = {
+    DAYS: ("factor", "counts", "counts", "start", "note", "expected", "late_window"),
+    TRAILING: ("lookback", "plus", "counts", "note", "start", "late_window"),
+    PERIODS: ("factor", "unit", "unit", "note"),
+    BALANCE: ("factor", "note", "start", "late_window"),
+    RENAMED: ("factor", "note", "start", "late_window"),
+    RUNNING: ("factor", "note", "start", "late_window"),
+    REPORT: ("plus",),
+}
+
+
+def days_pass(history: History) -> None:
+    """Let one day end, or several, most of them with sales."""
+    for _ in range(history.random.choice([1, 1, 1, 2, 4])):
+        _a_day_passes(history)
+    history.say(f"it is {history.world.clock.now}")
+
+
+def _a_day_passes(history: History) -> None:
+    today, random = history.today, history.random
+    history.world.clock.now = midnight(today + DAY) + random.randint(1, 200) * MINUTE
+    if random.random() < 0.9:
+        history.sales.sell_some(today, random.randint(1, 2), random)
+
+
+def late_sales(history: History) -> None:
+    """Append, correct or delete a sale of a day that is over."""
+    random, days = history.random, history.sales.days
+    day = random.choice(days[-_RECENT_DAYS:] if random.random() < 0.4 else days)
+    sale = random.choice(history.sales.of(day))
+    match random.choice(["append", "append", "correct", "delete"]):
+        case "append":
+            history.sales.sell_some(day, 1, random)
+            history.say(f"a late sale on {day}")
+        case "correct":
+            history.sales.correct(sale)
+            history.say(f"sale {sale} on {day} is corrected")
+        case _:
+            history.sales.delete(sale)
+            history.say(f"sale {sale} on {day} is deleted")
+
+
+def bad_sale(history: History) -> None:
+    """Append a sale that an audit stops, or delete those that are there."""
+    if history.sales.refused:
+        delete_bad_sales(history)
+        return
+    day = history.random.choice(history.sales.days[-_RECENT_DAYS:])
+    history.sales.sell(day, [-100])
+    history.say(f"a bad sale on {day}")
+
+
+def delete_bad_sales(history: History) -> None:
+    """Take away what no audit lets pass."""
+    for sale in history.sales.refused:
+        history.sales.delete(sale)
+    history.say("no bad sales")
+
+
+def edit(history: History) -> None:
+    """Edit a declaration."""
+    name = history.random.choice(list(history.project))
+    attribute = history.random.choice(_EDITED[name])
+    old = history.project[name]
+    new = replace(old, **{attribute: _edited(history, old, attribute)})
+    declare(history, name, new)
+    history.say(f"{name}: {attribute} is {getattr(new, attribute)}")
+
+
+def declare(history: History, name: str, declared: Declared) -> None:
+    """Let a model be declared otherwise; nobody reads a column that is not declared any more."""
+    history.project[name] = declared
+    trailing = history.project[TRAILING]
+    if trailing.counts and not history.project[DAYS].counts:
+        history.project[TRAILING] = replace(trailing, counts=False)
+
+
+def _edited(history: History, old: Declared, attribute: str) -> Any:  # noqa: ANN401
+    before = getattr(old, attribute)
+    if attribute == "note":
+        return before + ", still"
+    if attribute == "counts":
+        return not before
+    values = {
+        "start": STARTS,
+        "late_window": (0, 1, 3, 6),
+        "lookback": (0, 1, 2, 4),
+        "expected": (10, 1000),
+        "unit": (Unit.WEEK, Unit.MONTH, Unit.DAY),
+    }.get(attribute, _NUMBERS)
+    return history.random.choice([one for one in values if one != before])
+
+
+def edit_all_back(history: History) -> None:
+    """Declare everything as it was at first."""
+    history.project = dict(FIRST)
+    history.say("everything is declared as at first")
+
+
+def rename_or_remove(history: History) -> None:
+    """Give a model another name; or remove one that nothing reads, or add it again."""
+    name = history.random.choice(["rename", BALANCE, REPORT, RUNNING])
+    project = history.project
+    if name == "rename":
+        other = {BALANCE: RENAMED, RENAMED: BALANCE}
+        history.project = {other.get(one, one): declared for one, declared in project.items()}
+        history.say("the balance has another name")
+    elif name in project:
+        del project[name]
+        history.say(f"{name} is removed")
+    elif name != BALANCE or RENAMED not in project:
+        project[name] = FIRST[name]
+        history.say(f"{name} is declared")

@@ -1,0 +1,165 @@
+"""One history: a world with what is declared and sold in it, and what was done so far."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from random import Random
+from typing import TYPE_CHECKING, TypeVar
+
+from backfill_assets.intervals.text import ranges_text
+from backfill_assets.planning.plan.plan_json import read_plan
+from backfill_assets.snapshots.environment import PROD
+from backfill_assets_tests.engine.plans import Plans
+from backfill_assets_tests.histories.checks import holds_what_follows
+from backfill_assets_tests.histories.models import FIRST, FIRST_DAY, graph_of
+from backfill_assets_tests.histories.published import contents, look, starts
+from backfill_assets_tests.histories.sales import Sales
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from backfill_assets.intervals import IntervalSet
+    from backfill_assets.models.graph import Graph
+    from backfill_assets.planning.plan.plan import Plan
+    from backfill_assets.snapshots.stored_plan import PlanStatus
+    from backfill_assets_tests.engine.world import World
+    from backfill_assets_tests.histories.models import Declared
+    from backfill_assets_tests.histories.published import Contents, Looked
+
+Chosen = TypeVar("Chosen")
+
+DEV = "dev"
+MINUTE, DAY = timedelta(minutes=1), timedelta(days=1)
+_MOST_RECENT = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Promoted:
+    """What was published before and after a promotion."""
+
+    before: Contents
+    after: Contents
+
+
+@dataclass
+class History:
+    """A world and its people, who do things at random.
+
+    Attributes:
+        seed: all that the history depends on.
+        world: tables, state and clock.
+        random: what everything is chosen by.
+        sales: the source.
+        project: what is declared now, by model.
+        said: what was done, a line each.
+        done: how often each step was taken.
+        refused: how often each step was refused, with the class of the refusal.
+        promoted: what promotions of prod's plans have changed, by plan.
+        definitions: what each model was published as at any time, by environment and model.
+        mixed: by environment, the models of which older cells keep an earlier definition by decision.
+    """
+
+    seed: int
+    world: World
+    random: Random
+    sales: Sales
+    project: dict[str, Declared] = field(default_factory=lambda: dict(FIRST))
+    said: list[str] = field(default_factory=list[str])
+    done: Counter[str] = field(default_factory=Counter[str])
+    refused: Counter[str] = field(default_factory=Counter[str])
+    promoted: dict[str, Promoted] = field(default_factory=dict[str, Promoted])
+    definitions: defaultdict[tuple[str, str], set[Declared]] = field(
+        default_factory=lambda: defaultdict(set)
+    )
+    mixed: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+
+    @classmethod
+    def of(cls, seed: int, world: World) -> History:
+        """Give the history of a seed, before its first step."""
+        return cls(seed, world, Random(seed), Sales(world.root))  # noqa: S311 - no secret
+
+    @property
+    def graph(self) -> Graph:
+        """What is declared now."""
+        return graph_of(self.project)
+
+    @property
+    def plans(self) -> Plans:
+        """Who makes and applies plans."""
+        return Plans(self.world)
+
+    @property
+    def today(self) -> date:
+        """The day that is not over yet."""
+        return self.world.clock.now.date()
+
+    @property
+    def past_days(self) -> list[date]:
+        """Every day of the history that is over."""
+        return [FIRST_DAY + number * DAY for number in range((self.today - FIRST_DAY).days)]
+
+    @property
+    def environments(self) -> list[str]:
+        """Those whose publications are checked."""
+        return [PROD, DEV] if self.world.store.environments.exists(DEV) else [PROD]
+
+    def say(self, line: str) -> None:
+        """Note what is done, for who looks into a failure."""
+        self.said.append(line)
+
+    def told(self) -> str:
+        """Tell the whole history."""
+        return "\n  ".join([f"seed {self.seed}, {len(self.said)} lines so far:", *self.said])
+
+    def contents(self, environment: str = PROD) -> Contents:
+        """Read what an environment publishes."""
+        found = contents(self.world, environment)
+        for name in found.models:
+            self.definitions[environment, name].add(found.declared(name))
+        return found
+
+    def look(self, environment: str = PROD) -> Looked:
+        """Look at the sources, and ask the product what needs work."""
+        return look(self.world, self.graph, environment)
+
+    def check(self, environment: str) -> None:
+        """Hold what is published against what follows from the sales."""
+        looked, found = self.look(environment), self.contents(environment)
+        reads = {PROD, environment}
+        mixed = {
+            name: {each for one in reads for each in self.definitions[one, name]}
+            for name in {name for one in reads for name in self.mixed[one]}
+        }
+        holds_what_follows(found, looked, self.sales.by_day(), mixed)
+
+    def kept_plans(self, *statuses: PlanStatus) -> list[Plan]:
+        """Give the plans of some statuses, the newest first."""
+        return [
+            read_plan(stored.content)
+            for stored in self.world.store.plans.latest()
+            if stored.status in statuses
+        ]
+
+    def plans_for_prod(self, *statuses: PlanStatus) -> list[Plan]:
+        """Give those of them that are for prod."""
+        return [plan for plan in self.kept_plans(*statuses) if plan.environment == PROD]
+
+    def recent_plan(self, *statuses: PlanStatus) -> Plan | None:
+        """Choose one of the newest plans for prod; None if there is none."""
+        return self.chosen(self.plans_for_prod(*statuses)[:_MOST_RECENT])
+
+    def chosen(self, among: Sequence[Chosen]) -> Chosen | None:
+        """Choose at random; None of nothing."""
+        return self.random.choice(among) if among else None
+
+    def starts(self, model: str, cells: IntervalSet) -> set[datetime]:
+        """Give the instants at which cells begin; none for a model that is not declared any more."""
+        declared = self.graph.models.get(model)
+        return set() if declared is None else starts(declared, cells)
+
+    def text(self, model: str, cells: IntervalSet) -> str:
+        """Name cells."""
+        declared = self.graph.models.get(model)
+        return "cells" if declared is None else ranges_text(declared.cadence, cells)

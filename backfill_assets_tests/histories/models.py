@@ -1,0 +1,215 @@
+"""A small project by parameters, so that an edit is another value and every definition can be worked out again.
+
+`days` adds up sales; `trailing` adds up several days; `periods` adds up days, weeks or months; `balance` reads
+two models; `report` is built as a whole; `running` reads its own day before.
+"""
+
+# ruff: noqa: S608 - the SQL is the tests' own
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from backfill_assets.intervals import Daily, Monthly, Unit, Weekly, Whole
+from backfill_assets.models.audit import row_rule
+from backfill_assets.models.column import Column
+from backfill_assets.models.graph import Graph, build_graph
+from backfill_assets.models.kind import Full, IncrementalByTimeRange
+from backfill_assets.models.model import Model
+from backfill_assets.models.source import Source, TimeColumns
+from backfill_assets.models.sql.query import SqlQuery
+from backfill_assets.models.upstream import Reopens, Upstream
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+FIRST_DAY = date(2024, 3, 18)  # a Monday
+STARTS = ("2024-03-18", "2024-03-20", "2024-03-25")
+FIRST_OF_PERIODS = {Unit.DAY: "2024-03-18", Unit.WEEK: "2024-03-18", Unit.MONTH: "2024-03-01"}
+
+SALES = "shop.sales"
+DAYS, TRAILING, PERIODS = "shop.days", "shop.trailing", "shop.periods"
+BALANCE, RENAMED = "shop.balance", "shop.balance_renamed"
+REPORT, RUNNING = "shop.report", "shop.running"
+
+_OWN = "WHERE ds >= :start_ds AND ds < :end_ds"
+_PERIODS = {Unit.DAY: Daily, Unit.WEEK: Weekly, Unit.MONTH: Monthly}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declared:
+    """How a model is declared. Each model has use for some of it.
+
+    Attributes:
+        factor: what amounts are multiplied by.
+        plus: what is added to them.
+        counts: `days` also says how many sales there were; `trailing` adds up these numbers.
+        lookback: how many days before its own `trailing` adds up.
+        unit: how long a cell of `periods` is.
+        start: the first day of the model's life.
+        late_window: how many cells may be refreshed without a person.
+        batch_size: how many cells one batch computes.
+        expected: an audit warns of totals that are not below it; 0 for no such audit.
+        note: the description, by which nothing is computed.
+    """
+
+    factor: int = 1
+    plus: int = 0
+    counts: bool = False
+    lookback: int = 2
+    unit: Unit = Unit.WEEK
+    start: str = STARTS[0]
+    late_window: int = 3
+    batch_size: int = 4
+    expected: int = 0
+    note: str = "as it was"
+
+
+FIRST: Mapping[str, Declared] = {
+    DAYS: Declared(),
+    TRAILING: Declared(batch_size=5),
+    PERIODS: Declared(batch_size=2, late_window=1),
+    BALANCE: Declared(batch_size=6),
+    REPORT: Declared(),
+    RUNNING: Declared(batch_size=1, late_window=2),
+}
+"""The project as it begins."""
+
+_made: dict[tuple[str, str], Declared] = {}
+
+
+def source() -> Source:
+    """Sales, by the day."""
+    return Source(
+        name=SALES,
+        path="sales",
+        cadence=Daily(start=str(FIRST_DAY)),
+        times=TimeColumns(event="ds"),
+        columns=(Column("ds", "date"), Column("id", "bigint"), Column("amount", "bigint")),
+        owner="team:shop",
+    )
+
+
+def graph_of(project: Mapping[str, Declared]) -> Graph:
+    """Declare the models of a project."""
+    return _graph(tuple(project.items()))
+
+
+def declared_as(model: Model) -> Declared:
+    """Tell of a model, as a snapshot holds it, what it computes: no other parameter changes its query."""
+    assert isinstance(model.query, SqlQuery)
+    return _made[model.name, model.query.sql]
+
+
+@cache
+def _graph(project: tuple[tuple[str, Declared], ...]) -> Graph:
+    models = [_MODELS[name](name, declared) for name, declared in project]
+    for (name, declared), model in zip(project, models, strict=True):
+        assert isinstance(model.query, SqlQuery)
+        _made[name, model.query.sql] = declared
+    return build_graph(models, [source()])
+
+
+def _model(name: str, declared: Declared, sql: str, **more: Any) -> Model:  # noqa: ANN401
+    names = more.pop("names")
+    given: dict[str, Any] = {
+        "cadence": Daily(start=declared.start),
+        "kind": IncrementalByTimeRange(names[0]),
+        "late_window": declared.late_window,
+        "batch_size": declared.batch_size,
+        "description": declared.note,
+    }
+    return Model(
+        name=name,
+        query=SqlQuery(sql),
+        columns=tuple(
+            Column(one, "bigint" if number else "date") for number, one in enumerate(names)
+        ),
+        unique_key=[names[0]],
+        grain="one row per cell",
+        owner="team:shop",
+        **{**given, **more},
+    )
+
+
+def _days(name: str, declared: Declared) -> Model:
+    count = ", COUNT(*) AS sold" if declared.counts else ""
+    sql = (
+        f"SELECT ds, CAST(SUM(amount) * {declared.factor} AS BIGINT) AS total{count}"
+        f" FROM {SALES} {_OWN} GROUP BY ds"
+    )
+    audits = [row_rule("not_negative", "total >= 0")]
+    if declared.expected:
+        audits.append(row_rule("expected", f"total < {declared.expected}", warn=True))
+    names = ("ds", "total", "sold") if declared.counts else ("ds", "total")
+    return _model(name, declared, sql, names=names, audits=audits, upstreams=[SALES])
+
+
+def _trailing(name: str, declared: Declared) -> Model:
+    column, back = "sold" if declared.counts else "total", declared.lookback
+    sql = (
+        "WITH dates AS (SELECT EXPLODE(SEQUENCE(:start_ds, DATE_SUB(:end_ds, 1))) AS ds)"
+        f" SELECT dates.ds, CAST(SUM(days.{column}) + {declared.plus} AS BIGINT) AS total FROM dates"
+        f" JOIN (SELECT ds, {column} FROM {DAYS}"
+        f" WHERE ds >= DATE_SUB(:start_ds, {back}) AND ds < :end_ds) AS days"
+        f" ON days.ds BETWEEN DATE_SUB(dates.ds, {back}) AND dates.ds GROUP BY dates.ds"
+    )
+    reads = [Upstream(DAYS, lookback=back)]
+    return _model(name, declared, sql, names=("ds", "total"), upstreams=reads)
+
+
+def _periods(name: str, declared: Declared) -> Model:
+    unit = declared.unit
+    sql = (
+        f"SELECT CAST(DATE_TRUNC('{unit.value}', ds) AS DATE) AS first_day,"
+        f" CAST(SUM(total) * {declared.factor} AS BIGINT) AS total FROM {DAYS} {_OWN} GROUP BY 1"
+    )
+    cadence = _PERIODS[unit](start=FIRST_OF_PERIODS[unit])
+    names = ("first_day", "total")
+    return _model(name, declared, sql, names=names, upstreams=[DAYS], cadence=cadence)
+
+
+def _balance(name: str, declared: Declared) -> Model:
+    sql = (
+        f"SELECT days.ds AS ds, CAST(days.total * {declared.factor} - trailing.total AS BIGINT) AS total"
+        f" FROM (SELECT ds, total FROM {DAYS} {_OWN}) AS days"
+        f" JOIN (SELECT ds, total FROM {TRAILING} {_OWN}) AS trailing ON days.ds = trailing.ds"
+    )
+    return _model(name, declared, sql, names=("ds", "total"), upstreams=[DAYS, TRAILING])
+
+
+def _report(name: str, declared: Declared) -> Model:
+    sql = f"SELECT first_day, CAST(total + {declared.plus} AS BIGINT) AS total FROM {PERIODS}"
+    whole: dict[str, Any] = {
+        "cadence": Whole(),
+        "kind": Full(),
+        "late_window": 0,
+        "batch_size": None,
+    }
+    reads = [Upstream(PERIODS, reopens=Reopens.ALL)]
+    return _model(name, declared, sql, names=("first_day", "total"), upstreams=reads, **whole)
+
+
+def _running(name: str, declared: Declared) -> Model:
+    sql = (
+        f"SELECT days.ds AS ds, CAST(days.total * {declared.factor} + COALESCE(before.total, 0) AS BIGINT)"
+        f" AS total FROM (SELECT ds, total FROM {DAYS} {_OWN}) AS days"
+        f" LEFT JOIN (SELECT ds, total FROM {RUNNING} WHERE ds >= DATE_SUB(:start_ds, 1)"
+        " AND ds < DATE_SUB(:end_ds, 1)) AS before ON before.ds = DATE_SUB(days.ds, 1)"
+    )
+    reads = [DAYS, Upstream(RUNNING, lookback=1)]
+    return _model(name, declared, sql, names=("ds", "total"), upstreams=reads)
+
+
+_MODELS = {
+    DAYS: _days,
+    TRAILING: _trailing,
+    PERIODS: _periods,
+    BALANCE: _balance,
+    RENAMED: _balance,
+    REPORT: _report,
+    RUNNING: _running,
+}

@@ -1,0 +1,121 @@
+"""What a cell must hold, worked out in plain Python from the sales and from what its upstreams publish."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from typing import TYPE_CHECKING, Any
+
+from backfill_assets_tests.histories.models import (
+    BALANCE,
+    DAYS,
+    PERIODS,
+    RENAMED,
+    REPORT,
+    RUNNING,
+    TRAILING,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from backfill_assets.intervals import Interval
+    from backfill_assets_tests.histories.models import Declared
+
+Row = dict[str, Any]
+"""The values of a row; a column without one is none of them."""
+
+Cells = dict[datetime, tuple[Row, ...]]
+"""The rows of each cell, by the instant at which it begins."""
+
+DAY = timedelta(days=1)
+
+
+def midnight(day: date) -> datetime:
+    """Give the instant at which a day begins."""
+    return datetime.combine(day, time(), UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Oracle:
+    """What cells follow from.
+
+    Attributes:
+        sales: the amounts of each day.
+        published: what an environment publishes, by model.
+    """
+
+    sales: Mapping[date, Sequence[int]]
+    published: Mapping[str, Cells]
+
+    def rows(self, name: str, declared: Declared, cell: Interval) -> tuple[Row, ...]:
+        """Work out one cell."""
+        found = self._rules[name](declared, cell)
+        return tuple(
+            {column: value for column, value in row.items() if value is not None} for row in found
+        )
+
+    @property
+    def _rules(self) -> Mapping[str, Callable[[Declared, Interval], Iterable[Row]]]:
+        return {
+            DAYS: self._days,
+            TRAILING: self._trailing,
+            PERIODS: self._periods,
+            BALANCE: self._balance,
+            RENAMED: self._balance,
+            REPORT: self._report,
+            RUNNING: self._running,
+        }
+
+    def _days(self, declared: Declared, cell: Interval) -> Iterator[Row]:
+        day = cell.start.date()
+        if amounts := self.sales.get(day):
+            count = {"sold": len(amounts)} if declared.counts else {}
+            yield {"ds": day, "total": sum(amounts) * declared.factor, **count}
+
+    def _trailing(self, declared: Declared, cell: Interval) -> Iterator[Row]:
+        first = cell.start - declared.lookback * DAY
+        column = "sold" if declared.counts else "total"
+        if found := self._read(DAYS, first, cell.end):
+            yield {"ds": cell.start.date(), "total": _plus(_total(found, column), declared.plus)}
+
+    def _periods(self, declared: Declared, cell: Interval) -> Iterator[Row]:
+        if found := self._read(DAYS, cell.start, cell.end):
+            total = _total(found, "total")
+            yield {"first_day": cell.start.date(), "total": _times(total, declared.factor)}
+
+    def _balance(self, declared: Declared, cell: Interval) -> Iterator[Row]:
+        days = self._read(DAYS, cell.start, cell.end)
+        trailing = self._read(TRAILING, cell.start, cell.end)
+        if days and trailing:
+            more, less = days[0]["total"] * declared.factor, trailing[0].get("total")
+            yield {"ds": cell.start.date(), "total": None if less is None else more - less}
+
+    def _report(self, declared: Declared, cell: Interval) -> Iterator[Row]:
+        for row in self._read(PERIODS, cell.start, cell.end):
+            yield {**row, "total": _plus(row.get("total"), declared.plus)}
+
+    def _running(self, declared: Declared, cell: Interval) -> Iterator[Row]:
+        if days := self._read(DAYS, cell.start, cell.end):
+            before = self._read(RUNNING, cell.start - DAY, cell.start)
+            total = days[0]["total"] * declared.factor
+            yield {"ds": cell.start.date(), "total": total + (before[0]["total"] if before else 0)}
+
+    def _read(self, name: str, start: datetime, end: datetime) -> list[Row]:
+        """The published rows of the cells that begin within a stretch."""
+        cells = self.published.get(name, {})
+        return [row for at in sorted(cells) if start <= at < end for row in cells[at]]
+
+
+def _total(rows: Iterable[Row], column: str) -> int | None:
+    """Add up as SQL does: what was published before the column existed counts nothing."""
+    found = [row[column] for row in rows if row.get(column) is not None]
+    return sum(found) if found else None
+
+
+def _plus(total: int | None, more: int) -> int | None:
+    return None if total is None else total + more
+
+
+def _times(total: int | None, factor: int) -> int | None:
+    return None if total is None else total * factor

@@ -1,0 +1,140 @@
+"""What an environment publishes, and which of it the product itself calls unfinished."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from typing import TYPE_CHECKING
+
+from backfill_assets.engine.fill.observing import observe
+from backfill_assets.engine.project.opening import open_run
+from backfill_assets.intervals import WHOLE_CELL, Interval, Unit
+from backfill_assets.planning.rule.needs_work import Work, needs_work
+from backfill_assets.reading import _table_of
+from backfill_assets.snapshots.snapshot import stored_model
+from backfill_assets.warehouse.rows.reading import read_pinned
+from backfill_assets_tests.histories.models import declared_as
+from backfill_assets_tests.histories.oracle import Cells, Row, midnight
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from backfill_assets.engine.project.run_context import RunContext
+    from backfill_assets.intervals import IntervalSet
+    from backfill_assets.models.graph import Graph
+    from backfill_assets.models.model import Model
+    from backfill_assets.state.layers import PublishedModel
+    from backfill_assets_tests.engine.world import World
+    from backfill_assets_tests.histories.models import Declared
+
+
+class WrongError(Exception):
+    """The product has published, or said, something that is not so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What an environment publishes.
+
+    Attributes:
+        environment: its name.
+        cells: the rows of the ready cells, by model.
+        models: the models as they are published.
+    """
+
+    environment: str
+    cells: dict[str, Cells] = field(default_factory=dict[str, Cells])
+    models: dict[str, Model] = field(default_factory=dict[str, "Model"])
+
+    def of(self, model: str) -> Cells:
+        """Give the cells of a model; none if it isn't published."""
+        return self.cells.get(model, {})
+
+    def declared(self, model: str) -> Declared:
+        """Tell what a published model computes."""
+        return declared_as(self.models[model])
+
+
+def contents(world: World, environment: str) -> Contents:
+    """Read all that an environment publishes."""
+    _, published = world.store.views.published(environment)
+    view = world.store.views.of(environment)
+    found = Contents(environment)
+    for name, one in published.items():
+        found.models[name] = model = stored_model(one.definition)
+        cells: Cells = dict.fromkeys(starts(model, view.ready(name)), ())
+        for row in _rows(world, model, one):
+            at = _cell_of(model, row)
+            if at not in cells:
+                raise WrongError(
+                    f"{environment}: {name} has rows in {at}, which is not ready: {row}"
+                )
+            cells[at] = (*cells[at], row)
+        found.cells[name] = cells
+    return found
+
+
+def starts(model: Model, cells: IntervalSet) -> set[datetime]:
+    """Give the instants at which cells begin."""
+    return {one.start for one in model.cadence.cells(cells)}
+
+
+def cell_from(model: Model, start: datetime) -> Interval:
+    """Give the cell that begins at an instant."""
+    if model.cadence.unit is Unit.WHOLE:
+        return WHOLE_CELL
+    return Interval(start, model.cadence.next(start))
+
+
+def _rows(world: World, model: Model, published: PublishedModel) -> Iterator[Row]:
+    table = _table_of(world.store, published)
+    if table.exists:
+        rows = [one.asDict() for one in read_pinned(world.spark, model, table).collect()]
+        for row in sorted(rows, key=lambda row: str(row[model.schema[0].name])):
+            yield {name: value for name, value in row.items() if value is not None}
+
+
+def _cell_of(model: Model, row: Row) -> datetime:
+    if model.cadence.unit is Unit.WHOLE:
+        return WHOLE_CELL.start
+    key = row[model.schema[0].name]
+    assert isinstance(key, date)
+    return key if isinstance(key, datetime) else midnight(key)
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What the product says of an environment after a look at its sources.
+
+    Attributes:
+        run: what it looked with.
+        works: what each declared model needs.
+    """
+
+    run: RunContext
+    works: Mapping[str, Work]
+
+    def unfinished(self, model: str) -> set[datetime]:
+        """Give the cells that are said to be missing, stale, owed, or kept as they were."""
+        work = self.works[model]
+        cells = work.gaps | work.stale_cells | work.owed | work.kept
+        return starts(self.run.graph.model(model), cells)
+
+    def refreshed(self, model: str) -> set[datetime]:
+        """Give the published cells that a run builds again without a plan."""
+        return starts(self.run.graph.model(model), self.works[model].refresh)
+
+
+def look(world: World, graph: Graph, environment: str) -> Looked:
+    """Look at the sources, and ask what needs work."""
+    first = open_run(world.project(graph), environment)
+    observe(first, first.graph.order)
+    run = open_run(world.project(graph), environment)
+    view = run.view()
+    works = {
+        name: needs_work(
+            run.graph, view, run.graph.model(name), now=run.clock(), reads=run.reads.get(name)
+        )
+        for name in run.graph.order
+    }
+    return Looked(run, works)

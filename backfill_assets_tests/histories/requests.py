@@ -1,0 +1,102 @@
+"""What people ask of plans."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from backfill_assets.planning.plan.request import Category, Restatement
+from backfill_assets_tests.histories.models import SALES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from backfill_assets_tests.histories.history import History
+
+Asked = dict[str, Any]
+
+
+def any_request(history: History) -> Asked:
+    """Ask for something at random; mostly for nothing in particular, or that something be built again."""
+    kinds, weights = zip(*_KINDS.items(), strict=True)
+    return history.random.choices(kinds, weights)[0](history)
+
+
+def _plain(history: History) -> Asked:
+    return {}
+
+
+def _restated(history: History) -> Asked:
+    random = history.random
+    name = random.choice([SALES, *history.project])
+    asked: Asked = {"restate": (Restatement(name),)}
+    if random.random() < 0.8:
+        asked["restate"] = (Restatement(name, *_stretch(history)),)
+    if random.random() < 0.2:
+        asked["restate_all_snapshots"] = True
+    if random.random() < 0.15:
+        asked["end_bounded"] = True
+    return asked
+
+
+def _forward_only(history: History) -> Asked:
+    if history.random.random() < 0.5:
+        return {"forward_only": True}
+    return {"forward_only": True, "effective_from": _day(history)}
+
+
+def _categorized(history: History) -> Asked:
+    category = history.random.choice(list(Category))
+    return {"categories": ((_model(history), category),)}
+
+
+def _selected(history: History) -> Asked:
+    before, after = history.random.choice(["", "+"]), history.random.choice(["", "+"])
+    return {"select": (f"{before}{_model(history)}{after}",)}
+
+
+def _within(history: History) -> Asked:
+    start, end = _stretch(history)
+    asked: Asked = {"start": start}
+    if history.random.random() < 0.5:
+        asked["end"] = end
+    if history.random.random() < 0.4:
+        asked["end_bounded"] = True
+    return asked
+
+
+def _with_canaries(history: History) -> Asked:
+    return {"canary": True}
+
+
+def _cut_off(history: History) -> Asked:
+    return {"cutoff": _day(history), "reason": "what is older keeps its definition"}
+
+
+def _cutoff_lifted(history: History) -> Asked:
+    return {"lift_cutoffs": (_model(history),)}
+
+
+_KINDS: dict[Callable[[History], Asked], int] = {
+    _plain: 5,
+    _restated: 5,
+    _forward_only: 2,
+    _categorized: 2,
+    _selected: 1,
+    _within: 1,
+    _with_canaries: 1,
+    _cut_off: 2,
+    _cutoff_lifted: 1,
+}
+
+
+def _model(history: History) -> str:
+    return history.random.choice(list(history.project))
+
+
+def _day(history: History) -> str:
+    return str(history.random.choice(history.past_days))
+
+
+def _stretch(history: History) -> tuple[str, str]:
+    first, last = sorted([_day(history), _day(history)])
+    return first, last

@@ -1,0 +1,121 @@
+"""A history, step by step, and its end: everything is planned, built and published, and nothing is left."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from backfill_assets.engine.plans.plan_verbs import abandon_plan
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.snapshots.environment import PROD
+from backfill_assets.snapshots.stored_plan import PlanStatus
+from backfill_assets_tests.histories import edits, verbs
+from backfill_assets_tests.histories.checks import settled
+from backfill_assets_tests.histories.history import MINUTE
+from backfill_assets_tests.histories.published import WrongError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from backfill_assets_tests.histories.history import History
+
+Step: TypeAlias = "Callable[[History], None]"
+
+NOW = datetime(2024, 4, 2, tzinfo=UTC)
+"""When a history begins."""
+
+STEPS: dict[Step, int] = {
+    edits.late_sales: 4,
+    edits.days_pass: 3,
+    edits.edit: 4,
+    edits.edit_all_back: 1,
+    edits.rename_or_remove: 1,
+    edits.bad_sale: 1,
+    verbs.fill: 2,
+    verbs.refresh: 2,
+    verbs.plan: 4,
+    verbs.apply: 8,
+    verbs.promote: 12,
+    verbs.roll_back: 6,
+    verbs.undo: 6,
+    verbs.abandon: 2,
+    verbs.collect_rest: 1,
+    verbs.whole_plan: 5,
+    verbs.plan_for_dev: 2,
+}
+"""What may happen next, and how often in comparison."""
+
+_NEEDS: dict[Step, tuple[PlanStatus, ...]] = {
+    verbs.apply: verbs.UNBUILT,
+    verbs.promote: (PlanStatus.BUILT,),
+    verbs.roll_back: (PlanStatus.PROMOTED,),
+    verbs.undo: (PlanStatus.PROMOTED,),
+    verbs.abandon: verbs.UNFINISHED,
+}
+"""The statuses of plans that there must be one of for a step."""
+
+_MOST_PLANS = 5
+_FIRST_SALES = 2
+
+
+def begin(history: History) -> None:
+    """Land sales of every day, and fill every model."""
+    for day in history.past_days:
+        history.sales.sell_some(day, _FIRST_SALES, history.random)
+    history.world.fill(history.graph)
+    check(history)
+
+
+def step(history: History) -> None:
+    """Do something, and check all that is published. The product may refuse it, which changes nothing wrongly."""
+    possible = {one: weight for one, weight in STEPS.items() if _is_possible(history, one)}
+    chosen = history.random.choices(list(possible), list(possible.values()))[0]
+    history.world.clock.now += MINUTE
+    said = len(history.said)
+    try:
+        chosen(history)
+        history.done[chosen.__name__] += len(history.said) > said
+    except BackfillAssetsError as error:
+        history.say(f"  {chosen.__name__} is refused, {type(error).__name__}: {error}")
+        history.refused[f"{chosen.__name__}: {type(error).__name__}"] += 1
+    check(history)
+
+
+def _is_possible(history: History, chosen: Step) -> bool:
+    needs = _NEEDS.get(chosen)
+    return needs is None or bool(history.plans_for_prod(*needs))
+
+
+def check(history: History) -> None:
+    """Hold each environment against what follows from the sales."""
+    for environment in history.environments:
+        history.check(environment)
+
+
+def settle(history: History) -> None:
+    """Carry out plans until one is empty: nothing refuses, all ends, and nothing is left to do."""
+    history.say("from here on everything is planned and published")
+    edits.delete_bad_sales(history)
+    _abandon_open_plans(history)
+    for day in set(history.past_days) - set(history.sales.days):
+        history.sales.sell_some(day, 1, history.random)
+    for number in range(_MOST_PLANS):
+        history.world.clock.now += MINUTE
+        history.world.fill(history.graph)
+        plan = verbs.made(history, PROD, reason=f"what is left, {number}", **_lifting(history))
+        verbs.carry_out(history, plan)
+        check(history)
+        if plan.is_empty:
+            return settled(history.look(), "the plan is empty")
+    raise WrongError(f"after {_MOST_PLANS} plans there is always another one to make")
+
+
+def _lifting(history: History) -> dict[str, Any]:
+    """Lift the cutoffs: with one a plan is refused that takes a column away."""
+    cutoffs = history.look().run.view().cutoffs
+    return {"lift_cutoffs": tuple(name for name in history.project if name in cutoffs)}
+
+
+def _abandon_open_plans(history: History) -> None:
+    for plan in history.kept_plans(*verbs.UNFINISHED):
+        abandon_plan(history.plans.project(history.graph), plan)

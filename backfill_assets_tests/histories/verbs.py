@@ -1,0 +1,286 @@
+"""The verbs of the product as people use them, each with what it may change."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from backfill_assets.engine.automatic.late_plan import refresh_late
+from backfill_assets.engine.plans.plan_verbs import abandon_plan, rollback_plan, undo_plan
+from backfill_assets.engine.project.events import Failed, Waiting
+from backfill_assets.engine.upkeep.collecting import collect
+from backfill_assets.planning.plan.plan import Build
+from backfill_assets.planning.plan.request import Category
+from backfill_assets.snapshots.environment import PROD, Environment, workspace_name
+from backfill_assets.snapshots.stored_plan import PlanStatus
+from backfill_assets_tests.histories.checks import EVERYTHING, Allowed, differ_only, unchanged
+from backfill_assets_tests.histories.edits import days_pass
+from backfill_assets_tests.histories.history import DEV, Promoted
+from backfill_assets_tests.histories.published import Contents, WrongError, starts
+from backfill_assets_tests.histories.requests import any_request
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+    from typing import Any
+
+    from backfill_assets.engine.plans.outcome import Outcome
+    from backfill_assets.models.graph import Graph
+    from backfill_assets.planning.plan.plan import ModelPlan, Plan
+    from backfill_assets_tests.histories.history import History
+    from backfill_assets_tests.histories.oracle import Cells
+
+_AGE = timedelta(days=30)
+
+UNBUILT = (PlanStatus.PROPOSED, PlanStatus.APPLYING)
+UNFINISHED = (*UNBUILT, PlanStatus.BUILT)
+
+
+def fill(history: History) -> None:
+    """Run every model; published history stays, but for what is refreshed in place."""
+    history.say("a run fills gaps")
+    looked, before = history.look(), history.contents()
+    history.world.fill(history.graph)
+    after = history.contents()
+    allowed: Allowed = {
+        name: looked.refreshed(name) | (after.of(name).keys() - before.of(name).keys())
+        for name in looked.works
+    }
+    differ_only(before.cells, after.cells, allowed, "a run")
+
+
+def refresh(history: History) -> None:
+    """Let late data be brought in as a schedule does, then run every model."""
+    history.say("late data is refreshed, and a run fills gaps")
+    refresh_late(history.world.open(history.graph))
+    history.world.fill(history.graph)
+
+
+def plan(history: History) -> None:
+    """Make a plan, and leave it."""
+    made(history, PROD, **any_request(history))
+
+
+def made(history: History, environment: str, **asked: Any) -> Plan:  # noqa: ANN401
+    """Make a plan."""
+    asked.setdefault("reason", f"line {len(history.said)}")
+    history.look(environment)
+    new = history.plans.make(history.graph, environment, **asked)
+    work = [
+        f"{one.model}: {one.build}, {one.change}, {one.category}, {history.text(one.model, one.cells)}"
+        for one in new.models
+    ]
+    history.say(
+        f"plan {new.plan_id} for {environment}, asked {asked}: {'; '.join(work) or 'empty'}"
+    )
+    return new
+
+
+def apply(history: History) -> None:
+    """Apply one of the plans that wait for it."""
+    found = history.recent_plan(*UNBUILT)
+    if found:
+        applied(history, found)
+
+
+def applied(history: History, plan: Plan) -> Outcome:
+    """Build a plan for prod. Nothing that is published changes, but for gaps that it fills."""
+    before = history.contents()
+    history.say(f"apply {plan.plan_id}")
+    done = history.plans.apply(history.graph, plan)
+    history.say(
+        f"  it is {done.status}, left {dict(done.left)}, refused: {done.refused or 'nothing'}"
+    )
+    if done.left and not done.canaries:
+        _says_what_stops_it(history, plan, done)
+    filled: Allowed = {
+        one.model: history.starts(one.model, one.cells) - before.of(one.model).keys()
+        for one in plan.models
+        if not one.moves
+    }
+    differ_only(before.cells, history.contents().cells, filled, f"apply of {plan.plan_id}")
+    return done
+
+
+def _says_what_stops_it(history: History, plan: Plan, done: Outcome) -> None:
+    """What one apply leaves another one leaves too, and a failed or waiting batch is the reason."""
+    again = history.plans.apply(history.graph, plan)
+    reasons = [
+        one for told in done.events.values() for one in told if isinstance(one, (Failed, Waiting))
+    ]
+    if again.left != done.left:
+        raise WrongError(f"apply of {plan.plan_id} left {done.left}, the next one {again.left}")
+    if not reasons:
+        raise WrongError(f"apply of {plan.plan_id} leaves {done.left} and says nothing of it")
+
+
+def promote(history: History) -> None:
+    """Promote one of the plans that are built."""
+    found = history.recent_plan(PlanStatus.BUILT)
+    if found:
+        promoted(history, found)
+
+
+def promoted(history: History, plan: Plan) -> None:
+    """Promote a plan for prod. Only its cells change, and to what its workspace has shown."""
+    before, shown = history.contents(), _shown(history, plan)
+    history.say(f"promote {plan.plan_id}")
+    done = history.plans.promote(history.graph, plan)
+    carried = {name: history.starts(name, cells) for name, cells in done.carried.items()}
+    history.say(f"  carried over: {carried or 'nothing'}")
+    after = history.contents()
+    note_kept(history, PROD, plan)
+    differ_only(
+        before.cells,
+        after.cells,
+        _promised(plan, history.graph, carried),
+        f"promotion of {plan.plan_id}",
+    )
+    _publishes_what_was_shown(shown, after, plan, carried)
+    history.promoted[plan.plan_id] = Promoted(before, after)
+
+
+def _shown(history: History, plan: Plan) -> Contents:
+    """What `read(plan=)` gives before the promotion."""
+    workspace = workspace_name(plan.plan_id)
+    there = history.world.store.environments.exists(workspace)
+    return history.contents(workspace) if there else Contents(workspace)
+
+
+def _promised(plan: Plan, graph: Graph, carried: Mapping[str, set[datetime]]) -> Allowed:
+    """The cells that a promotion may change."""
+    allowed: Allowed = dict.fromkeys(plan.removed, EVERYTHING)
+    for one in plan.models:
+        if one.build is Build.NEW_VERSION:
+            allowed[one.model] = EVERYTHING
+        else:
+            cells = starts(graph.model(one.model), one.cells)
+            allowed[one.model] = cells | carried.get(one.model, set())
+    return allowed
+
+
+def _publishes_what_was_shown(
+    shown: Contents, after: Contents, plan: Plan, carried: Mapping[str, set[datetime]]
+) -> None:
+    moved = [one.model for one in plan.models if one.moves] if shown.models else []
+    differ_only(
+        {name: shown.of(name) for name in moved},
+        {name: after.of(name) for name in moved},
+        dict(carried),
+        f"reading plan {plan.plan_id} before its promotion",
+    )
+
+
+def note_kept(history: History, environment: str, plan: Plan) -> None:
+    """Note which models keep older cells as they were, since a person has said so."""
+    history.mixed[environment] |= {one.model for one in plan.models if _keeps(one)}
+
+
+def _keeps(planned: ModelPlan) -> bool:
+    by_decision = planned.decided_by not in ("", "planner")
+    without_history = planned.category in (Category.FORWARD_ONLY, Category.METADATA)
+    return by_decision or without_history or planned.kept_before is not None
+
+
+def roll_back(history: History) -> None:
+    """Roll one of the promoted plans back: its models are published as before it, no other changes."""
+    found = history.recent_plan(PlanStatus.PROMOTED)
+    if found is None or found.plan_id not in history.promoted:
+        return
+    before = history.contents()
+    history.say(f"rollback of {found.plan_id}")
+    rollback_plan(history.plans.project(history.graph), found)
+    wanted, moved = dict(before.cells), _moved(found)
+    for name in moved:
+        wanted[name] = history.promoted[found.plan_id].before.of(name)
+    differ_only(wanted, history.contents().cells, {}, f"rollback of {found.plan_id}")
+
+
+def _moved(plan: Plan) -> set[str]:
+    return {one.model for one in plan.models if one.moves} | set(plan.removed)
+
+
+def undo(history: History) -> None:
+    """Undo one of the promoted plans: its cells are as before it, those written since stay."""
+    found = history.recent_plan(PlanStatus.PROMOTED)
+    if found is None or found.plan_id not in history.promoted:
+        return
+    then, before = history.promoted[found.plan_id], history.contents()
+    history.say(f"undo of {found.plan_id}")
+    done = undo_plan(history.plans.project(history.graph), found)
+    history.say(f"  carried over: {dict(done.carried) or 'nothing'}")
+    after, moved = history.contents(), _moved(found)
+    others: Allowed = dict.fromkeys(moved, EVERYTHING)
+    differ_only(before.cells, after.cells, others, f"undo of {found.plan_id}")
+    for name in moved:
+        _undone(found, name, then, before.of(name), after.of(name))
+
+
+def _undone(plan: Plan, name: str, then: Promoted, before: Cells, after: Cells) -> None:
+    planned = plan.model(name)
+    replaced = planned is None or planned.build is Build.NEW_VERSION
+    old, new = then.before.of(name), then.after.of(name)
+    brought_back = {at for at in old if replaced or old[at] != new.get(at)}
+    for at in brought_back:
+        if old[at] != after.get(at):
+            raise WrongError(
+                f"undo of {plan.plan_id}: {name} {at} was {old[at]}, and is {after.get(at)}"
+            )
+    if not replaced:
+        since = before.keys() - old.keys() - new.keys()
+        kept = {at: before[at] for at in since}
+        now = {at: after[at] for at in since if at in after}
+        differ_only({name: kept}, {name: now}, {}, f"undo of {plan.plan_id}, of what came since")
+
+
+def abandon(history: History) -> None:
+    """Abandon one of the open plans: nothing that is published changes."""
+    found = history.recent_plan(*UNFINISHED)
+    if found is None:
+        return
+    before = history.contents()
+    history.say(f"abandon {found.plan_id}")
+    abandon_plan(history.plans.project(history.graph), found)
+    unchanged(before, history.contents(), f"abandoning {found.plan_id}")
+
+
+def collect_rest(history: History) -> None:
+    """Delete what nothing needs any more: nothing that is published changes."""
+    days_pass(history)
+    before = history.contents()
+    history.say("collect")
+    collect(history.world.open(history.graph), _AGE)
+    unchanged(before, history.contents(), "collecting")
+
+
+def whole_plan(history: History) -> None:
+    """Make a plan, apply and promote it."""
+    asked = any_request(history) if history.random.random() < 0.7 else {}
+    carry_out(history, made(history, PROD, **asked))
+
+
+def carry_out(history: History, plan: Plan) -> None:
+    """Apply a plan and promote it, if it is built."""
+    if plan.is_empty:
+        return
+    done = applied(history, plan)
+    if done.canaries:
+        done = applied(history, plan)
+    if done.status is PlanStatus.BUILT:
+        promoted(history, plan)
+
+
+def plan_for_dev(history: History) -> None:
+    """Plan for an environment that follows prod: nothing that prod publishes changes."""
+    environments = history.world.store.environments
+    if not environments.exists(DEV):
+        environments.save_environment(Environment(DEV, protected=False, follows=PROD))
+    before = history.contents()
+    plan = made(history, DEV, **any_request(history))
+    note_kept(history, DEV, plan)
+    try:
+        if not plan.is_empty:
+            done = history.plans.apply(history.graph, plan)
+            history.say(f"apply {plan.plan_id}: it is {done.status}, left {dict(done.left)}")
+    finally:
+        unchanged(before, history.contents(), f"apply of {plan.plan_id} in {DEV}")
