@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from backfill_assets.engine.fill.observing import observe
 from backfill_assets.engine.project.opening import open_run
 from backfill_assets.intervals import WHOLE_CELL, Interval, Unit
-from backfill_assets.planning.rule.needs_work import Work, needs_work
 from backfill_assets.reading import _table_of
 from backfill_assets.snapshots.snapshot import stored_model
 from backfill_assets.warehouse.rows.reading import read_pinned
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from backfill_assets.intervals import IntervalSet
     from backfill_assets.models.graph import Graph
     from backfill_assets.models.model import Model
+    from backfill_assets.planning.rule.needs_work import Work
     from backfill_assets.state.layers import PublishedModel
     from backfill_assets_tests.engine.world import World
     from backfill_assets_tests.histories.models import Declared
@@ -131,10 +131,4 @@ def look(world: World, graph: Graph, environment: str) -> Looked:
     observe(first, first.graph.order)
     run = open_run(world.project(graph), environment)
     view = run.view()
-    works = {
-        name: needs_work(
-            run.graph, view, run.graph.model(name), now=run.clock(), reads=run.reads.get(name)
-        )
-        for name in run.graph.order
-    }
-    return Looked(run, works)
+    return Looked(run, {name: run.work(name, view, run.clock()) for name in run.graph.order})

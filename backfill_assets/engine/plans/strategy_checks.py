@@ -299,11 +299,8 @@ class _Sides:
     @cached_property
     def moved(self) -> CellsByModel:
         """The cells that would differ without an edit of what computes them, and what reads them: an input had changed, or is gone."""
-        graph, view, ready = (
-            self.workspace.graph,
-            self.environment.view(),
-            self.workspace.view().ready,
-        )
+        graph, ready = self.workspace.graph, self.workspace.view().ready
+        view = self.environment.view()
         moved = CellsByModel()
         for name in graph.order:
             planned = self.op.plan.model(name)

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import ranges_text
-from backfill_assets.models.cells import cells_reading
 from backfill_assets.models.fingerprint import changed_logic
 from backfill_assets.planning.change.categorize import Difference, affected, both, difference
 from backfill_assets.planning.change.category_choice import decided
 from backfill_assets.planning.change.deriving import derived
-from backfill_assets.planning.change.life import outside_life
+from backfill_assets.planning.change.life import lost_reads, outside_life
 from backfill_assets.planning.change.model_change import Changes, ModelChange
 from backfill_assets.planning.plan.plan import Change, Untouched
 from backfill_assets.planning.plan.request import Category
@@ -90,22 +89,18 @@ class _Deciding:
 
     def _lost(self, old: Model, new: Model) -> IntervalSet:
         """Give the published cells that a new life leaves out."""
-        life = (new.cadence.start, new.cadence.end)
-        published = self.planned.published.ready(new.name)
-        if life == (old.cadence.start, old.cadence.end):
+        if (new.cadence.start, new.cadence.end) == (old.cadence.start, old.cadence.end):
             return IntervalSet.empty()
-        return outside_life(new, published)
+        return outside_life(new, self.planned.published.ready(new.name))
 
     def _refuse_lost_reads(self, name: str) -> None:
         """Refuse to leave cells alone of which the plan takes away what they read: nothing would tell of it."""
-        model = self.planned.models[name]
-        for upstream, theirs in self.planned.upstream_models(name):
-            lost = self.changes.models[upstream.name].lost
-            cells = cells_reading(model.cadence, upstream, theirs.cadence, lost)
+        cadence = self.planned.models[name].cadence
+        for upstream, lost, cells in lost_reads(self.planned, self.changes, name):
             if read := cells & self.planned.published.ready(name):
                 raise RequestError(
-                    found=f"the new life of '{upstream.name}' takes {ranges_text(theirs.cadence, lost)} "
-                    f"away, which '{name}' reads in {ranges_text(model.cadence, read)}",
+                    found=f"the new life of '{upstream.name}' takes {ranges_text(upstream.cadence, lost)} "
+                    f"away, which '{name}' reads in {ranges_text(cadence, read)}",
                     do=f"let the plan build these cells again: select '{name}', too",
                 )
 

@@ -12,6 +12,7 @@ from backfill_assets.models.graph import Graph, cycle_in_graph
 from backfill_assets.models.source_reading import changed_sources
 from backfill_assets.models.sql.lineage import lineage_of
 from backfill_assets.planning.plan.selecting import following, selected, upstream_of
+from backfill_assets.planning.rule.needs_work import needs_work
 from backfill_assets.snapshots.snapshot import Snapshot, snapshots_of
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from backfill_assets.models.upstream import Upstream
     from backfill_assets.planning.plan.plan_state import PlanState
     from backfill_assets.planning.plan.request import PlanRequest
+    from backfill_assets.planning.rule.needs_work import Work
     from backfill_assets.snapshots.loaded import Loaded
     from backfill_assets.snapshots.state_view import StateView
 
@@ -86,6 +88,10 @@ class PlannedGraph:
         if name not in self.traced:
             self.traced[name] = lineage_of(self.graph, self.models[name]).reads
         return self.traced[name]
+
+    def work(self, name: str, view: StateView) -> Work:
+        """Apply the one rule to a model of the graph, as it stands in a view."""
+        return needs_work(self.graph, view, self.models[name], now=self.now, reads=self.reads(name))
 
     def upstream_models(self, name: str) -> list[tuple[Upstream, Model]]:
         """Give the other models that a model reads, and how."""

@@ -27,7 +27,6 @@ from backfill_assets.planning.plan.request import Category, KeptRows, Strategy
 from backfill_assets.planning.plan.request_rules import check_request, refuse_blank_history
 from backfill_assets.planning.plan.smaller_window import read_from, smaller_window
 from backfill_assets.planning.plan.windows import windows_of
-from backfill_assets.planning.rule.needs_work import needs_work
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -234,10 +233,7 @@ class _Planner:
             return True
         if name not in view.models:
             return False
-        graph, reads = self.planned.graph, self.planned.reads(name)
-        return bool(
-            needs_work(graph, view, graph.models[name], now=self.planned.now, reads=reads).stale
-        )
+        return bool(self.planned.work(name, view).stale)
 
     def _diff(self, name: str, change: ModelChange) -> str:
         if change.change not in (Change.ADDED, Change.MODIFIED):
@@ -314,11 +310,10 @@ class _Planner:
         for name, cutoff in view.cutoffs.items():
             if name in self.planned.request.lift_cutoffs or name not in graph.models:
                 continue
-            model, reads = graph.models[name], self.planned.reads(name)
-            kept = needs_work(graph, view, model, now=self.planned.now, reads=reads).kept
+            kept = self.planned.work(name, view).kept
             said = f"{name}: {cutoff.words(name)}"
             if kept:
-                cells = ranges_text(model.cadence, kept)
+                cells = ranges_text(graph.models[name].cadence, kept)
                 notes.append(f"{said}; left out, though they would need work without it: {cells}")
             elif name in restated and name not in planned:
                 notes.append(said)

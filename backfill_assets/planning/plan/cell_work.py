@@ -17,6 +17,7 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.cells import cells_read, cells_reading
 from backfill_assets.models.cells_by_model import CellsByModel
+from backfill_assets.planning.change.life import lost_reads
 from backfill_assets.planning.plan.downstream import Downstream
 from backfill_assets.planning.plan.model_cells import ModelCells
 from backfill_assets.planning.plan.plan import Why
@@ -204,11 +205,8 @@ class _Sweeps:
 
     def _lost_reads(self, name: str, model_cells: ModelCells) -> None:
         """Plan the cells that read published ones which the plan takes away: no stamp tells them of it."""
-        model = self.planned.models[name]
-        for upstream, theirs in self.planned.upstream_models(name):
-            lost = self.changes.models[upstream.name].lost
-            cells = cells_reading(model.cadence, upstream, theirs.cadence, lost)
-            said = f"{upstream.name} loses {ranges_text(theirs.cadence, lost)}"
+        for upstream, lost, cells in lost_reads(self.planned, self.changes, name):
+            said = f"{upstream.name} loses {ranges_text(upstream.cadence, lost)}"
             model_cells.add(Why.UPSTREAM_CHANGED, cells & model_cells.ready, said)
 
     def _late_again(self, name: str, model_cells: ModelCells, model: Model) -> None:
@@ -247,7 +245,7 @@ class _Sweeps:
         if name not in view.models:
             return needs_work(graph, view, model, now=self.planned.now)
         view = replace(view, models={**self.planned.published.models, **view.models})
-        return needs_work(graph, view, model, now=self.planned.now, reads=self.planned.reads(name))
+        return self.planned.work(name, view)
 
     def _new_version(self, name: str, model_cells: ModelCells) -> None:
         """Widen the range to all cells that a protected environment publishes, so that readers lose none."""
@@ -264,8 +262,9 @@ class _Sweeps:
 
     def _restated(self, name: str, model_cells: ModelCells) -> None:
         """Plan what was declared wrong, and what a kept table computes anew from a date on."""
+        model = self.planned.models[name]
         wrong = self.wrong.named[name] & self.wrong.spread[name]
-        if name in self.planned.models and self.planned.models[name].in_order:
+        if model.in_order:
             wrong = onward(wrong, model_cells.life)
         model_cells.add(Why.RESTATED, wrong & model_cells.ready, self.wrong.because.get(name, ""))
         change = self.changes.models[name]
@@ -276,7 +275,6 @@ class _Sweeps:
             if model_cells.cutoff is not None
             else self.planned.request.effective_from
         )
-        model = self.planned.models[name]
         if since is None or model.cadence.unit is Unit.WHOLE:
             cells = model_cells.ready
         else:

@@ -8,14 +8,13 @@ Spark would ask for each file by itself.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from backfill_assets.models.column import quoted
 from backfill_assets.warehouse.files.file_spans import entries_of
-from backfill_assets.warehouse.log.delta_log import local_folder
+from backfill_assets.warehouse.log.delta_log import delta_json_schema, local_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -112,7 +111,7 @@ def plain_table(path: str, delta_version: int) -> PlainTable | None:
         return None
     try:
         log = DeltaTable(path, version=delta_version)
-        protocol, fields = log.protocol(), json.loads(log.schema().to_json())["fields"]
+        protocol, fields = log.protocol(), delta_json_schema(log)
         partitioned_by = tuple(log.metadata().partition_columns)
     except DeltaError:
         return None
