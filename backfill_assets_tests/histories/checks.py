@@ -26,16 +26,20 @@ def holds_what_follows(
     looked: Looked,
     sales: Mapping[date, Sequence[int]],
     mixed: Mapping[str, Collection[Declared]],
+    *,
+    written: Mapping[str, Collection[datetime]] | None = None,
 ) -> None:
     """Each published cell that nothing is said against follows from the sales and the published upstreams.
 
-    A model that keeps older cells by decision may hold in each what one of several definitions gives.
+    A model that keeps older cells by decision may hold in each what one of several definitions gives. Cells that
+    an environment reads through another one follow from what that one reads. With `written`, only these
+    cells are looked at.
     """
     oracle = Oracle(sales, found.cells)
     for name in found.cells.keys() & looked.works.keys():
         accepted = {found.declared(name), *mixed.get(name, ())}
-        unfinished = looked.unfinished(name)
-        for start in found.of(name).keys() - unfinished:
+        cells = found.of(name).keys() if written is None else written.get(name, ())
+        for start in set(cells) - looked.unfinished(name) - looked.read_elsewhere(name):
             _follows(oracle, found, name, start, accepted)
 
 
@@ -62,6 +66,14 @@ def differ_only(
         for at in old.keys() | new.keys():
             if at not in may and old.get(at) != new.get(at):
                 raise WrongError(f"{what}: {name} {at} was {old.get(at)} and is {new.get(at)}")
+
+
+def differing(before: Contents, after: Contents) -> dict[str, set[datetime]]:
+    """Give the cells of each model that are published otherwise than before, or were not."""
+    return {
+        name: {at for at, rows in cells.items() if before.of(name).get(at) != rows}
+        for name, cells in after.cells.items()
+    }
 
 
 def unchanged(before: Contents, after: Contents, what: str) -> None:

@@ -12,7 +12,7 @@ from backfill_assets.intervals.text import ranges_text
 from backfill_assets.planning.plan.plan_json import read_plan
 from backfill_assets.snapshots.environment import PROD
 from backfill_assets_tests.engine.plans import Plans
-from backfill_assets_tests.histories.checks import holds_what_follows
+from backfill_assets_tests.histories.checks import holds_what_follows, unchanged
 from backfill_assets_tests.histories.models import FIRST, FIRST_DAY, graph_of
 from backfill_assets_tests.histories.published import contents, look, starts
 from backfill_assets_tests.histories.sales import Sales
@@ -58,6 +58,7 @@ class History:
         refused: how often each step was refused, with the class of the refusal.
         promoted: what promotions of prod's plans have changed, by plan.
         definitions: what each model was published as at any time, by environment and model.
+        held: what the reader is held at; None while it is not.
         mixed: by environment, the models of which older cells keep an earlier definition by decision.
     """
 
@@ -70,6 +71,7 @@ class History:
     done: Counter[str] = field(default_factory=Counter[str])
     refused: Counter[str] = field(default_factory=Counter[str])
     promoted: dict[str, Promoted] = field(default_factory=dict[str, Promoted])
+    held: Contents | None = None
     definitions: defaultdict[tuple[str, str], set[Declared]] = field(
         default_factory=lambda: defaultdict(set)
     )
@@ -133,6 +135,8 @@ class History:
             for name in {name for one in reads for name in self.mixed[one]}
         }
         holds_what_follows(found, looked, self.sales.by_day(), mixed)
+        if self.held:
+            unchanged(self.held, self.contents(self.held.environment), "what a consumer is held at")
 
     def kept_plans(self, *statuses: PlanStatus) -> list[Plan]:
         """Give the plans of some statuses, the newest first."""

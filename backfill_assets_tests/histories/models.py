@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from backfill_assets.intervals import Daily, Monthly, Unit, Weekly, Whole
 from backfill_assets.models.audit import row_rule
 from backfill_assets.models.column import Column
+from backfill_assets.models.consumer import Consumer, Reading
 from backfill_assets.models.graph import Graph, build_graph
 from backfill_assets.models.kind import Full, IncrementalByTimeRange
 from backfill_assets.models.model import Model
@@ -31,6 +32,7 @@ STARTS = ("2024-03-18", "2024-03-20", "2024-03-25")
 FIRST_OF_PERIODS = {Unit.DAY: "2024-03-18", Unit.WEEK: "2024-03-18", Unit.MONTH: "2024-03-01"}
 
 SALES = "shop.sales"
+READER = "Yearly accounts"
 DAYS, TRAILING, PERIODS = "shop.days", "shop.trailing", "shop.periods"
 BALANCE, RENAMED = "shop.balance", "shop.balance_renamed"
 REPORT, RUNNING = "shop.report", "shop.running"
@@ -93,6 +95,15 @@ def source() -> Source:
     )
 
 
+_READER = Consumer(
+    name=READER,
+    kind="dashboard",
+    owner="team:finance",
+    reads=[Reading(DAYS), Reading(TRAILING), Reading(PERIODS)],
+)
+"""Who may be held at what is published; what it reads is always declared."""
+
+
 def graph_of(project: Mapping[str, Declared]) -> Graph:
     """Declare the models of a project."""
     return _graph(tuple(project.items()))
@@ -110,7 +121,7 @@ def _graph(project: tuple[tuple[str, Declared], ...]) -> Graph:
     for (name, declared), model in zip(project, models, strict=True):
         assert isinstance(model.query, SqlQuery)
         _made[name, model.query.sql] = declared
-    return build_graph(models, [source()])
+    return build_graph(models, [source()], [_READER])
 
 
 def _model(name: str, declared: Declared, sql: str, **more: Any) -> Model:  # noqa: ANN401

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from backfill_assets.models.graph import Graph
     from backfill_assets.models.model import Model
     from backfill_assets.planning.rule.needs_work import Work
+    from backfill_assets.snapshots.state_view import StateView
     from backfill_assets.state.layers import PublishedModel
     from backfill_assets_tests.engine.world import World
     from backfill_assets_tests.histories.models import Declared
@@ -108,10 +109,12 @@ class Looked:
 
     Attributes:
         run: what it looked with.
+        view: the state that it saw.
         works: what each declared model needs.
     """
 
     run: RunContext
+    view: StateView
     works: Mapping[str, Work]
 
     def unfinished(self, model: str) -> set[datetime]:
@@ -124,6 +127,11 @@ class Looked:
         """Give the published cells that a run builds again without a plan."""
         return starts(self.run.graph.model(model), self.works[model].refresh)
 
+    def read_elsewhere(self, model: str) -> set[datetime]:
+        """Give the cells that the environment reads through another one, which computed them of what it reads."""
+        cells = self.view.ready(model) - self.view.own(model)
+        return starts(self.run.graph.model(model), cells)
+
 
 def look(world: World, graph: Graph, environment: str) -> Looked:
     """Look at the sources, and ask what needs work."""
@@ -131,4 +139,4 @@ def look(world: World, graph: Graph, environment: str) -> Looked:
     observe(first, first.graph.order)
     run = open_run(world.project(graph), environment)
     view = run.view()
-    return Looked(run, {name: run.work(name, view, run.clock()) for name in run.graph.order})
+    return Looked(run, view, {name: run.work(name, view, run.clock()) for name in run.graph.order})

@@ -8,16 +8,25 @@ from typing import TYPE_CHECKING
 from backfill_assets.engine.automatic.late_plan import refresh_late
 from backfill_assets.engine.plans.plan_verbs import abandon_plan, rollback_plan, undo_plan
 from backfill_assets.engine.project.events import Failed, Waiting
+from backfill_assets.engine.project.holds import hold_consumer, release_consumer
 from backfill_assets.engine.upkeep.collecting import collect
 from backfill_assets.planning.plan.plan import Build
 from backfill_assets.planning.plan.request import Category
 from backfill_assets.snapshots.environment import PROD, Environment, workspace_name
 from backfill_assets.snapshots.stored_plan import PlanStatus
-from backfill_assets_tests.histories.checks import EVERYTHING, Allowed, differ_only, unchanged
+from backfill_assets_tests.histories.checks import (
+    EVERYTHING,
+    Allowed,
+    differ_only,
+    differing,
+    holds_what_follows,
+    unchanged,
+)
 from backfill_assets_tests.histories.edits import days_pass
 from backfill_assets_tests.histories.history import DEV, Promoted
+from backfill_assets_tests.histories.models import READER
 from backfill_assets_tests.histories.published import Contents, WrongError, starts
-from backfill_assets_tests.histories.requests import any_request
+from backfill_assets_tests.histories.requests import Asked, any_request
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,6 +34,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from backfill_assets.engine.plans.outcome import Outcome
+    from backfill_assets.models.cells_by_model import CellsByModel
     from backfill_assets.models.graph import Graph
     from backfill_assets.planning.plan.plan import ModelPlan, Plan
     from backfill_assets_tests.histories.history import History
@@ -47,13 +57,22 @@ def fill(history: History) -> None:
         for name in looked.works
     }
     differ_only(before.cells, after.cells, allowed, "a run")
+    _written_as_declared(history, before, after)
+
+
+def _written_as_declared(history: History, before: Contents, after: Contents) -> None:
+    """What a run has written follows from the present definitions, also where older cells keep another."""
+    looked, sales = history.look(), history.sales.by_day()
+    holds_what_follows(after, looked, sales, {}, written=differing(before, after))
 
 
 def refresh(history: History) -> None:
     """Let late data be brought in as a schedule does, then run every model."""
     history.say("late data is refreshed, and a run fills gaps")
+    before = history.contents()
     refresh_late(history.world.open(history.graph))
     history.world.fill(history.graph)
+    _written_as_declared(history, before, history.contents())
 
 
 def plan(history: History) -> None:
@@ -270,13 +289,13 @@ def carry_out(history: History, plan: Plan) -> None:
         promoted(history, plan)
 
 
-def plan_for_dev(history: History) -> None:
+def plan_for_dev(history: History, asked: Asked | None = None) -> None:
     """Plan for an environment that follows prod: nothing that prod publishes changes."""
     environments = history.world.store.environments
     if not environments.exists(DEV):
         environments.save_environment(Environment(DEV, protected=False, follows=PROD))
     before = history.contents()
-    plan = made(history, DEV, **any_request(history))
+    plan = made(history, DEV, **(any_request(history) if asked is None else asked))
     note_kept(history, DEV, plan)
     try:
         if not plan.is_empty:
@@ -284,3 +303,33 @@ def plan_for_dev(history: History) -> None:
             history.say(f"apply {plan.plan_id}: it is {done.status}, left {dict(done.left)}")
     finally:
         unchanged(before, history.contents(), f"apply of {plan.plan_id} in {DEV}")
+
+
+def take_from_dev_to_prod(history: History) -> None:
+    """Plan all that is declared for the other environment, then for prod, which takes over what is built."""
+    plan_for_dev(history, asked={})
+    carry_out(history, made(history, PROD))
+
+
+def hold_or_release(history: History) -> None:
+    """Hold the reader at what is published, which then stays for it; or let it read what is published since."""
+    project = history.plans.project(history.graph)
+    if history.held is None:
+        hold = hold_consumer(project, READER, PROD, until=None, reason="the books close")
+        history.held = history.contents(hold.environment)
+        history.say(f"{READER} is held")
+    else:
+        held, history.held = history.held, None
+        _, told = release_consumer(project, READER)
+        history.say(f"{READER} is released, different are {dict(told)}")
+        _tells_what_differs(history, held, told)
+
+
+def _tells_what_differs(history: History, held: Contents, told: CellsByModel) -> None:
+    now = history.contents()
+    for name, cells in differing(held, now).items():
+        untold = cells - starts(now.models[name], told[name])
+        if name in held.models and untold:
+            raise WrongError(
+                f"{READER} reads {name} otherwise in {untold} since its release, untold"
+            )
