@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from backfill_assets.errors import RequestError
-from backfill_assets.intervals import IntervalSet
+from backfill_assets.intervals import IntervalSet, Weekly
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.plan.plan import Build, Plan
 from backfill_assets.planning.plan.plan_json import plan_json, read_plan
@@ -63,6 +63,19 @@ def test_a_later_edit_keeps_the_table_and_is_computed_from_the_cutoff_on():
     assert one.cells == IntervalSet.of([day(6, 5)])
     assert one.kept_before == STORED
     assert any("2024-01-06" in note and "--lift-cutoff web.a" in note for note in one.notes)
+
+
+def test_a_table_whose_cells_become_others_can_not_be_kept_from_a_cutoff_on():
+    weekly = edited(cadence=Weekly(start="2024-01-01"))
+    with pytest.raises(
+        RequestError, match=r"a cutoff keeps the table of 'web\.a', but its cells are"
+    ):
+        a_plan(weekly, cutoff="2024-01-06", reason="agreed with finance")
+    with pytest.raises(RequestError, match=r"a cutoff keeps .* its cells are others"):
+        a_plan(weekly, cut())
+    one = a_plan(weekly, cut(), lift_cutoffs=("web.a",)).model("web.a")
+    assert one is not None
+    assert one.build is Build.NEW_VERSION
 
 
 def test_a_later_restatement_leaves_out_what_lies_before_the_cutoff():

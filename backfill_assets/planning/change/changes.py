@@ -43,7 +43,7 @@ def changes_of(planned: PlannedGraph) -> Changes:
 
     Raises:
         RequestError: a person's category contradicts the difference.
-        RequestError: forward-only, or with a cutoff, a column goes or is retyped.
+        RequestError: forward-only, or with a cutoff, a column goes or is retyped, or cells are others.
         RequestError: a new life takes cells away that a model reads which is not selected.
     """
     changes = Changes()
@@ -303,16 +303,19 @@ class _Deciding:
         return f"{new.version}_{self.planned.published.counter}"
 
     def _refuse_destruction(self, name: str, new: Model) -> None:
-        """Refuse to keep a table whose columns go."""
-        old = {column.name: column.dtype for column in self.planned.before[name].model.schema}
-        now = {column.name: column.dtype for column in new.schema}
-        lost = tuple(column for column, dtype in old.items() if now.get(column) != dtype)
-        if lost:
+        """Refuse to keep a table whose columns go, or whose cells are others."""
+        before = self.planned.before[name].model
+        old, now = ({column.name: column.dtype for column in one.schema} for one in (before, new))
+        lost = [column for column, dtype in old.items() if now.get(column) != dtype]
+        verb = "is" if len(lost) == 1 else "are"
+        differs = [f"{', '.join(lost)} {verb} removed or of another type"] if lost else []
+        if (before.cadence.unit, before.cadence.tz) != (new.cadence.unit, new.cadence.tz):
+            differs.append("its cells are others")
+        if differs:
             asked = "a cutoff" if self._has_cutoff(name) else "forward-only"
             raise RequestError(
-                found=f"{asked} keeps the table of '{name}', but {', '.join(lost)} "
-                f"{'is' if len(lost) == 1 else 'are'} removed or of another type, which its "
-                "published history can't follow",
+                found=f"{asked} keeps the table of '{name}', but {', and '.join(differs)}, "
+                "which its published history can't follow",
                 do="plan it as a breaking change instead",
             )
 
