@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from backfill_assets.snapshots.environment import Layer, Pointer
+    from backfill_assets.snapshots.workspace import OwedCells
 
 PROMOTED = "promoted"
 """The reason of a commit that copies a workspace's cells into a published table."""
@@ -133,6 +134,7 @@ class Publication:
             the publication count as changed after it, so that the rule finds them.
         tables: the pins then of the moved tables, by version, layers included. A promotion is void if
             another environment publishes there meanwhile, under no lock of this publication.
+        owed: cells that stay published, and were computed from cells that the publication takes away.
     """
 
     intent: int
@@ -147,6 +149,7 @@ class Publication:
     seen: int = 0
     pins: Mapping[str, int] = field(default_factory=dict[str, int])
     tables: Mapping[str, int] = field(default_factory=dict[str, int])
+    owed: tuple[OwedCells, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

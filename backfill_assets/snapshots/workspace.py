@@ -29,7 +29,7 @@ class WorkspaceModel:
 
 @dataclass(frozen=True, slots=True)
 class OwedCells:
-    """Cells that a plan declares wrong: owed in its environment until they are rebuilt.
+    """Cells that are owed in an environment until they are rebuilt.
 
     Attributes:
         version: the table that the environment reads them from.

@@ -199,6 +199,9 @@ def _publish(
         for model in publication.removed
         if model in before
     ]
+    for owed in publication.owed:
+        mark = Mark(owed.reason, environment=environment.name)
+        mark_owed(connection, owed.version, owed.cells, mark)
     restamp_later_changes(connection, publication, before)
     moves.save_moves(connection, made)
     _close(connection, moment, intent)

@@ -31,8 +31,9 @@ from backfill_assets_tests.engine.test_plans import (
     WHERE,
     changed,
     costs,
+    visits,
 )
-from backfill_assets_tests.engine.world import on, row, told
+from backfill_assets_tests.engine.world import on, row, text, told
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -107,6 +108,47 @@ def test_a_new_table_is_undone_by_reading_the_old_one_with_the_days_since(
     assert set(back.carried) == {VISITS}
     assert told(world.fill(OLD)[COSTS]) == ["skipped"]
     assert world.open(MORE).changed == (VISITS, COSTS)
+
+
+def test_an_undo_carries_nothing_back_that_reads_a_day_which_it_takes_away(
+    world: World, plans: Plans
+):
+    world.begin(OLD, *ROWS)
+    next_day(world, *changed(BAD))
+    new = a_graph(visits(), costs("cost + 1"))
+    plan = plans.published(new, restate=(Restatement(VISITS),))
+    assert [(one.model, one.build) for one in plan.models] == [
+        (VISITS, Build.IN_PLACE),
+        (COSTS, Build.NEW_VERSION),
+    ]
+    assert totals(world) == [8, 100, 10, 11, 12]
+    assert undo_plan(plans.project(new), plan).carried == {}
+    assert [int(cost) for _, cost in world.rows(VISITS, "ds", "cost")] == [7, 8, 9, 10]
+    assert totals(world) == [7, 8, 9, 10]
+    world.fill(OLD)
+    assert totals(world) == [7, 8, 9, 10, 11]
+
+
+@pytest.mark.parametrize("back", [undo_plan, rollback_plan])
+def test_what_was_computed_from_a_day_that_is_taken_back_is_owed(
+    world: World, plans: Plans, back: Callable[..., object]
+):
+    world.begin(OLD, *ROWS)
+    next_day(world, *ROWS)
+    plan = plans.published(OLD, select=(VISITS,), restate=(Restatement(VISITS),))
+    world.fill(OLD)  # the reader's day is no part of the plan
+    assert totals(world) == [7, 8, 9, 10, 11]
+    back(plans.project(OLD), plan)
+    assert [int(cost) for _, cost in world.rows(VISITS, "ds", "cost")] == [7, 8, 9, 10]
+    view = world.store.views.of(PROD)
+    assert text(OLD, COSTS, view.owed[COSTS]) == "2024-01-11"
+    again = plans.published(OLD)
+    assert {(one.model, text(OLD, one.model, one.cells)) for one in again.models} == {
+        (VISITS, "2024-01-11"),
+        (COSTS, "2024-01-11"),
+    }
+    assert totals(world) == [7, 8, 9, 10, 11]
+    assert plans.make(OLD).is_empty
 
 
 def test_what_a_later_plan_has_touched_is_not_taken_back(world: World, plans: Plans):

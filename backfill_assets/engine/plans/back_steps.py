@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.batch.rewriting import Rewrite
-from backfill_assets.engine.plans.carrying_over import carried_pins
 from backfill_assets.engine.plans.publishing import Step
 from backfill_assets.engine.plans.remaining_work import to_remember
 from backfill_assets.engine.project.relied_sources import Relied, as_relied_on
@@ -15,19 +14,23 @@ from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.models.graph import stored_graph
 from backfill_assets.models.source_reading import read_readings
 from backfill_assets.models.sql.lineage import lineage_of
+from backfill_assets.planning.rule.lost_inputs import computed_from
 from backfill_assets.planning.rule.needs_work import needs_work
-from backfill_assets.snapshots.environment import Layer
-from backfill_assets.snapshots.publication import Copy, Move
+from backfill_assets.snapshots.environment import Layer, workspace_name
+from backfill_assets.snapshots.publication import Copy, Move, PublicationKind
 from backfill_assets.snapshots.snapshot import stored_model
+from backfill_assets.snapshots.workspace import OwedCells
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from backfill_assets.engine.plans.operation import Operation
+    from backfill_assets.intervals.interval import Interval
     from backfill_assets.models.model import Model
     from backfill_assets.snapshots.environment import Pointer
     from backfill_assets.snapshots.publication import PointerMove
     from backfill_assets.snapshots.ready import ReadyRecord
+    from backfill_assets.snapshots.state_view import StateView
 
 
 def steps_back(
@@ -41,7 +44,7 @@ def steps_back(
         only_cells: whether only the plan's cells come back, and what was written since stays.
     """
     pointers = op.store.environments.pointers(op.plan.environment)
-    pins = carried_pins(op) if only_cells else {}
+    pins = _carried_pins(op) if only_cells else {}
     owed = _stale_then(op, moves)
     steps: list[Step] = []
     for move in moves:
@@ -56,9 +59,77 @@ def steps_back(
     return tuple(steps)
 
 
+def _carried_pins(op: Operation) -> dict[str, int]:
+    """Give the pins that old tables are published at, with what was carried back into them."""
+    own = op.store.environments.own_pointers(workspace_name(op.undo_id))
+    return {name: at.delta_version for name, at in own.items()}
+
+
 def is_dropped(environment: str, move: PointerMove) -> bool:
     """Whether going back leaves no pointer: the model was new, or another environment's is followed."""
     return move.old is None or move.old.environment != environment
+
+
+def emptied_by_undo(op: Operation) -> CellsByModel:
+    """Give the cells that an undo of the plan takes out of tables that are read before and after, by model."""
+    pointers = op.store.environments.pointers(op.plan.environment)
+    emptied = CellsByModel()
+    for move in op.store.history.moves_of(op.plan_id):
+        at = pointers.get(move.model)
+        if move.kind is not PublicationKind.PROMOTE or move.old is None or at is None:
+            continue
+        if move.old.version == at.version:
+            emptied |= {move.model: _going_back(op, move, at, only_cells=True).emptied}
+    return emptied
+
+
+def owed_without(
+    op: Operation, view: StateView, moves: Sequence[PointerMove], steps: Sequence[Step]
+) -> tuple[OwedCells, ...]:
+    """Give the cells that stay published and were computed from cells that going back takes away.
+
+    Args:
+        op: who goes back, from which plan.
+        view: what the environment publishes.
+        moves: what the plan's promotion moved.
+        steps: what goes back.
+    """
+    made = {step.move.model: step.move for step in steps}
+    lost = CellsByModel(
+        {move.model: _taken_away(op, view, move, made.get(move.model)) for move in moves}
+    )
+    stay = {name: view.ready(name) for name in view.models}
+    for move in moves:
+        stay[move.model] = _untouched(view, made.get(move.model))
+    computed = computed_from(op.environment().graph, view, lost) & stay
+    reason = f"what it was computed from went with plan {op.plan_id}"
+    return tuple(
+        OwedCells(view.models[name].pointer.version, cells, reason)
+        for name, cells in computed.items()
+    )
+
+
+def _taken_away(
+    op: Operation, view: StateView, undone: PointerMove, made: Move | None
+) -> IntervalSet:
+    """Give the ready cells of a model that are not ready any more after it went back."""
+    if made is not None and made.pointer.version == made.old_version:
+        return made.emptied
+    if made is not None:
+        there = op.store.views.view_with(op.plan.environment, {undone.model: made.pointer})
+    elif undone.old is not None:  # another environment's is followed again
+        there = op.store.views.of(undone.old.environment)
+    else:
+        return view.ready(undone.model)
+    return view.ready(undone.model) - there.ready(undone.model)
+
+
+def _untouched(view: StateView, made: Move | None) -> IntervalSet:
+    """Give the ready cells of a model that goes back which hold afterwards what they hold now."""
+    if made is None or made.pointer.version != made.old_version:
+        return IntervalSet.empty()
+    copied = IntervalSet.union_all(copy.cells for copy in made.copies if copy.cells is not None)
+    return view.ready(made.model) - copied - made.emptied
 
 
 def _pointed_back(old: Pointer, at: Pointer | None, owed: IntervalSet) -> Step:
@@ -76,35 +147,66 @@ def _brought_back(
     """Bring cells of the same table back to what they held."""
     old = undone.old
     assert old is not None  # noqa: S101 - the caller has looked
-    before = {
-        each.cell: each for each in op.store.versions.ready_records(old.version, old.delta_version)
-    }
-    now = {
-        each.cell: each for each in op.store.versions.ready_records(at.version, at.delta_version)
-    }
+    going = _going_back(op, undone, at, only_cells=only_cells)
+    source = Layer(old.version, old.delta_version)
+    move = Move(
+        pointer=replace(at, fingerprint=old.fingerprint),
+        old_version=at.version,
+        old_fingerprint=at.fingerprint,
+        copies=(Copy(source, going.cells),) if going else (),
+        emptied=going.emptied,
+        owed=owed & going.before,
+    )
+    rewrite = Rewrite(source, going.cells, going.differing, going.emptied)
+    return Step(move, rewrite if going else None)
+
+
+@dataclass(frozen=True, slots=True)
+class _GoingBack:
+    """The cells of a table that hold again what they held before a plan.
+
+    Attributes:
+        before: every cell that was ready then.
+        cells: those of them that come back.
+        differing: those of these whose content is another one than now.
+        emptied: cells that were not ready then.
+    """
+
+    before: IntervalSet
+    cells: IntervalSet
+    differing: IntervalSet
+    emptied: IntervalSet
+
+    def __bool__(self) -> bool:
+        return bool(self.cells or self.emptied)
+
+
+def _going_back(op: Operation, undone: PointerMove, at: Pointer, *, only_cells: bool) -> _GoingBack:
+    """Find the cells of a table that go back: those that the plan published, or every one since."""
+    old = undone.old
+    assert old is not None  # noqa: S101 - the caller has looked
+    before, now = _records(op, old), _records(op, at)
     touched = [
         cell
         for cell in before.keys() | now.keys()
         if (cell in before) != (cell in now) or _is_another(before[cell], now[cell])
         if not only_cells or cell in undone.cells
     ]
-    cells = IntervalSet.of(cell for cell in touched if cell in before)
-    emptied = IntervalSet.of(cell for cell in touched if cell not in before)
-    differing = IntervalSet.of(
-        cell
-        for cell in touched
-        if cell in before and (cell not in now or before[cell].content != now[cell].content)
+    return _GoingBack(
+        before=IntervalSet.of(before),
+        cells=IntervalSet.of(cell for cell in touched if cell in before),
+        differing=IntervalSet.of(
+            cell
+            for cell in touched
+            if cell in before and (cell not in now or before[cell].content != now[cell].content)
+        ),
+        emptied=IntervalSet.of(cell for cell in touched if cell not in before),
     )
-    source = Layer(old.version, old.delta_version)
-    move = Move(
-        pointer=replace(at, fingerprint=old.fingerprint),
-        old_version=at.version,
-        old_fingerprint=at.fingerprint,
-        copies=(Copy(source, cells),) if touched else (),
-        emptied=emptied,
-        owed=owed & IntervalSet.of(before),
-    )
-    return Step(move, Rewrite(source, cells, differing, emptied) if touched else None)
+
+
+def _records(op: Operation, at: Pointer) -> dict[Interval, ReadyRecord]:
+    records = op.store.versions.ready_records(at.version, at.delta_version)
+    return {each.cell: each for each in records}
 
 
 def _is_another(before: ReadyRecord, now: ReadyRecord) -> bool:

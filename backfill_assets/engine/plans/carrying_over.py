@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.batch.commit_turn import settle_tables
+from backfill_assets.engine.plans.back_steps import emptied_by_undo
 from backfill_assets.engine.plans.building import fill_for_plan
 from backfill_assets.engine.plans.promotion_steps import concerned
 from backfill_assets.engine.plans.refusals import refuse_unfinished
@@ -23,6 +24,7 @@ from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.plan.plan import Build
 from backfill_assets.planning.plan.stages import Logic
 from backfill_assets.planning.rule.left import left_of
+from backfill_assets.planning.rule.lost_inputs import reading_lost
 from backfill_assets.snapshots.environment import workspace_name
 
 if TYPE_CHECKING:
@@ -130,24 +132,24 @@ def cells_to_carry_over(op: Operation) -> CellsByModel:
 
 
 def cells_to_carry_back(op: Operation) -> CellsByModel:
-    """Give the cells that are published now and that the old tables lack, by model."""
+    """Give the cells that are published now and that the old tables lack, by model.
+
+    What reads cells that the undo takes away is left out: it would follow from nothing. It is a gap
+    afterwards, as what it reads.
+    """
     name = workspace_name(op.undo_id)
     if not op.store.environments.exists(name):
         return CellsByModel()
     run, published = op.old_workspace(), op.store.views.of(op.plan.environment)
-    view = run.view()
-    gaps = {
-        model: run.work(model, view).gaps
-        & run.graph.model(model).cadence.snap_out(published.ready(model))
-        for model in op.store.environments.own_pointers(name)
-    }
-    return CellsByModel(gaps)
-
-
-def carried_pins(op: Operation) -> dict[str, int]:
-    """Give the pins that old tables are published at, with what was carried back into them."""
-    own = op.store.environments.own_pointers(workspace_name(op.undo_id))
-    return {name: at.delta_version for name, at in own.items()}
+    view, own = run.view(), op.store.environments.own_pointers(name)
+    carried, lost = CellsByModel(), emptied_by_undo(op)
+    for name in (each for each in run.graph.order if each in own):
+        model = run.graph.models[name]
+        gaps = run.work(name, view).gaps & model.cadence.snap_out(published.ready(name))
+        while more := (reading_lost(run.graph, model, lost) & gaps) - lost[name]:
+            lost |= {name: more}  # and so on, where a model reads its own earlier cells
+        carried |= {name: gaps - lost[name]}
+    return carried
 
 
 def _published(view: StateView, planned: ModelPlan, seen: int) -> IntervalSet:

@@ -23,6 +23,7 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.codec import dumps, loads
 from backfill_assets.snapshots.environment import Layer, Pointer
 from backfill_assets.snapshots.publication import Copy, IntentStatus, Move, Publication
+from backfill_assets.snapshots.workspace import OwedCells
 from backfill_assets.state.promotions import PromotionPendingError, PromotionTakenOverError
 from backfill_assets.state.publications import PinMovedError, PointerMovedError
 from backfill_assets.state.versions import UnknownVersionError, VersionCollectingError
@@ -64,6 +65,7 @@ class Prepared:
         seen: the counter when it was last looked whether anything was left to do.
         pins: the environment's pins then, by model.
         tables: the pins then of the tables of what moves, by version, those underneath included.
+        owed: cells that stay published, and were computed from cells that the publication takes away.
     """
 
     steps: tuple[Step, ...]
@@ -73,6 +75,7 @@ class Prepared:
     seen: int = 0
     pins: Mapping[str, int] = field(default_factory=dict[str, int])
     tables: Mapping[str, int] = field(default_factory=dict[str, int])
+    owed: tuple[OwedCells, ...] = ()
 
 
 def publish(run: RunContext, wanted: Intent, prepare: Callable[[], Prepared]) -> int:
@@ -165,6 +168,7 @@ def _carried_out(run: RunContext, intent: Intent, locks: Mapping[str, CommitLock
         seen=prepared.seen,
         pins=prepared.pins,
         tables=prepared.tables,
+        owed=prepared.owed,
     )
     enter_moves(run, moves)
     try:
@@ -217,4 +221,4 @@ def _moved(run: RunContext, intent: Intent, step: Step, locks: Mapping[str, Comm
     return replace(step.move, pointer=replace(step.move.pointer, delta_version=at))
 
 
-_STORED = (Prepared, Step, Rewrite, Move, Copy, Layer, Pointer, IntervalSet)
+_STORED = (Prepared, Step, Rewrite, Move, Copy, Layer, Pointer, OwedCells, IntervalSet)
