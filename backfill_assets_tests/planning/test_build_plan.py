@@ -457,6 +457,30 @@ def test_cells_that_read_what_a_new_life_takes_away_are_built_again():
         a_plan(edited(cadence=cadence), select=("web.a",))
 
 
+@pytest.mark.parametrize(
+    ("declared", "category", "lost"),
+    [
+        ({"sql": TWICE}, Category.BREAKING, True),
+        ({"description": "other words"}, Category.METADATA, False),
+    ],
+    ids=str,
+)
+def test_a_new_table_leaves_out_what_was_kept_outside_the_life_and_what_read_it_is_built_again(
+    declared: dict[str, Any], category: Category, *, lost: bool
+):
+    cadence = replace(GRAPH.models["web.a"].cadence, end=FIRST + timedelta(days=6))
+    running = a_state(edited(cadence=cadence))  # after a forward-only plan that shortened it
+
+    plan = a_plan(edited(cadence=cadence, **declared), running)
+
+    one, two = plan.model("web.a"), plan.model("web.b")
+    assert one is not None
+    assert one.category is category
+    assert ("2024-01-07..2024-01-10 (4) away" in one.category_reason) == lost
+    told = () if two is None else two.work
+    assert any(work.certain and day(7, 4) in work.cells for work in told) == lost
+
+
 def test_an_end_that_takes_nothing_away_is_metadata():
     cadence = replace(GRAPH.models["web.a"].cadence, end=FIRST + timedelta(days=60))
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import RequestError
-from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.fingerprint import changed_logic
 from backfill_assets.planning.change.categorize import Difference, affected, both, difference
@@ -20,6 +19,7 @@ from backfill_assets.planning.plan.request import Category
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.models.model import Model
     from backfill_assets.planning.change.category_choice import CategoryChoice
     from backfill_assets.planning.change.planned_graph import PlannedGraph
@@ -75,8 +75,8 @@ class _Deciding:
             self._refuse_lost_reads(name)
             self._leave(name, moved, "is not selected")
             return self._unchanged(name)
-        lost = self._lost(old.model, new.model)
-        direct = _shortened(old.model, lost, _direct(old, new))
+        lost = outside_life(new.model, self.planned.published.ready(name))
+        direct = _shortened(old.model, new.model, lost, _direct(old, new))
         choice = decided(
             self.planned.request, new.model, old.model, direct, reads_changed=bool(moved)
         )
@@ -86,12 +86,6 @@ class _Deciding:
             return self._unchanged(name)
         change = self._changed(name, new, direct, moved, choice)
         return replace(change, lost=lost) if change.new_version else change
-
-    def _lost(self, old: Model, new: Model) -> IntervalSet:
-        """Give the published cells that a new life leaves out."""
-        if (new.cadence.start, new.cadence.end) == (old.cadence.start, old.cadence.end):
-            return IntervalSet.empty()
-        return outside_life(new, self.planned.published.ready(new.name))
 
     def _refuse_lost_reads(self, name: str) -> None:
         """Refuse to leave cells alone of which the plan takes away what they read: nothing would tell of it."""
@@ -324,9 +318,12 @@ def _versions_of(state: ModelState) -> set[str]:
     return {state.pointer.version, *(layer.version for layer in state.pointer.under)}
 
 
-def _shortened(old: Model, lost: IntervalSet, direct: Difference | None) -> Difference | None:
-    """Make the difference breaking where the new life leaves out published cells."""
-    if direct is None or not lost:
+def _shortened(
+    old: Model, new: Model, lost: IntervalSet, direct: Difference | None
+) -> Difference | None:
+    """Make a difference breaking where it takes cells away: by a new life, or by a new table without what was kept."""
+    same_life = (new.cadence.start, new.cadence.end) == (old.cadence.start, old.cadence.end)
+    if direct is None or not lost or (same_life and not _computes(direct)):
         return direct
     why = f"its life takes {ranges_text(old.cadence, lost)} away, which is published"
     return both(direct, Difference(Category.BREAKING, why, rows=True, columns=None))
