@@ -12,6 +12,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from backfill_assets.engine.automatic.late_plan import refresh_late
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.planning.plan.request import Restatement
 from backfill_assets.planning.rule.needs_work import needs_work
 from backfill_assets.snapshots.publication import PROMOTED
 from backfill_assets_tests.engine.plans import Plans
@@ -20,9 +21,11 @@ from backfill_assets_tests.engine.three_levels import (
     HOUR,
     HOURS,
     LEVELS,
+    RAW,
     Oracle,
     as_date,
     graph,
+    hour_of,
     source,
 )
 from backfill_assets_tests.engine.world import arrow, read
@@ -36,13 +39,18 @@ if TYPE_CHECKING:
 
 @dataclass
 class Edited:
-    """The source, and whoever edits it; the oracle hears of every edit."""
+    """The source and its edits; the oracle hears of every one.
+
+    Attributes:
+        commits: the hours whose rows each commit has changed, since the last look.
+    """
 
     world: World
     random: Random
     oracle: Oracle = field(default_factory=Oracle)
     ids: int = 0
     told: list[str] = field(default_factory=list)
+    commits: list[set[datetime]] = field(default_factory=list)
 
     @property
     def path(self) -> str:
@@ -67,10 +75,12 @@ class Edited:
     def late(self) -> str:
         hours = [self._hour() for _ in range(self.random.randint(1, 2))]
         self.append(self._row(hour) for hour in hours)
+        self.commits.append({*hours})
         return f"late rows in {hours}"
 
     def update(self) -> str:
         ids = self._some()
+        self.commits.append(self._hours(ids))
         # What is capped already comes out as it was: early cutoff.
         DeltaTable(self.path).update({"v": "v + 3"}, predicate=_among(ids))
         for id_ in ids:
@@ -80,6 +90,7 @@ class Edited:
 
     def delete(self) -> str:
         ids = self._some()
+        self.commits.append(self._hours(ids))
         DeltaTable(self.path).delete(_among(ids))
         for id_ in ids:
             del self.oracle.rows[id_]
@@ -104,6 +115,9 @@ class Edited:
         self.ids += 1
         minute = timedelta(minutes=self.random.randint(0, 59))
         return (hour + minute, self.ids, self.random.randint(1, 9))
+
+    def _hours(self, ids: Iterable[int]) -> set[datetime]:
+        return {hour_of(self.oracle.rows[id_][0]) for id_ in ids}
 
     def _hour(self) -> datetime:
         """An hour of the past; of the last days more often than not."""
@@ -160,19 +174,30 @@ def lived(world: World, seed: int, rounds: int) -> None:
             edited.edit()
         said = edited.told
         changed = {hour for hour in oracle.look() if hour in oracle.built[HOURS]}
-        waiting = oracle.waiting(changed)
+        far = oracle.waiting(changed)
 
         done = automatic.refresh()
         assert done.failed == (), done
+        waiting = _starts(done.waiting.get(HOURS))
         assert automatic.built() == oracle.rebuild(changed - waiting), said
-        assert _starts(done.waiting.get(HOURS)) == waiting, said
+        assert far <= waiting <= (changed if far else set()), said
+        for hours in edited.commits:  # a commit is published as a whole, or waits as a whole
+            assert hours & changed <= waiting or not hours & waiting, said
+        edited.commits.clear()
         world.fill(graph())
         assert automatic.built() == oracle.fill(world.clock.now), said
         if waiting:
-            Plans(world).published(graph())
+            lost = [hour for hour in sorted(waiting) if hour not in oracle.seen]
+            Plans(world).published(graph(), restate=tuple(map(_said_wrong, lost)), reason="looked")
             assert automatic.built() == oracle.rebuild(waiting), said
         _nothing_left(world, said)
         _equal(world, oracle, said)
+
+
+def _said_wrong(hour: datetime) -> Restatement:
+    """An hour that has lost all its rows takes a person who says that they were wrong."""
+    start, end = (f"{at:%Y-%m-%dT%H:%M:%SZ}" for at in (hour, hour + HOUR))
+    return Restatement(RAW, start, end)
 
 
 def _starts(cells: IntervalSet | None) -> set[datetime]:
