@@ -14,6 +14,7 @@ from backfill_assets.engine.plans import going_back
 from backfill_assets.engine.plans.plan_verbs import abandon_plan, rollback_plan, undo_plan
 from backfill_assets.engine.upkeep.collecting import collect, what_to_collect
 from backfill_assets.errors import RequestError
+from backfill_assets.intervals import Daily
 from backfill_assets.planning.plan.plan import Build, Why
 from backfill_assets.planning.plan.request import Restatement
 from backfill_assets.snapshots.environment import PROD, Environment
@@ -301,3 +302,16 @@ def test_after_a_way_back_the_same_plan_publishes_what_was_built_and_computes_no
     assert totals(world) == [14, 16, 18, 20]
     assert not world.store.batches.of_plan(again.plan_id)
     assert plans.make(new).is_empty
+
+
+def test_what_was_built_before_its_input_went_is_built_again_where_its_table_is_used_again(
+    world: World, plans: Plans
+):
+    world.begin(OLD, *ROWS)
+    edited = a_graph(visits(), costs("cost + 1"))
+    rollback_plan(plans.project(edited), plans.published(edited, reason="first"))
+    shorter = a_graph(visits(cadence=Daily(start="2024-01-09")), costs("cost + 1"))
+    plan = plans.published(shorter, reason="again")
+    assert [one.build for one in plan.models] == [Build.NEW_VERSION, Build.NEW_VERSION]
+    assert totals(world) == [10, 11]
+    assert plans.make(shorter).is_empty

@@ -135,16 +135,23 @@ def _pointer(op: Operation, environment: RunContext, planned: ModelPlan) -> Poin
 
 
 def _owed(op: Operation, planned: ModelPlan) -> Iterator[OwedCells]:
-    """What a plan restates is remembered until it is rebuilt and published, or abandoned.
+    """What a plan restates is owed until it is rebuilt and published, or abandoned.
 
-    A new table may hold such cells already, from before they were declared wrong.
+    A new table may hold cells already: from before they were declared wrong, or from before the plan took
+    away what they read.
     """
     cells = restated(planned)
     reason = op.plan.request.reason or f"restated by plan {op.plan_id}"
-    versions = (
-        {planned.old_version, planned.version}
-        if planned.build is Build.NEW_VERSION
-        else {planned.old_version}
+    if cells and planned.old_version:
+        yield OwedCells(planned.old_version, cells, reason)
+    if planned.build is Build.NEW_VERSION and (again := _built_again(planned)):
+        yield OwedCells(planned.version, again, reason)
+
+
+def _built_again(planned: ModelPlan) -> IntervalSet:
+    """Give the ready cells that a plan builds again for certain."""
+    return IntervalSet.union_all(
+        work.cells
+        for work in planned.work
+        if work.certain and work.why not in (Why.NEW_SNAPSHOT, Why.GAP)
     )
-    if cells:
-        yield from (OwedCells(version, cells, reason) for version in sorted(versions) if version)
