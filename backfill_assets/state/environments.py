@@ -32,6 +32,7 @@ from backfill_assets.state.tables import (
 from backfill_assets.state.versions import NewVersion, owned_elsewhere
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from datetime import datetime
 
     from backfill_assets.intervals.interval_set import IntervalSet
@@ -176,6 +177,17 @@ class Environments(Aggregate[D]):
             return opened
 
         return self._database.write(work)
+
+    def taken(self, environment: Environment, versions: Iterable[str]) -> frozenset[str]:
+        """Name the versions that other environments alone write, so that no plan for this one can build there."""
+        return self._database.read(
+            lambda connection: frozenset(
+                version
+                for version in versions
+                if (holder := _other_holder(connection, version, environment)) is not None
+                and not holder.is_workspace  # a plan that ends before long
+            )
+        )
 
     def drop_workspace(self: Environments[Database], plan_id: str) -> None:
         """Forget a plan's workspace, its pointers and what it owed; tables stay for collection.
@@ -339,10 +351,19 @@ def _check_owner(connection: sa.Connection, version: str, name: str, followed: E
     It may when the table has no owner, when the environment whose history the plan changes does, or when an
     unprotected one does and the plan is for a protected one.
     """
+    holder = _other_holder(connection, version, followed)
+    if holder is not None and holder.name != name:
+        raise owned_elsewhere(version, holder.name, name)
+
+
+def _other_holder(
+    connection: sa.Connection, version: str, followed: Environment
+) -> Environment | None:
+    """Find the other environment that alone writes a table, and keeps it from plans for this one."""
     owner = versions.find_owner(connection, version)
-    if owner in (None, name, followed.name):
-        return
+    if owner in (None, followed.name):
+        return None
     holder = find_environment(connection, owner)
     if holder is None or (followed.protected and not holder.protected and not holder.is_workspace):
-        return
-    raise owned_elsewhere(version, owner, name)
+        return None
+    return holder

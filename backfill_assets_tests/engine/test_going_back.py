@@ -39,6 +39,7 @@ from backfill_assets_tests.engine.world import on, row, text, told
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from backfill_assets.models.graph import Graph
     from backfill_assets_tests.engine.world import World
 
 BAD = row(8, 1, 99.0)
@@ -315,3 +316,23 @@ def test_what_was_built_before_its_input_went_is_built_again_where_its_table_is_
     assert [one.build for one in plan.models] == [Build.NEW_VERSION, Build.NEW_VERSION]
     assert totals(world) == [10, 11]
     assert plans.make(shorter).is_empty
+
+
+@pytest.mark.parametrize("retired", [OLD, MORE])
+def test_a_table_that_prod_has_left_but_owns_keeps_no_other_environment_from_its_definition(
+    world: World, plans: Plans, retired: Graph
+):
+    world.begin(OLD, *ROWS)
+    world.store.environments.save_environment(Environment("dev", protected=False, follows=PROD))
+    plan = plans.published(MORE)
+    if retired is MORE:
+        rollback_plan(plans.project(MORE), plan)
+    left = plan.models[0].old_version if retired is OLD else plan.models[0].version
+    owned, rows = world.head(VISITS), world.rows(VISITS, "ds", "cost")
+    plans.published(retired, "dev")
+    own = world.store.environments.own_pointers("dev")[VISITS]
+    assert own.version.startswith(f"{left}_")
+    assert (world.head(VISITS), world.rows(VISITS, "ds", "cost")) == (owned, rows)
+    assert plans.make(retired, "dev").is_empty
+    plans.published(retired)
+    assert world.pointer(VISITS).version == left

@@ -311,6 +311,21 @@ def test_a_plan_for_prod_takes_over_what_dev_has_built_and_dev_goes_on_reading_i
         fill(store, Asked("orders", 5, 6, environment="dev", table="orders__v2"))
 
 
+def test_a_plan_is_told_which_tables_other_environments_alone_write(store: Store):
+    store.environments.save_environment(DEV)
+    prod = store.environments.get("prod")
+    built = Trial(store, "p1", environment="dev")
+    built.new_version("orders")
+    built.open()
+    both = ("orders__v1", "orders__v2", "orders__v3")
+    assert store.environments.taken(DEV, both) == {"orders__v1"}
+    assert store.environments.taken(prod, both) == set(), "a plan for dev ends before long"
+    built.fill("orders", 0, 3)
+    built.promote()
+    assert store.environments.taken(DEV, both) == {"orders__v1"}
+    assert store.environments.taken(prod, both) == set(), "prod takes over what dev has built"
+
+
 def test_nobody_fills_a_table_that_another_environment_owns(store: Store):
     store.environments.save_environment(DEV)
     asked = Asked("orders", 0, 1, environment="dev")

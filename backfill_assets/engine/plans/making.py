@@ -199,7 +199,10 @@ def _state(project: Project, environment: str, instant: datetime) -> PlanState:
     """Read the state that planning works on; a new environment reads all that prod reads."""
     new = new_environment(project, environment)
     state = plan_state(project, PROD if new else environment, instant)
-    return state if new is None else replace(state, view=replace(state.view, environment=new))
+    if new is None:
+        return state
+    taken = project.store.environments.taken(new, _versions(project.loaded.snapshots))
+    return replace(state, view=replace(state.view, environment=new), taken=taken)
 
 
 def plan_state(project: Project, environment: str, now: datetime) -> PlanState:
@@ -215,7 +218,8 @@ def plan_state(project: Project, environment: str, now: datetime) -> PlanState:
     """
     store, loaded = project.store, project.loaded
     graph, snapshots = loaded.graph, loaded.snapshots
-    published = environment_graph(store, loaded, store.environments.get(environment))
+    stored = store.environments.get(environment)
+    published = environment_graph(store, loaded, stored)
     pointers = store.environments.pointers(environment)
     sources = {
         name: head(source_path(project.data_root, source.path))
@@ -225,11 +229,16 @@ def plan_state(project: Project, environment: str, now: datetime) -> PlanState:
         view=store.views.of(environment),
         running={name: published.running[name] for name in pointers},
         built=_built(store, environment, snapshots, pointers),
+        taken=store.environments.taken(stored, _versions(snapshots)),
         open_plans=standing_plans(store, now),
         furthest_read=furthest_read(graph, now),
         source_heads=sources,
         plan_days=project.terms.plan_days,
     )
+
+
+def _versions(snapshots: Mapping[str, Snapshot]) -> list[str]:
+    return [snapshot.version for snapshot in snapshots.values()]
 
 
 def _built(

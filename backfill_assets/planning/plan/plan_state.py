@@ -23,6 +23,7 @@ class PlanState:
         built: ready cells of tables that this environment does not read, by version: a development
             environment may have built what is to be promoted here. Only cells that the
             version's own snapshot built.
+        taken: versions whose tables other environments alone write: a plan for this one can't build there.
         open_plans: plans that are applied and neither promoted nor abandoned.
         furthest_read: per model, the earliest local date that a declared consumer reads.
         source_heads: per source, the delta_version that was its head a moment ago.
@@ -32,6 +33,7 @@ class PlanState:
     view: StateView
     running: Mapping[str, Snapshot] = field(default_factory=dict[str, "Snapshot"])
     built: Mapping[str, ModelState] = field(default_factory=dict[str, "ModelState"])
+    taken: frozenset[str] = frozenset()
     open_plans: tuple[Plan, ...] = ()
     furthest_read: Mapping[str, str] = field(default_factory=dict[str, str])
     source_heads: Mapping[str, int] = field(default_factory=dict[str, int])
