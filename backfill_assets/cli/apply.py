@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from backfill_assets.cli.asking import Yes, confirm
-from backfill_assets.cli.exits import FAILED, WAITS
+from backfill_assets.cli.exits import DONE, FAILED, WAITS
 from backfill_assets.cli.looking import say_note
 from backfill_assets.cli.operating import Operating, operating
 from backfill_assets.cli.options import AsJson, Why  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import Heading, err, print_json, print_table, say
-from backfill_assets.cli.plan_view import show_plan
+from backfill_assets.cli.plan_view import say_nothing_planned, show_plan
 from backfill_assets.cli.progress import shown
 from backfill_assets.cli.queueing import into_queue
 from backfill_assets.cli.stored_plans import kept_plan
 from backfill_assets.cli.telling import tell_quietly
 from backfill_assets.cli.told_cells import cells_json, cells_told, say_cells
 from backfill_assets.engine.plans.estimating import estimated
-from backfill_assets.engine.plans.making import make_plan
+from backfill_assets.engine.plans.making import left_before, make_plan
 from backfill_assets.engine.plans.plan_verbs import apply_plan
 from backfill_assets.engine.project.events import Committed
 from backfill_assets.errors import RequestError
@@ -89,10 +89,11 @@ def apply(  # noqa: PLR0913, PLR0917 - one option for each thing that can be ask
             "in those hours"
         )
     with operating() as at:
-        chosen = kept_plan(at.store, plan).plan if plan else _asked(at, env, reason, yes=yes)
-        if chosen is None:
-            _nothing(env, as_json=as_json)
-            return
+        if plan:
+            chosen = kept_plan(at.store, plan).plan
+        else:
+            chosen = _made(at, env, reason, as_json=as_json)
+            _confirmed(at, chosen, yes=yes)
         if queue:
             into_queue(at, chosen, off_peak, reason or chosen.request.reason, as_json=as_json)
             return
@@ -164,12 +165,26 @@ def _seconds(told: tuple[Event, ...]) -> dict[str, float]:
     }
 
 
-def _asked(at: Operating, env: str, reason: str, *, yes: bool) -> Plan | None:
-    """Make a plan, show it, and ask once; None for an empty plan."""
+def _made(at: Operating, env: str, reason: str, *, as_json: bool) -> Plan:
+    """Make a plan; of an empty one say what is left, and end with the exit code of `backfill plan`."""
     request = PlanRequest(environment=env, asked_by=str(at.who), reason=reason)
-    proposed = make_plan(at.project, request, told=say_note).plan
-    if proposed.is_empty:
-        return None
+    made = make_plan(at.project, request, told=say_note)
+    if not made.plan.is_empty:
+        return made.plan
+    left = left_before(at.project, made)
+    if left.warning:
+        say(left.warning, to=err, indent=2)
+    if as_json:
+        status = left.words if left.is_open else "nothing to do"
+        print_json({"plan_id": None, "environment": env, "status": status})
+    else:
+        say_nothing_planned(made.plan, left)
+    raise typer.Exit(WAITS if left.is_open else DONE)
+
+
+def _confirmed(at: Operating, proposed: Plan, *, yes: bool) -> None:
+    """Show a plan, and ask once."""
+    env = proposed.environment
     show_plan(proposed, at.naming, after=("Nothing has been written yet.",), aside=True)
     cells = sum(at.naming.count(planned.model, planned.cells) for planned in proposed.models)
     built = f"build up to {counted(cells, 'cell')} of {counted(len(proposed.models), 'model')}"
@@ -177,14 +192,6 @@ def _asked(at: Operating, env: str, reason: str, *, yes: bool) -> Plan | None:
         confirm(f"{built} in its workspace: {env} stays as it is until `promote`", yes=yes)
     else:
         confirm(f"{built} and publish them in {env}", yes=yes)
-    return proposed
-
-
-def _nothing(env: str, *, as_json: bool) -> None:
-    if as_json:
-        print_json({"plan_id": None, "environment": env, "status": "nothing to do"})
-    else:
-        say(f"{env}: nothing to do: it runs what is loaded, and nothing is owed.")
 
 
 def _applied(at: Operating, plan: Plan, why: str) -> _Ended:
@@ -260,6 +267,5 @@ def _say_taken(ended: _Ended) -> None:
     if ended.rest is not None:
         text = f"after its canaries, all of it is expected to take {estimate_text(ended.rest)}"
         say(text, indent=2)
-    spared = sum(model.planned - model.done for model in ended.done)
-    if spared and not ended.applied.left:
-        say(f"spared {counted(spared, 'cell')}: what they read did not change", indent=2)
+    if spared := sum(ended.applied.spared.values()):
+        say(f"spared {counted(spared, 'cell')}: what they read came out as it was", indent=2)

@@ -15,7 +15,7 @@ from backfill_assets.cli.looking import say_note
 from backfill_assets.cli.operating import Operating, operating
 from backfill_assets.cli.options import AsJson, AsOf, Markdown, Verbose  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import err, say
-from backfill_assets.cli.plan_view import show_plan
+from backfill_assets.cli.plan_view import say_nothing_planned, show_plan
 from backfill_assets.cli.stored_plans import write_plan
 from backfill_assets.engine.plans.making import left_before, make_plan, new_environment
 from backfill_assets.engine.review.results import planned_invalid
@@ -130,14 +130,7 @@ def _tell(
     elif markdown:
         sys.stdout.write(plan_markdown(proposed, at.naming))
     elif proposed.is_empty:
-        for note in proposed.notes:
-            say(note, to=err, indent=2)
-        if left.is_open:
-            say(f"{proposed.environment}: nothing to plan; {left.words}.")
-        else:
-            say(
-                f"{proposed.environment}: nothing to do: it runs what is loaded, and nothing is owed."
-            )
+        say_nothing_planned(proposed, left)
     else:
         show_plan(proposed, at.naming, after=_after(at, proposed), left=left.words, whole=whole)
 

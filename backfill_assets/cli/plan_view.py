@@ -11,6 +11,7 @@ from backfill_assets.render.plan_words import Naming, count_line, plain_symbols
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from backfill_assets.engine.fill.outstanding import Outstanding
     from backfill_assets.models.graph import Graph
     from backfill_assets.planning.plan.plan import Plan
 
@@ -28,6 +29,16 @@ def naming_of(graph: Graph) -> Naming:
     """Name cells by the cadences of the loaded models and sources."""
     cadences = {name: model.cadence for name, model in graph.models.items()}
     return Naming(cadences | {name: source.cadence for name, source in graph.sources.items()})
+
+
+def say_nothing_planned(empty: Plan, left: Outstanding) -> None:
+    """Say of an empty plan what is left all the same."""
+    for note in empty.notes:
+        say(note, to=err, indent=2)
+    if left.is_open:
+        say(f"{empty.environment}: nothing to plan; {left.words}.")
+    else:
+        say(f"{empty.environment}: nothing to do: it runs what is loaded, and nothing is owed.")
 
 
 def show_plan(

@@ -284,7 +284,7 @@ def _ended(work: PlanWork, plan: Plan, done: Outcome) -> None:
         for name, cells in done.left.items()
     }
     audits = "; ".join(audit_lines(done.audited))
-    told = {"left": left, "cells_spared": _spared(work, plan), "audits": audits or "none changed"}
+    told = {"left": left, "cells_spared": dict(done.spared), "audits": audits or "none changed"}
     if left:
         listed = "; ".join(f"{name}: {cells}" for name, cells in left.items())
         said = f"plan {plan.plan_id} is not built to the end; left are {listed}"
@@ -294,12 +294,6 @@ def _ended(work: PlanWork, plan: Plan, done: Outcome) -> None:
     if done.refused:
         raise work.failure(plan, f"`promote` would refuse: {done.refused}", **told)
     work.show(plan, **told)
-
-
-def _spared(work: PlanWork, plan: Plan) -> dict[str, int]:
-    """Read how many cells need not be built, since what they read came out equal."""
-    recorded = [event.detail.get("spared") for event in work.store.plans.events(plan.plan_id)]
-    return next((spared for spared in reversed(recorded) if spared), {})
 
 
 def _notices(work: PlanWork, _: OperatorConfig) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING
@@ -12,13 +13,17 @@ from deltalake import write_deltalake
 
 from backfill_assets.cli.project import opened_run
 from backfill_assets.engine.fill.outstanding import Outstanding
+from backfill_assets.engine.plans.making import make_plan
 from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets.state.plans import Plans
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
+    from backfill_assets.engine.plans.making import Made
+    from backfill_assets.engine.project.project import Project
+    from backfill_assets.planning.plan.request import PlanRequest
     from backfill_assets_tests.cli.conftest import Backfill
     from backfill_assets_tests.cli.prepared import Prepared
 
@@ -47,6 +52,10 @@ def filled(shop: Prepared, backfill: Backfill) -> Prepared:
     shop.fill("toy.sales", "2024-01-28", "2024-02-03")
     assert backfill("status", *SALES).code == backfill("plan", *SALES).code == 0
     return shop
+
+
+def plan_of_sales(project: Project, request: PlanRequest, told: Callable[[str], None]) -> Made:
+    return make_plan(project, replace(request, select=SALES[1:]), told=told)
 
 
 def test_an_overwritten_source_is_looked_at_by_status_and_by_plan_without_spark(
@@ -97,7 +106,11 @@ def test_a_plan_of_nothing_ends_with_0_only_where_nothing_waits_and_everything_w
 ):
     del filled
     monkeypatch.setattr("backfill_assets.cli.plan.left_before", lambda *_: left)
+    monkeypatch.setattr("backfill_assets.cli.apply.left_before", lambda *_: left)
     assert backfill("plan", *SALES).code == code
+    monkeypatch.setattr("backfill_assets.cli.apply.make_plan", plan_of_sales)
+    applied = backfill("apply", "--yes")
+    assert (applied.code, applied.out) == (code, backfill("plan", *SALES).out)
 
 
 def test_what_could_not_be_looked_at_is_named_and_does_not_end_with_0(

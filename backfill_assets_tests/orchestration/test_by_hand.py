@@ -29,6 +29,14 @@ def plans() -> list[tuple[str, PlanStatus]]:
         store.close()
 
 
+def events(plan_id: str) -> list[str]:
+    store = StateResource().store
+    try:
+        return [one.event for one in store.plans.events(plan_id)]
+    finally:
+        store.close()
+
+
 def promote(shop: Shop, plan_id: str) -> None:
     state = StateResource()
     plan = read_plan(state.store.plans.get(plan_id).content)
@@ -96,4 +104,6 @@ def test_a_second_launch_over_cells_that_wait_is_refused_and_names_the_plan(shop
 
     assert not result.success
     assert f"plan {waiting}" in failure(result)
-    assert [status for plan, status in plans() if plan != waiting] == [PlanStatus.ABANDONED]
+    [(given_up, status)] = [each for each in plans() if each[0] != waiting]
+    assert status is PlanStatus.ABANDONED
+    assert "abandoned" in events(given_up)

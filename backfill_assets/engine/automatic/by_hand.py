@@ -15,6 +15,7 @@ from backfill_assets.engine.automatic.automatic_plan import carried_out, turn
 from backfill_assets.engine.batch.table_turn import LONGEST_WAIT
 from backfill_assets.engine.plans.making import make_plan
 from backfill_assets.engine.plans.operation import Operation
+from backfill_assets.engine.plans.plan_verbs import abandon_plan
 from backfill_assets.engine.plans.refusals import PlanConflictError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.plan.plan_json import read_plan
@@ -95,8 +96,8 @@ def _done(op: Operation) -> Outcome:
     """Carry out the launch's plan; a plan that can't be applied is given up."""
     try:
         return carried_out(op, _nothing_differs)
-    except PlanConflictError:
-        op.store.plans.set_plan_status(op.plan_id, PlanStatus.PROPOSED, PlanStatus.ABANDONED)
+    except PlanConflictError as error:
+        abandon_plan(op.project, op.plan, str(error))
         raise
 
 

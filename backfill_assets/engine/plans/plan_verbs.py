@@ -205,6 +205,7 @@ def run_promote(op: Operation, so_far: Outcome | None = None) -> Outcome:
     now, last = _stored_outcome(op), op.store.publications.promotion(op.plan_id)
     if now.status is PlanStatus.PROMOTED and last is not None and last.holder == op.run_id:
         number = last.published or 0
+        _tell_of(op)
         return replace(so_far or now, status=now.status, number=number, removed=op.plan.removed)
     if now.status not in OPEN:
         raise wrong_status(op.plan_id, now.status)
