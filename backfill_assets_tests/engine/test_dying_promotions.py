@@ -11,6 +11,7 @@ from backfill_assets.engine.plans.plan_verbs import rollback_plan, undo_plan
 from backfill_assets.errors import RequestError
 from backfill_assets.planning.plan.request import Restatement
 from backfill_assets.snapshots.stored_plan import PlanStatus
+from backfill_assets.state.publications import PointerMovedError
 from backfill_assets_tests.builders import a_source
 from backfill_assets_tests.engine.dying import Killed, MortalStore, mortal
 from backfill_assets_tests.engine.plans import Plans
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from backfill_assets.engine.plans.outcome import Outcome
+    from backfill_assets.snapshots.publication import Publication
 
 
 def nth(number: int, real: Callable[..., Any], die: Callable[..., Any]) -> Callable[..., Any]:
@@ -83,6 +85,35 @@ def test_a_promotion_that_dies_is_seen_as_a_whole_or_not_at_all(
     assert open_promotions(world.store) == []
     assert world.rows(COSTS, "ds", "total") == [(on(n), 99 if n == 8 else n) for n in range(7, 12)]
     assert plans.make(OLD).is_empty
+
+
+def test_a_dead_promotion_that_cannot_be_finished_keeps_no_other_work_from_going_on(
+    world: World, monkeypatch: pytest.MonkeyPatch
+):
+    plans = Plans(world)
+    world.begin(OLD, *ROWS)
+    world.land(a_source(), *changed(row(8, 1, 99.0)))
+    plan = plans.make(OLD, restate=(Restatement(VISITS),))
+    plans.apply(OLD, plan)
+    with mortal(world) as store, monkeypatch.context() as patch:
+        doomed = Plans(World(world.spark, world.root, store, world.clock, runs=100))
+        before_the_first_copy(store, patch)
+        with pytest.raises(Killed):
+            doomed.promote(OLD, plan)
+    world.clock.pass_lease()
+    world.clock.now = world.clock.now.replace(day=12)
+    world.land(a_source(), *changed(row(8, 1, 99.0)), row(11, 1, 11.0))
+    with monkeypatch.context() as patch:
+        patch.setattr(world.store.publications, "publish", pointers_have_moved)
+        world.fill(OLD)
+    assert world.rows(COSTS, "ds", "total") == [(on(n), n) for n in range(7, 12)]
+    assert open_promotions(world.store) == []
+    plans.promote(OLD, plan)
+    assert world.rows(COSTS, "ds", "total") == [(on(n), 99 if n == 8 else n) for n in range(7, 12)]
+
+
+def pointers_have_moved(publication: Publication, *_: object) -> int:
+    raise PointerMovedError(publication.plan_id, publication.environment, (VISITS,))
 
 
 def before_it_is_closed(store: MortalStore, patch: pytest.MonkeyPatch) -> None:

@@ -7,8 +7,8 @@ by its name. Before the transaction no reader sees anything of it.
 
 from __future__ import annotations
 
+import logging
 import threading
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ from backfill_assets.engine.project.at_work import Phase
 from backfill_assets.engine.project.heartbeat import beating
 from backfill_assets.engine.project.iceberg import enter_moves
 from backfill_assets.engine.project.views import rewrite_views
-from backfill_assets.engine.review.evidence import EvidenceNotWrittenError, intend, settle
+from backfill_assets.engine.review.evidence import intend, settle
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.codec import dumps, loads
 from backfill_assets.snapshots.environment import Layer, Pointer
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 _NOTED = "prepared"
 _ONE_AT_A_TIME = threading.RLock()
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +115,11 @@ def publish(run: RunContext, wanted: Intent, prepare: Callable[[], Prepared]) ->
 
 
 def finish_publication(run: RunContext, plan_id: str) -> None:
-    """Finish a publication whose process died; withdraw it if its decision was not stored."""
+    """Finish a publication whose process died; withdraw it if its decision was not stored.
+
+    One that can't be carried out is given up: all is as before, and the process that came across it goes on
+    with its own work.
+    """
     with _ONE_AT_A_TIME, beating(run.store, run.run_id):
         begun = run.store.publications.promotion(plan_id)
         if begun is None or begun.status is not IntentStatus.OPEN:
@@ -124,13 +129,20 @@ def finish_publication(run: RunContext, plan_id: str) -> None:
         except PromotionTakenOverError:  # another process has finished it meanwhile
             return
         if _NOTED in intent.steps:
-            with suppress(
-                PinMovedError, EvidenceNotWrittenError
-            ):  # it is given up: all is as before
-                _carried_out(run, intent, _locked(run, intent))
+            _carried_out_or_given_up(run, intent)
             settle(run)
         else:
             run.store.publications.withdraw_promotion(intent)
+
+
+def _carried_out_or_given_up(run: RunContext, intent: Intent) -> None:
+    try:
+        _carried_out(run, intent, _locked(run, intent))
+    except Exception as error:
+        last = run.store.publications.promotion(intent.plan_id)
+        if last is None or last.status is not IntentStatus.WITHDRAWN:
+            raise
+        _log.warning("the publication of plan %s was given up: %s", intent.plan_id, error)
 
 
 def _begun(run: RunContext, wanted: Intent) -> Intent:
