@@ -14,7 +14,10 @@ from backfill_assets.engine.plans import going_back
 from backfill_assets.engine.plans.plan_verbs import abandon_plan, rollback_plan, undo_plan
 from backfill_assets.engine.upkeep.collecting import collect, what_to_collect
 from backfill_assets.errors import RequestError
-from backfill_assets.intervals import Daily
+from backfill_assets.intervals import Daily, Whole
+from backfill_assets.models.column import Column
+from backfill_assets.models.kind import Full
+from backfill_assets.models.upstream import Reopens, Upstream
 from backfill_assets.planning.plan.plan import Build, Why
 from backfill_assets.planning.plan.request import Restatement
 from backfill_assets.snapshots.environment import PROD, Environment
@@ -336,3 +339,30 @@ def test_a_table_that_prod_has_left_but_owns_keeps_no_other_environment_from_its
     assert plans.make(retired, "dev").is_empty
     plans.published(retired)
     assert world.pointer(VISITS).version == left
+
+
+@pytest.mark.parametrize("back", [undo_plan, rollback_plan])
+def test_what_was_owed_before_a_plan_is_owed_again_after_its_way_back(
+    world: World, plans: Plans, back: Callable[..., object]
+):
+    """The sum was taken back, the new day of its input was not; no stamp tells of that afterwards."""
+    world.begin(_with_sum(), *ROWS)
+    next_day(world, *ROWS)
+    rollback_plan(plans.project(_with_sum()), plans.published(_with_sum()))
+    assert world.store.views.of(PROD).owed[SUM]
+    more = _with_sum("+ 1")
+    plan = plans.published(more)
+    assert not world.store.views.of(PROD).owed[SUM]
+    back(plans.project(more), plan)
+    assert world.store.views.of(PROD).owed[SUM]
+
+
+SUM = "web.sum"
+
+
+def _with_sum(extra: str = "") -> Graph:
+    sql = f"SELECT 'all' AS id, CAST(SUM(cost) {extra} AS DECIMAL(18,2)) AS total FROM {VISITS}"
+    columns = (Column("id", "string"), Column("total", "decimal(18,2)"))
+    whole: Any = {"cadence": Whole(), "kind": Full(), "unique_key": ["id"], "columns": columns}
+    reads = [Upstream(VISITS, reopens=Reopens.ALL)]
+    return a_graph(visits(), a_model(SUM, sql=sql, upstreams=reads, grain="one row", **whole))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from backfill_assets.engine.fill.observing import observe
 from backfill_assets.engine.project.opening import open_run
 from backfill_assets.intervals import WHOLE_CELL, Interval, Unit
+from backfill_assets.planning.change.life import outside_life
 from backfill_assets.reading import _table_of
 from backfill_assets.snapshots.snapshot import stored_model
 from backfill_assets.warehouse.rows.reading import read_pinned
@@ -118,9 +119,10 @@ class Looked:
     works: Mapping[str, Work]
 
     def unfinished(self, model: str) -> set[datetime]:
-        """Give the cells that are said to be missing, stale, owed, or kept as they were."""
+        """Give the cells that are said to be missing, stale, owed, or kept as they were, as those outside the life are."""
         work = self.works[model]
-        cells = work.gaps | work.stale_cells | work.owed | work.kept
+        outside = outside_life(self.run.graph.model(model), self.view.ready(model))
+        cells = work.gaps | work.stale_cells | work.owed | work.kept | outside
         return starts(self.run.graph.model(model), cells)
 
     def refreshed(self, model: str) -> set[datetime]:

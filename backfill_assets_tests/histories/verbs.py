@@ -202,16 +202,16 @@ def _keeps(planned: ModelPlan) -> bool:
 
 
 def roll_back(history: History) -> None:
-    """Roll one of the promoted plans back: its models are published as before it, no other changes."""
+    """Roll one of the promoted plans back: what it has moved is published as before it, no other changes."""
     found = history.recent_plan(PlanStatus.PROMOTED)
     if found is None or found.plan_id not in history.promoted:
         return
     before = history.contents()
     history.say(f"rollback of {found.plan_id}")
     rollback_plan(history.plans.project(history.graph), found)
-    wanted, moved = dict(before.cells), _moved(found)
-    for name in moved:
-        wanted[name] = history.promoted[found.plan_id].before.of(name)
+    wanted = dict(before.cells)
+    for move in history.world.store.history.moves_of(found.plan_id):
+        wanted[move.model] = history.promoted[found.plan_id].before.of(move.model)
     differ_only(wanted, history.contents().cells, {}, f"rollback of {found.plan_id}")
 
 

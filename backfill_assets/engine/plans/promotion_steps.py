@@ -86,15 +86,15 @@ def _move(new: Pointer, at: Pointer | None, stale: IntervalSet) -> Move:
 
 
 def _stale_before(op: Operation, environment: RunContext) -> CellsByModel:
-    """Remember what was stale, for the way back."""
+    """Remember what was stale, or owed by another cause than the plan, for the way back."""
     view, names = environment.view(), [planned.model for planned in op.plan.models if planned.moves]
-    return CellsByModel(
-        {
-            name: to_remember(op.plan, environment.work(name, view))
-            for name in names
-            if name in view.models
-        }
-    )
+    remembered = CellsByModel()
+    for name in names:
+        if name in view.models:
+            owing = view.owing.get(name, ())
+            owed = IntervalSet.union_all(each.cells for each in owing if each.plan_id != op.plan_id)
+            remembered |= {name: to_remember(op.plan, environment.work(name, view)) | owed}
+    return remembered
 
 
 _NONE = IntervalSet.empty()
