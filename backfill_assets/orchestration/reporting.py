@@ -139,14 +139,19 @@ class Reporter:
             self._observed(left - required, "not required, or not due yet: nothing was done", {})
 
     def check_results(self) -> Iterator[dg.AssetCheckResult]:
-        """Give one result per audit over all cells of this run.
+        """Give one result per audit of the loaded model over all cells of this run.
 
-        An audit without any measurement has no result if cells are lacking, since it has not passed.
+        An audit without any measurement has no result if cells are lacking, since it has not passed. What
+        runs in the environment may lack an audit that an edit has added: it warns, and keeps no reader
+        from being filled.
         """
-        for audit in audits_of(self.model):
-            results = [result for result in self.results if result.audit == audit.name]
-            if results or not self.lacking:
-                yield check_result(asset_key(self.model.name), audit.name, results)
+        audits = {audit.name for audit in audits_of(self.model)}
+        for spec in self.context.assets_def.check_specs:
+            results = [result for result in self.results if result.audit == spec.name]
+            if spec.name not in audits:
+                yield _not_promoted(spec, self.environment)
+            elif results or not self.lacking:
+                yield check_result(spec.asset_key, spec.name, results)
 
     def _committed(self, event: Committed) -> None:
         self.results += event.audits
@@ -270,6 +275,17 @@ def check_result(
         severity=dg.AssetCheckSeverity.WARN if warns else dg.AssetCheckSeverity.ERROR,
         description=_numbers(failed or listed),
         metadata=_shown(failed or listed, shown),
+    )
+
+
+def _not_promoted(spec: dg.AssetCheckSpec, environment: str) -> dg.AssetCheckResult:
+    return dg.AssetCheckResult(
+        asset_key=spec.asset_key,
+        check_name=spec.name,
+        passed=False,
+        severity=dg.AssetCheckSeverity.WARN,
+        description=f"not evaluated: what {environment} runs does not have this audit until a plan of the edit "
+        "is promoted",
     )
 
 

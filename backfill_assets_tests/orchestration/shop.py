@@ -61,6 +61,7 @@ class Shop:
     spark: Any  # Spark's session, or the fake's
     root: str
     instance: dg.DagsterInstance
+    defs: dg.Definitions = defs
 
     def fill(
         self, *models: str, cells: str = "", spark: SparkResource | None = None, **tags: str
@@ -71,7 +72,7 @@ class Shop:
             tags["dagster/asset_partition_range_start"] = first
             tags["dagster/asset_partition_range_end"] = last
         return dg.materialize(
-            cast("list[Any]", [*(defs.assets or ()), *(defs.asset_checks or ())]),
+            cast("list[Any]", [*(self.defs.assets or ()), *(self.defs.asset_checks or ())]),
             selection=[dg.AssetKey(name.split(".")) for name in models],
             partition_key=first if first and not last else None,
             resources=self.resources(spark),

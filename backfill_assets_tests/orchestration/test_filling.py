@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 import pytest
 
+from backfill_assets import build_definitions
+from backfill_assets.models.column import Column
+from backfill_assets.models.sql.query import SqlQuery
 from backfill_assets_tests.orchestration.shop import (
     NoSpark,
     checks,
@@ -15,7 +19,7 @@ from backfill_assets_tests.orchestration.shop import (
     observed,
     told,
 )
-from backfill_assets_tests.toy import DAYS, EMPTY_DAY, MONTHS
+from backfill_assets_tests.toy import DAYS, EMPTY_DAY, MODELS, MONTHS, SOURCES, sales
 
 if TYPE_CHECKING:
     from backfill_assets_tests.orchestration.shop import Shop
@@ -55,6 +59,26 @@ def test_a_range_tells_every_cell_once_empty_ones_too_and_a_re_execution_skips_t
     assert skipped == built
     assert len(told(again, "toy.sales")) == len(DAYS)
     assert checks(again, "toy.sales").keys() == checks(first, "toy.sales").keys()
+
+
+def test_an_edit_that_brings_other_checks_fails_no_run_before_it_is_promoted(shop: Shop):
+    assert shop.fill("toy.sales", cells=DAYS[0]).success
+    assert isinstance(sales.logic, SqlQuery)
+    counted = SqlQuery(sales.logic.sql.replace("AS amount", "AS amount, COUNT(*) AS orders"))
+    columns = [*sales.schema, Column("orders", "bigint", nullable=False)]
+    more = replace(sales, query=counted, columns=columns)
+    models = [more if each is sales else each for each in MODELS]
+
+    edited = replace(shop, defs=build_definitions(models=models, sources=SOURCES))
+    result = edited.fill("toy.sales", cells=DAYS[1])
+
+    assert result.success, failure(result)
+    assert keys(result, "toy.sales") == [DAYS[1]]
+    found = checks(result, "toy.sales")
+    warned = {name: one for name, one in found.items() if not one.passed}
+    assert warned.keys() == {"not_null_orders", "published_not_null_orders"}
+    assert {one.severity for one in warned.values()} == {dg.AssetCheckSeverity.WARN}
+    assert "what prod runs does not have this audit" in str(warned["not_null_orders"].description)
 
 
 def test_every_grain_is_filled_from_what_it_reads(shop: Shop):
