@@ -90,6 +90,7 @@ class World:
     batch_policy: BatchPolicy = field(default_factory=lambda: BatchPolicy(pause=0))
     effects: Effects = field(default_factory=Effects)
     beginnings: Beginnings | None = None
+    batches_at_once: int = 2
 
     def begin(self, graph: Graph, *rows: tuple[Any, ...]) -> None:
         """Land these events and fill every model; or copy the world of a test that began like this."""
@@ -133,7 +134,7 @@ class World:
         usual: dict[str, Any] = {
             "spark": lambda: self.spark,
             "run_id": f"run-{self.runs}",
-            "batches_at_once": 2,
+            "batches_at_once": self.batches_at_once,
             "batch_policy": self.batch_policy,
             "effects": self.effects,
         }
@@ -167,7 +168,7 @@ class World:
             name: run_targets(run, name) if cells is None else cells
             for name in names or run.graph.order
         }
-        return fill_cells(run, targets, self.heard.append, batches_at_once=2)
+        return fill_cells(run, targets, self.heard.append, batches_at_once=self.batches_at_once)
 
     def ready(self, graph: Graph, name: str) -> str:
         """Which cells are ready, as text."""

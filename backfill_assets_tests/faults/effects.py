@@ -12,6 +12,7 @@ import pkgutil
 import sys
 import threading
 from collections import Counter
+from contextlib import contextmanager
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from backfill_assets import engine, warehouse
 from backfill_assets.state.database import Database
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 TABLES = {
     "files.housekeeping": ("create_table", "evolve_table", "fence", "restore"),
@@ -39,6 +40,7 @@ class Effects:
 
     def __init__(self, met: Callable[[str, int, str], None]) -> None:
         self._met, self._counted, self._lock = met, Counter[str](), threading.Lock()
+        self._replaced: list[tuple[object, object]] = []
 
     def watch(self) -> None:
         """Stand between the product and its effects from now on."""
@@ -49,7 +51,23 @@ class Effects:
         for module, names in TABLES.items():
             place = importlib.import_module(f"{warehouse.__name__}.{module}")
             for name in names:
-                _put_everywhere(getattr(place, name), self._around(getattr(place, name), name))
+                real = getattr(place, name)
+                stepped = self._around(real, name)
+                self._replaced.append((stepped, real))
+                _put_everywhere(real, stepped)
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Stand between them in a block, and leave everything as it was afterwards."""
+        write = Database.write
+        try:
+            self.watch()
+            yield
+        finally:
+            Database.write = write
+            for new, real in self._replaced:
+                _put_everywhere(new, real)
+            self._replaced.clear()
 
     def _number(self, name: str) -> int:
         with self._lock:

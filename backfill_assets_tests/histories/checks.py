@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from backfill_assets.intervals import WHOLE_CELL
 from backfill_assets_tests.histories.oracle import Oracle
 from backfill_assets_tests.histories.published import WrongError, cell_from
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
-    from datetime import date, datetime
+    from datetime import datetime
 
-    from backfill_assets_tests.histories.models import Declared
-    from backfill_assets_tests.histories.oracle import Cells
+    from backfill_assets_tests.histories.declared import Declared
+    from backfill_assets_tests.histories.oracle import Cells, When
     from backfill_assets_tests.histories.published import Contents, Looked
+
+
+class ChangedError(WrongError):
+    """A step has changed something that was not its own to change."""
+
 
 EVERYTHING = None
 """Of a model: any of its cells."""
@@ -24,30 +30,47 @@ Allowed = dict[str, "Collection[datetime] | None"]
 def holds_what_follows(
     found: Contents,
     looked: Looked,
-    sales: Mapping[date, Sequence[int]],
+    sales: Mapping[When, Sequence[int]],
     mixed: Mapping[str, Collection[Declared]],
+    blank: Mapping[str, Collection[datetime]],
     *,
     written: Mapping[str, Collection[datetime]] | None = None,
 ) -> None:
     """Each published cell that nothing is said against follows from the sales and the published upstreams.
 
-    A model that keeps older cells by decision may hold in each what one of several definitions gives. Cells that
+    A model that keeps older cells by decision may hold in each what one of several definitions gives; `blank` cells
+    were recorded as empty by decision, and may hold nothing until they are built. Cells that
     an environment reads through another one follow from what that one reads. With `written`, only these
     cells are looked at.
     """
-    oracle = Oracle(sales, found.cells)
+    oracles = Oracle(sales, found.cells), Oracle(sales, _within_lives(found))
     for name in found.cells.keys() & looked.works.keys():
         accepted = {found.declared(name), *mixed.get(name, ())}
         cells = found.of(name).keys() if written is None else written.get(name, ())
-        for start in set(cells) - looked.unfinished(name) - looked.read_elsewhere(name):
-            _follows(oracle, found, name, start, accepted)
+        nothing = {at for at in blank.get(name, ()) if found.of(name).get(at) == ()}
+        for start in set(cells) - looked.unfinished(name) - looked.read_elsewhere(name) - nothing:
+            _follows(oracles, found, name, start, accepted)
+
+
+def _within_lives(found: Contents) -> dict[str, Cells]:
+    """Leave out what models keep from before their lives: readers that are built again don't read it."""
+    first = {name: model.cadence.start or WHOLE_CELL.start for name, model in found.models.items()}
+    return {
+        name: {at: rows for at, rows in cells.items() if at >= first[name]}
+        for name, cells in found.cells.items()
+    }
 
 
 def _follows(
-    oracle: Oracle, found: Contents, name: str, start: datetime, accepted: Iterable[Declared]
+    oracles: Iterable[Oracle],
+    found: Contents,
+    name: str,
+    start: datetime,
+    accepted: Iterable[Declared],
 ) -> None:
     model, rows = found.models[name], found.of(name)[start]
-    wanted = [oracle.rows(name, one, cell_from(model, start)) for one in accepted]
+    cell = cell_from(model, start)
+    wanted = [oracle.rows(name, one, cell) for oracle in oracles for one in accepted]
     if rows not in wanted:
         raise WrongError(
             f"{found.environment}: {name} publishes {rows} in {start}, what it reads gives "
@@ -65,7 +88,7 @@ def differ_only(
         old, new = before.get(name, {}), after.get(name, {})
         for at in old.keys() | new.keys():
             if at not in may and old.get(at) != new.get(at):
-                raise WrongError(f"{what}: {name} {at} was {old.get(at)} and is {new.get(at)}")
+                raise ChangedError(f"{what}: {name} {at} was {old.get(at)} and is {new.get(at)}")
 
 
 def differing(before: Contents, after: Contents) -> dict[str, set[datetime]]:

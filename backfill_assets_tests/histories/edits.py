@@ -7,21 +7,22 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.intervals import Unit
+from backfill_assets_tests.histories.declared import STARTS, Declared
+from backfill_assets_tests.histories.hours import HOURS, LOCAL_DAYS, day_in_berlin, some_hours
 from backfill_assets_tests.histories.models import (
     BALANCE,
     DAYS,
-    FIRST,
     PERIODS,
     RENAMED,
     REPORT,
     RUNNING,
-    STARTS,
     TRAILING,
-    Declared,
 )
 from backfill_assets_tests.histories.oracle import midnight
 
 if TYPE_CHECKING:
+    from datetime import date
+
     from backfill_assets_tests.histories.history import History
 
 DAY, MINUTE = timedelta(days=1), timedelta(minutes=1)
@@ -35,6 +36,8 @@ _EDITED = {
     RENAMED: ("factor", "note", "start", "late_window"),
     RUNNING: ("factor", "note", "start", "late_window"),
     REPORT: ("plus",),
+    HOURS: ("factor", "note", "late_window"),
+    LOCAL_DAYS: ("factor", "lookback", "note", "late_window"),
 }
 
 
@@ -50,22 +53,31 @@ def _a_day_passes(history: History) -> None:
     history.world.clock.now = midnight(today + DAY) + random.randint(1, 200) * MINUTE
     if random.random() < 0.9:
         history.sales.sell_some(today, random.randint(1, 2), random)
+    if history.has_hours:
+        visit(history, day_in_berlin(history.world.clock.now) - DAY)
+
+
+def visit(history: History, day: date) -> None:
+    """Let there be visits in some hours of a day in Berlin."""
+    for hour in some_hours(day, history.random):
+        history.visits.sell_some(hour, 1, history.random)
 
 
 def late_sales(history: History) -> None:
     """Append, correct or delete a sale of a day that is over."""
-    random, days = history.random, history.sales.days
-    day = random.choice(days[-_RECENT_DAYS:] if random.random() < 0.4 else days)
-    sale = random.choice(history.sales.of(day))
+    random = history.random
+    sales = history.visits if history.has_hours and random.random() < 0.4 else history.sales
+    day = random.choice(sales.days[-_RECENT_DAYS:] if random.random() < 0.4 else sales.days)
+    sale = random.choice(sales.of(day))
     match random.choice(["append", "append", "correct", "delete"]):
         case "append":
-            history.sales.sell_some(day, 1, random)
+            sales.sell_some(day, 1, random)
             history.say(f"a late sale on {day}")
         case "correct":
-            history.sales.correct(sale)
+            sales.correct(sale)
             history.say(f"sale {sale} on {day} is corrected")
         case _:
-            history.sales.delete(sale)
+            sales.delete(sale)
             history.say(f"sale {sale} on {day} is deleted")
 
 
@@ -122,7 +134,7 @@ def _edited(history: History, old: Declared, attribute: str) -> Any:  # noqa: AN
 
 def edit_all_back(history: History) -> None:
     """Declare everything as it was at first."""
-    history.project = dict(FIRST)
+    history.project = dict(history.first)
     history.say("everything is declared as at first")
 
 
@@ -138,5 +150,5 @@ def rename_or_remove(history: History) -> None:
         del project[name]
         history.say(f"{name} is removed")
     elif name != BALANCE or RENAMED not in project:
-        project[name] = FIRST[name]
+        project[name] = history.first[name]
         history.say(f"{name} is declared")

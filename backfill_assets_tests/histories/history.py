@@ -13,19 +13,21 @@ from backfill_assets.planning.plan.plan_json import read_plan
 from backfill_assets.snapshots.environment import PROD
 from backfill_assets_tests.engine.plans import Plans
 from backfill_assets_tests.histories.checks import holds_what_follows, unchanged
-from backfill_assets_tests.histories.models import FIRST, FIRST_DAY, graph_of
+from backfill_assets_tests.histories.hours import HOURS, visits
+from backfill_assets_tests.histories.models import FIRST, FIRST_DAY, WITH_HOURS, graph_of, source
 from backfill_assets_tests.histories.published import contents, look, starts
 from backfill_assets_tests.histories.sales import Sales
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from backfill_assets.intervals import IntervalSet
     from backfill_assets.models.graph import Graph
     from backfill_assets.planning.plan.plan import Plan
     from backfill_assets.snapshots.stored_plan import PlanStatus
     from backfill_assets_tests.engine.world import World
-    from backfill_assets_tests.histories.models import Declared
+    from backfill_assets_tests.histories.declared import Declared
+    from backfill_assets_tests.histories.oracle import When
     from backfill_assets_tests.histories.published import Contents, Looked
 
 Chosen = TypeVar("Chosen")
@@ -51,22 +53,27 @@ class History:
         seed: all that the history depends on.
         world: tables, state and clock.
         random: what everything is chosen by.
-        sales: the source.
+        sales: what was sold, by the day.
+        visits: who visited, by the hour, where there are hours; else it stays without rows.
+        first: what is declared at first.
         project: what is declared now, by model.
         said: what was done, a line each.
         done: how often each step was taken.
         refused: how often each step was refused, with the class of the refusal.
-        promoted: what promotions of prod's plans have changed, by plan.
+        promoted: what promotions of plans have changed in their environments, by plan.
         definitions: what each model was published as at any time, by environment and model.
         held: what the reader is held at; None while it is not.
         mixed: by environment, the models of which older cells keep an earlier definition by decision.
+        blank: by environment and model, the cells that a plan has recorded as empty by decision.
     """
 
     seed: int
     world: World
     random: Random
     sales: Sales
-    project: dict[str, Declared] = field(default_factory=lambda: dict(FIRST))
+    visits: Sales
+    first: Mapping[str, Declared]
+    project: dict[str, Declared]
     said: list[str] = field(default_factory=list[str])
     done: Counter[str] = field(default_factory=Counter[str])
     refused: Counter[str] = field(default_factory=Counter[str])
@@ -76,11 +83,17 @@ class History:
         default_factory=lambda: defaultdict(set)
     )
     mixed: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    blank: defaultdict[tuple[str, str], set[datetime]] = field(
+        default_factory=lambda: defaultdict(set)
+    )
 
     @classmethod
     def of(cls, seed: int, world: World) -> History:
-        """Give the history of a seed, before its first step."""
-        return cls(seed, world, Random(seed), Sales(world.root))  # noqa: S311 - no secret
+        """Give the history of a seed, before its first step; every third one has hours."""
+        sales, visited = Sales(world.root, source()), Sales(world.root, visits())
+        first = FIRST if seed % 3 else WITH_HOURS
+        random = Random(seed)  # noqa: S311 - no secret
+        return cls(seed, world, random, sales, visited, first, dict(first))
 
     @property
     def graph(self) -> Graph:
@@ -96,6 +109,16 @@ class History:
     def today(self) -> date:
         """The day that is not over yet."""
         return self.world.clock.now.date()
+
+    @property
+    def has_hours(self) -> bool:
+        """Whether hours are a part of the project."""
+        return HOURS in self.first
+
+    @property
+    def amounts(self) -> dict[When, list[int]]:
+        """What was sold on each day, and by whom it was visited in each hour."""
+        return self.sales.by_day() | self.visits.by_day()
 
     @property
     def past_days(self) -> list[date]:
@@ -134,7 +157,10 @@ class History:
             name: {each for one in reads for each in self.definitions[one, name]}
             for name in {name for one in reads for name in self.mixed[one]}
         }
-        holds_what_follows(found, looked, self.sales.by_day(), mixed)
+        blank = {
+            name: self.blank[PROD, name] | self.blank[environment, name] for name in found.cells
+        }
+        holds_what_follows(found, looked, self.amounts, mixed, blank)
         if self.held:
             unchanged(self.held, self.contents(self.held.environment), "what a consumer is held at")
 
@@ -146,13 +172,13 @@ class History:
             if stored.status in statuses
         ]
 
-    def plans_for_prod(self, *statuses: PlanStatus) -> list[Plan]:
-        """Give those of them that are for prod."""
-        return [plan for plan in self.kept_plans(*statuses) if plan.environment == PROD]
+    def plans_for(self, environment: str, *statuses: PlanStatus) -> list[Plan]:
+        """Give those of them that are for an environment."""
+        return [plan for plan in self.kept_plans(*statuses) if plan.environment == environment]
 
-    def recent_plan(self, *statuses: PlanStatus) -> Plan | None:
-        """Choose one of the newest plans for prod; None if there is none."""
-        return self.chosen(self.plans_for_prod(*statuses)[:_MOST_RECENT])
+    def recent_plan(self, *statuses: PlanStatus, environment: str = PROD) -> Plan | None:
+        """Choose one of the newest plans for an environment; None if there is none."""
+        return self.chosen(self.plans_for(environment, *statuses)[:_MOST_RECENT])
 
     def chosen(self, among: Sequence[Chosen]) -> Chosen | None:
         """Choose at random; None of nothing."""

@@ -8,7 +8,6 @@ two models; `report` is built as a whole; `running` reads its own day before.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import date
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -23,12 +22,19 @@ from backfill_assets.models.model import Model
 from backfill_assets.models.source import Source, TimeColumns
 from backfill_assets.models.sql.query import SqlQuery
 from backfill_assets.models.upstream import Reopens, Upstream
+from backfill_assets_tests.histories.declared import Declared
+from backfill_assets_tests.histories.hours import (
+    HOURS,
+    LOCAL_DAYS,
+    hours_model,
+    local_days_model,
+    visits,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 FIRST_DAY = date(2024, 3, 18)  # a Monday
-STARTS = ("2024-03-18", "2024-03-20", "2024-03-25")
 FIRST_OF_PERIODS = {Unit.DAY: "2024-03-18", Unit.WEEK: "2024-03-18", Unit.MONTH: "2024-03-01"}
 
 SALES = "shop.sales"
@@ -41,35 +47,6 @@ _OWN = "WHERE ds >= :start_ds AND ds < :end_ds"
 _PERIODS = {Unit.DAY: Daily, Unit.WEEK: Weekly, Unit.MONTH: Monthly}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Declared:
-    """How a model is declared. Each model has use for some of it.
-
-    Attributes:
-        factor: what amounts are multiplied by.
-        plus: what is added to them.
-        counts: `days` also says how many sales there were; `trailing` adds up these numbers.
-        lookback: how many days before its own `trailing` adds up.
-        unit: how long a cell of `periods` is.
-        start: the first day of the model's life.
-        late_window: how many cells may be refreshed without a person.
-        batch_size: how many cells one batch computes.
-        expected: an audit warns of totals that are not below it; 0 for no such audit.
-        note: the description, by which nothing is computed.
-    """
-
-    factor: int = 1
-    plus: int = 0
-    counts: bool = False
-    lookback: int = 2
-    unit: Unit = Unit.WEEK
-    start: str = STARTS[0]
-    late_window: int = 3
-    batch_size: int = 4
-    expected: int = 0
-    note: str = "as it was"
-
-
 FIRST: Mapping[str, Declared] = {
     DAYS: Declared(),
     TRAILING: Declared(batch_size=5),
@@ -79,6 +56,13 @@ FIRST: Mapping[str, Declared] = {
     RUNNING: Declared(batch_size=1, late_window=2),
 }
 """The project as it begins."""
+
+WITH_HOURS: Mapping[str, Declared] = {
+    **FIRST,
+    HOURS: Declared(batch_size=40, late_window=30),
+    LOCAL_DAYS: Declared(batch_size=3),
+}
+"""The same with hours beside it."""
 
 _made: dict[tuple[str, str], Declared] = {}
 
@@ -121,7 +105,8 @@ def _graph(project: tuple[tuple[str, Declared], ...]) -> Graph:
     for (name, declared), model in zip(project, models, strict=True):
         assert isinstance(model.query, SqlQuery)
         _made[name, model.query.sql] = declared
-    return build_graph(models, [source()], [_READER])
+    sources = [source(), *([visits()] if HOURS in dict(project) else [])]
+    return build_graph(models, sources, [_READER])
 
 
 def _model(name: str, declared: Declared, sql: str, **more: Any) -> Model:  # noqa: ANN401
@@ -223,4 +208,6 @@ _MODELS = {
     RENAMED: _balance,
     REPORT: _report,
     RUNNING: _running,
+    HOURS: hours_model,
+    LOCAL_DAYS: local_days_model,
 }

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from typing import TYPE_CHECKING, Any
 
+from backfill_assets_tests.histories.hours import HOURS, LOCAL_DAYS, day_in_berlin
 from backfill_assets_tests.histories.models import (
     BALANCE,
     DAYS,
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from backfill_assets.intervals import Interval
-    from backfill_assets_tests.histories.models import Declared
+    from backfill_assets_tests.histories.declared import Declared
 
 Row = dict[str, Any]
 """The values of a row; a column without one is none of them."""
@@ -28,7 +29,10 @@ Row = dict[str, Any]
 Cells = dict[datetime, tuple[Row, ...]]
 """The rows of each cell, by the instant at which it begins."""
 
-DAY = timedelta(days=1)
+When = date | datetime
+"""The day or the hour of a sale."""
+
+DAY, HOUR = timedelta(days=1), timedelta(hours=1)
 
 
 def midnight(day: date) -> datetime:
@@ -41,11 +45,11 @@ class Oracle:
     """What cells follow from.
 
     Attributes:
-        sales: the amounts of each day.
+        sales: the amounts of each day, and of each hour.
         published: what an environment publishes, by model.
     """
 
-    sales: Mapping[date, Sequence[int]]
+    sales: Mapping[When, Sequence[int]]
     published: Mapping[str, Cells]
 
     def rows(self, name: str, declared: Declared, cell: Interval) -> tuple[Row, ...]:
@@ -65,6 +69,8 @@ class Oracle:
             RENAMED: self._balance,
             REPORT: self._report,
             RUNNING: self._running,
+            HOURS: self._hours,
+            LOCAL_DAYS: self._local_days,
         }
 
     def _days(self, declared: Declared, cell: Interval) -> Iterator[Row]:
@@ -100,6 +106,15 @@ class Oracle:
             before = self._read(RUNNING, cell.start - DAY, cell.start)
             total = days[0]["total"] * declared.factor
             yield {"ds": cell.start.date(), "total": total + (before[0]["total"] if before else 0)}
+
+    def _hours(self, declared: Declared, cell: Interval) -> Iterator[Row]:
+        if amounts := self.sales.get(cell.start):
+            yield {"hour": cell.start, "total": sum(amounts) * declared.factor}
+
+    def _local_days(self, declared: Declared, cell: Interval) -> Iterator[Row]:
+        if hours := self._read(HOURS, cell.start - declared.lookback * HOUR, cell.end):
+            total = _total(hours, "total")
+            yield {"ds": day_in_berlin(cell.start), "total": _times(total, declared.factor)}
 
     def _read(self, name: str, start: datetime, end: datetime) -> list[Row]:
         """The published rows of the cells that begin within a stretch."""

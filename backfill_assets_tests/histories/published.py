@@ -13,6 +13,7 @@ from backfill_assets.planning.change.life import outside_life
 from backfill_assets.reading import _table_of
 from backfill_assets.snapshots.snapshot import stored_model
 from backfill_assets.warehouse.rows.reading import read_pinned
+from backfill_assets_tests.histories.hours import BERLIN, midnight_in_berlin
 from backfill_assets_tests.histories.models import declared_as
 from backfill_assets_tests.histories.oracle import Cells, Row, midnight
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from backfill_assets.snapshots.state_view import StateView
     from backfill_assets.state.layers import PublishedModel
     from backfill_assets_tests.engine.world import World
-    from backfill_assets_tests.histories.models import Declared
+    from backfill_assets_tests.histories.declared import Declared
 
 
 class WrongError(Exception):
@@ -101,7 +102,9 @@ def _cell_of(model: Model, row: Row) -> datetime:
         return WHOLE_CELL.start
     key = row[model.schema[0].name]
     assert isinstance(key, date)
-    return key if isinstance(key, datetime) else midnight(key)
+    if isinstance(key, datetime):
+        return key
+    return midnight_in_berlin(key) if model.cadence.tz == BERLIN else midnight(key)
 
 
 @dataclass(frozen=True, slots=True)

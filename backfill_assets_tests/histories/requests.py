@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from backfill_assets.planning.plan.request import Category, Restatement
+from backfill_assets.planning.plan.request import Category, Restatement, Strategy
+from backfill_assets_tests.histories.hours import VISITS
 from backfill_assets_tests.histories.models import SALES
 
 if TYPE_CHECKING:
@@ -27,7 +28,8 @@ def _plain(history: History) -> Asked:
 
 def _restated(history: History) -> Asked:
     random = history.random
-    name = random.choice([SALES, *history.project])
+    sources = [SALES, VISITS] if history.has_hours else [SALES]
+    name = random.choice([*sources, *history.project])
     asked: Asked = {"restate": (Restatement(name),)}
     if random.random() < 0.8:
         asked["restate"] = (Restatement(name, *_stretch(history)),)
@@ -76,16 +78,33 @@ def _cutoff_lifted(history: History) -> Asked:
     return {"lift_cutoffs": (_model(history),)}
 
 
+def _dual_run(history: History) -> Asked:
+    days = history.random.choice([0, 1, 2])
+    return {"strategies": ((_model(history), Strategy.DUAL_RUN),), "dual_run_days": days}
+
+
+def _recorded_empty(history: History) -> Asked:
+    """Ask for gaps to be recorded as empty, of a model with or without what it reads."""
+    asked: Asked = {"empty": True, "select": (_model(history),)}
+    if history.random.random() < 0.5:
+        asked["skip_upstream"] = True
+    if history.random.random() < 0.5:
+        asked["start"], asked["end"] = _stretch(history)
+    return asked
+
+
 _KINDS: dict[Callable[[History], Asked], int] = {
     _plain: 5,
     _restated: 5,
-    _forward_only: 2,
+    _forward_only: 3,
     _categorized: 2,
     _selected: 1,
     _within: 1,
     _with_canaries: 1,
-    _cut_off: 2,
-    _cutoff_lifted: 1,
+    _cut_off: 3,
+    _cutoff_lifted: 2,
+    _dual_run: 1,
+    _recorded_empty: 1,
 }
 
 

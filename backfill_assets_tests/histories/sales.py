@@ -1,4 +1,4 @@
-"""The source of the histories: rows that are appended, updated and deleted, in Delta and in plain Python."""
+"""The sources of the histories: rows that are appended, updated and deleted, in Delta and in plain Python."""
 
 from __future__ import annotations
 
@@ -10,36 +10,39 @@ import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
 from backfill_assets_tests.engine.world import arrow
-from backfill_assets_tests.histories.models import source
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from datetime import date
     from pathlib import Path
     from random import Random
+
+    from backfill_assets.models.source import Source
+    from backfill_assets_tests.histories.oracle import When
 
 
 @dataclass
 class Sales:
-    """What was sold.
+    """What was sold, by the day; or who visited, by the hour.
 
     Attributes:
         root: the data folder.
-        rows: day and amount of each sale, by its id.
+        source: how the table is declared.
+        rows: day or hour and amount of each sale, by its id.
     """
 
     root: Path
-    rows: dict[int, tuple[date, int]] = field(default_factory=dict[int, "tuple[date, int]"])
+    source: Source
+    rows: dict[int, tuple[When, int]] = field(default_factory=dict[int, "tuple[When, int]"])
     _given: int = 0
 
     @property
     def path(self) -> str:
         """Where the table lies."""
-        return f"{self.root}/{source().path}"
+        return f"{self.root}/{self.source.path}"
 
     @property
-    def days(self) -> list[date]:
-        """The days that have sales, in order."""
+    def days(self) -> list[When]:
+        """The days or hours that have sales, in order."""
         return sorted({day for day, _ in self.rows.values()})
 
     @property
@@ -47,27 +50,27 @@ class Sales:
         """The sales that no audit lets pass."""
         return [one for one, (_, amount) in self.rows.items() if amount < 0]
 
-    def by_day(self) -> dict[date, list[int]]:
-        """Give the amounts of each day."""
-        found: dict[date, list[int]] = defaultdict(list)
+    def by_day(self) -> dict[When, list[int]]:
+        """Give the amounts of each day or hour."""
+        found: dict[When, list[int]] = defaultdict(list)
         for day, amount in self.rows.values():
             found[day].append(amount)
         return found
 
-    def of(self, day: date) -> list[int]:
-        """Give the sales of a day."""
+    def of(self, day: When) -> list[int]:
+        """Give the sales of a day or hour."""
         return [one for one, (other, _) in self.rows.items() if other == day]
 
-    def sell(self, day: date, amounts: Iterable[int]) -> None:
+    def sell(self, day: When, amounts: Iterable[int]) -> None:
         """Append sales."""
         new = {self._given + number: (day, amount) for number, amount in enumerate(amounts, 1)}
         self._given += len(new)
         self.rows |= new
-        columns = {column.name: column.dtype for column in source().schema}
+        columns = {column.name: column.dtype for column in self.source.schema}
         table: pa.Table = arrow(columns, [(on, one, amount) for one, (on, amount) in new.items()])
         write_deltalake(self.path, table, mode="append")
 
-    def sell_some(self, day: date, number: int, random: Random) -> None:
+    def sell_some(self, day: When, number: int, random: Random) -> None:
         """Append sales of random amounts."""
         self.sell(day, [random.randint(1, 9) for _ in range(number)])
 

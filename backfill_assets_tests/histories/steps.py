@@ -6,12 +6,13 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from backfill_assets.engine.plans.plan_verbs import abandon_plan
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import BackfillAssetsError, RequestError
 from backfill_assets.snapshots.environment import PROD
 from backfill_assets.snapshots.stored_plan import PlanStatus
-from backfill_assets_tests.histories import edits, verbs
+from backfill_assets_tests.histories import deaths, edits, verbs
 from backfill_assets_tests.histories.checks import settled
-from backfill_assets_tests.histories.history import MINUTE
+from backfill_assets_tests.histories.history import DEV, MINUTE
+from backfill_assets_tests.histories.hours import FIRST_HOUR_ON
 from backfill_assets_tests.histories.published import WrongError
 
 if TYPE_CHECKING:
@@ -37,7 +38,9 @@ STEPS: dict[Step, int] = {
     verbs.apply: 8,
     verbs.promote: 12,
     verbs.roll_back: 6,
+    verbs.roll_back_in_dev: 3,
     verbs.undo: 6,
+    verbs.undo_in_dev: 3,
     verbs.abandon: 2,
     verbs.collect_rest: 1,
     verbs.whole_plan: 5,
@@ -47,16 +50,19 @@ STEPS: dict[Step, int] = {
 }
 """What may happen next, and how often in comparison."""
 
-_NEEDS: dict[Step, tuple[PlanStatus, ...]] = {
-    verbs.apply: verbs.UNBUILT,
-    verbs.promote: (PlanStatus.BUILT,),
-    verbs.roll_back: (PlanStatus.PROMOTED,),
-    verbs.undo: (PlanStatus.PROMOTED,),
-    verbs.abandon: verbs.UNFINISHED,
+_NEEDS: dict[Step, tuple[str, tuple[PlanStatus, ...]]] = {
+    verbs.apply: (PROD, verbs.UNBUILT),
+    verbs.promote: (PROD, (PlanStatus.BUILT,)),
+    verbs.roll_back: (PROD, (PlanStatus.PROMOTED,)),
+    verbs.roll_back_in_dev: (DEV, (PlanStatus.PROMOTED,)),
+    verbs.undo: (PROD, (PlanStatus.PROMOTED,)),
+    verbs.undo_in_dev: (DEV, (PlanStatus.PROMOTED,)),
+    verbs.abandon: (PROD, verbs.UNFINISHED),
 }
-"""The statuses of plans that there must be one of for a step."""
+"""The environment, and the statuses of its plans that there must be one of for a step."""
 
 _MOST_PLANS = 5
+_DEATHS = 0.25
 _FIRST_SALES = 2
 
 
@@ -64,6 +70,10 @@ def begin(history: History) -> None:
     """Land sales of every day, and fill every model."""
     for day in history.past_days:
         history.sales.sell_some(day, _FIRST_SALES, history.random)
+    if history.has_hours:
+        for day in history.past_days:
+            if day >= FIRST_HOUR_ON:
+                edits.visit(history, day)
     history.world.fill(history.graph)
     check(history)
 
@@ -75,7 +85,7 @@ def step(history: History) -> None:
     history.world.clock.now += MINUTE
     said = len(history.said)
     try:
-        chosen(history)
+        _taken(history, chosen)
         history.done[chosen.__name__] += len(history.said) > said
     except BackfillAssetsError as error:
         history.say(f"  {chosen.__name__} is refused, {type(error).__name__}: {error}")
@@ -83,9 +93,19 @@ def step(history: History) -> None:
     check(history)
 
 
+def _taken(history: History, chosen: Step) -> None:
+    """Take a step; the process of a verb may die, and what a dead one has begun is finished by a later one."""
+    with deaths.finishing(history):
+        if chosen in deaths.MORTAL and history.random.random() < _DEATHS:
+            moment = deaths.any_moment(history.random)
+            history.done["deaths"] += deaths.dying(history, chosen, moment)
+        else:
+            chosen(history)
+
+
 def _is_possible(history: History, chosen: Step) -> bool:
     needs = _NEEDS.get(chosen)
-    return needs is None or bool(history.plans_for_prod(*needs))
+    return needs is None or bool(history.plans_for(needs[0], *needs[1]))
 
 
 def check(history: History) -> None:
@@ -105,10 +125,12 @@ def settle(history: History) -> None:
         history.world.clock.now += MINUTE
         history.world.fill(history.graph)
         plan = verbs.made(history, PROD, reason=f"what is left, {number}", **_lifting(history))
-        verbs.carry_out(history, plan)
+        with deaths.finishing(history):
+            verbs.carry_out(history, plan)
         check(history)
         if plan.is_empty:
-            return settled(history.look(), "the plan is empty")
+            settled(history.look(), "the plan is empty")
+            return
     raise WrongError(f"after {_MOST_PLANS} plans there is always another one to make")
 
 
@@ -120,4 +142,9 @@ def _lifting(history: History) -> dict[str, Any]:
 
 def _abandon_open_plans(history: History) -> None:
     for plan in history.kept_plans(*verbs.UNFINISHED):
-        abandon_plan(history.plans.project(history.graph), plan)
+        try:
+            abandon_plan(history.plans.project(history.graph), plan)
+        except RequestError:  # a dead process had decided to publish it
+            if history.world.store.plans.get(plan.plan_id).status is not PlanStatus.PROMOTED:
+                raise
+    deaths.note_promoted(history)

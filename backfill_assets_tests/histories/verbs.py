@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from backfill_assets.engine.automatic.late_plan import refresh_late
 from backfill_assets.engine.plans.plan_verbs import abandon_plan, rollback_plan, undo_plan
@@ -31,7 +31,6 @@ from backfill_assets_tests.histories.requests import Asked, any_request
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
-    from typing import Any
 
     from backfill_assets.engine.plans.outcome import Outcome
     from backfill_assets.models.cells_by_model import CellsByModel
@@ -62,8 +61,8 @@ def fill(history: History) -> None:
 
 def _written_as_declared(history: History, before: Contents, after: Contents) -> None:
     """What a run has written follows from the present definitions, also where older cells keep another."""
-    looked, sales = history.look(), history.sales.by_day()
-    holds_what_follows(after, looked, sales, {}, written=differing(before, after))
+    looked, sales = history.look(), history.amounts
+    holds_what_follows(after, looked, sales, {}, {}, written=differing(before, after))
 
 
 def refresh(history: History) -> None:
@@ -106,6 +105,7 @@ def applied(history: History, plan: Plan) -> Outcome:
     """Build a plan for prod. Nothing that is published changes, but for gaps that it fills."""
     before = history.contents()
     history.say(f"apply {plan.plan_id}")
+    note_kept(history, PROD, plan)
     done = history.plans.apply(history.graph, plan)
     history.say(
         f"  it is {done.status}, left {dict(done.left)}, refused: {done.refused or 'nothing'}"
@@ -191,8 +191,10 @@ def _publishes_what_was_shown(
 
 
 def note_kept(history: History, environment: str, plan: Plan) -> None:
-    """Note which models keep older cells as they were, since a person has said so."""
+    """Note which models keep older cells as they were, or get empty ones, since a person has said so."""
     history.mixed[environment] |= {one.model for one in plan.models if _keeps(one)}
+    for one in plan.models if plan.request.empty else ():
+        history.blank[environment, one.model] |= history.starts(one.model, one.cells)
 
 
 def _keeps(planned: ModelPlan) -> bool:
@@ -202,54 +204,86 @@ def _keeps(planned: ModelPlan) -> bool:
 
 
 def roll_back(history: History) -> None:
-    """Roll one of the promoted plans back: what it has moved is published as before it, no other changes."""
-    found = history.recent_plan(PlanStatus.PROMOTED)
+    """Roll one of prod's promoted plans back: what it has moved is as before it, no other changes."""
+    _rolled_back(history, PROD)
+
+
+def roll_back_in_dev(history: History) -> None:
+    """The same in an environment that follows prod."""
+    _rolled_back(history, DEV)
+
+
+def _rolled_back(history: History, environment: str) -> None:
+    found = history.recent_plan(PlanStatus.PROMOTED, environment=environment)
     if found is None or found.plan_id not in history.promoted:
         return
-    before = history.contents()
-    history.say(f"rollback of {found.plan_id}")
+    then, before = history.promoted[found.plan_id], history.contents(environment)
+    history.say(f"rollback of {found.plan_id} in {environment}")
     rollback_plan(history.plans.project(history.graph), found)
-    wanted = dict(before.cells)
-    for move in history.world.store.history.moves_of(found.plan_id):
-        wanted[move.model] = history.promoted[found.plan_id].before.of(move.model)
-    differ_only(wanted, history.contents().cells, {}, f"rollback of {found.plan_id}")
+    wanted, after = dict(before.cells), history.contents(environment)
+    for name in {move.model for move in history.world.store.history.moves_of(found.plan_id)}:
+        wanted[name] = _or_as_followed(history, environment, name, then.before.of(name), after)
+    differ_only(wanted, after.cells, {}, f"rollback of {found.plan_id}")
 
 
 def _moved(plan: Plan) -> set[str]:
     return {one.model for one in plan.models if one.moves} | set(plan.removed)
 
 
+def _or_as_followed(
+    history: History, environment: str, name: str, wanted: Cells, after: Contents
+) -> Cells:
+    """Let cells that an environment reads in prod be as prod publishes them now."""
+    if environment == PROD:
+        return wanted
+    now, there = history.contents().of(name), after.of(name)
+    followed = {at for at in wanted.keys() | there.keys() if now.get(at) == there.get(at)}
+    mine = {at: rows for at, rows in wanted.items() if at not in followed}
+    return mine | {at: rows for at, rows in there.items() if at in followed}
+
+
 def undo(history: History) -> None:
-    """Undo one of the promoted plans: its cells are as before it, those written since stay."""
-    found = history.recent_plan(PlanStatus.PROMOTED)
+    """Undo one of prod's promoted plans: its cells are as before it, those written since stay."""
+    _undone(history, PROD)
+
+
+def undo_in_dev(history: History) -> None:
+    """The same in an environment that follows prod."""
+    _undone(history, DEV)
+
+
+def _undone(history: History, environment: str) -> None:
+    found = history.recent_plan(PlanStatus.PROMOTED, environment=environment)
     if found is None or found.plan_id not in history.promoted:
         return
-    then, before = history.promoted[found.plan_id], history.contents()
-    history.say(f"undo of {found.plan_id}")
+    then, before = history.promoted[found.plan_id], history.contents(environment)
+    history.say(f"undo of {found.plan_id} in {environment}")
     done = undo_plan(history.plans.project(history.graph), found)
     history.say(f"  carried over: {dict(done.carried) or 'nothing'}")
-    after, moved = history.contents(), _moved(found)
+    after, moved = history.contents(environment), _moved(found)
     others: Allowed = dict.fromkeys(moved, EVERYTHING)
     differ_only(before.cells, after.cells, others, f"undo of {found.plan_id}")
     for name in moved:
-        _undone(found, name, then, before.of(name), after.of(name))
+        brought_back, kept = _after_undo(found, name, then, before.of(name))
+        now, wanted = after.of(name), brought_back | kept
+        if environment != PROD:
+            wanted = _or_as_followed(history, environment, name, wanted, after)
+        differ_only(
+            {name: {at: wanted[at] for at in wanted if at in now or at in brought_back}},
+            {name: {at: now[at] for at in wanted if at in now}},
+            {},
+            f"undo of {found.plan_id}",
+        )
 
 
-def _undone(plan: Plan, name: str, then: Promoted, before: Cells, after: Cells) -> None:
+def _after_undo(plan: Plan, name: str, then: Promoted, before: Cells) -> tuple[Cells, Cells]:
+    """Give the cells that an undo brings back, and those written since, which stay where they can."""
     planned = plan.model(name)
     replaced = planned is None or planned.build is Build.NEW_VERSION
     old, new = then.before.of(name), then.after.of(name)
-    brought_back = {at for at in old if replaced or old[at] != new.get(at)}
-    for at in brought_back:
-        if old[at] != after.get(at):
-            raise WrongError(
-                f"undo of {plan.plan_id}: {name} {at} was {old[at]}, and is {after.get(at)}"
-            )
-    if not replaced:
-        since = before.keys() - old.keys() - new.keys()
-        kept = {at: before[at] for at in since}
-        now = {at: after[at] for at in since if at in after}
-        differ_only({name: kept}, {name: now}, {}, f"undo of {plan.plan_id}, of what came since")
+    brought_back = {at: rows for at, rows in old.items() if replaced or rows != new.get(at)}
+    since = set[Any]() if replaced else before.keys() - old.keys() - new.keys()
+    return brought_back, {at: before[at] for at in since}
 
 
 def abandon(history: History) -> None:
@@ -299,8 +333,11 @@ def plan_for_dev(history: History, asked: Asked | None = None) -> None:
     note_kept(history, DEV, plan)
     try:
         if not plan.is_empty:
+            there = history.contents(DEV)
             done = history.plans.apply(history.graph, plan)
             history.say(f"apply {plan.plan_id}: it is {done.status}, left {dict(done.left)}")
+            if done.status is PlanStatus.PROMOTED:
+                history.promoted[plan.plan_id] = Promoted(there, history.contents(DEV))
     finally:
         unchanged(before, history.contents(), f"apply of {plan.plan_id} in {DEV}")
 

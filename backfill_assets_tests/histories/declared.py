@@ -1,0 +1,39 @@
+"""The parameters by which the models of the histories are declared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from backfill_assets.intervals import Unit
+
+STARTS = ("2024-03-18", "2024-03-20", "2024-03-25")
+"""The days on which a model's life may start."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declared:
+    """How a model is declared. Each model has use for some of it.
+
+    Attributes:
+        factor: what amounts are multiplied by.
+        plus: what is added to them.
+        counts: `days` also says how many sales there were; `trailing` adds up these numbers.
+        lookback: how many days before its own `trailing` adds up, and how many hours `local_days`.
+        unit: how long a cell of `periods` is.
+        start: the first day of the model's life.
+        late_window: how many cells may be refreshed without a person.
+        batch_size: how many cells one batch computes.
+        expected: an audit warns of totals that are not below it; 0 for no such audit.
+        note: the description, by which nothing is computed.
+    """
+
+    factor: int = 1
+    plus: int = 0
+    counts: bool = False
+    lookback: int = 2
+    unit: Unit = Unit.WEEK
+    start: str = STARTS[0]
+    late_window: int = 3
+    batch_size: int = 4
+    expected: int = 0
+    note: str = "as it was"
