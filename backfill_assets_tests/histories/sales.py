@@ -28,11 +28,13 @@ class Sales:
         root: the data folder.
         source: how the table is declared.
         rows: day or hour and amount of each sale, by its id.
+        had: the days or hours that had sales at any time.
     """
 
     root: Path
     source: Source
     rows: dict[int, tuple[When, int]] = field(default_factory=dict[int, "tuple[When, int]"])
+    had: set[When] = field(default_factory=set["When"])
     _given: int = 0
 
     @property
@@ -65,6 +67,7 @@ class Sales:
         """Append sales."""
         new = {self._given + number: (day, amount) for number, amount in enumerate(amounts, 1)}
         self._given += len(new)
+        self.had.add(day)
         self.rows |= new
         columns = {column.name: column.dtype for column in self.source.schema}
         table: pa.Table = arrow(columns, [(on, one, amount) for one, (on, amount) in new.items()])

@@ -119,8 +119,7 @@ def settle(history: History) -> None:
     history.say("from here on everything is planned and published")
     edits.delete_bad_sales(history)
     _abandon_open_plans(history)
-    for day in set(history.past_days) - set(history.sales.days):
-        history.sales.sell_some(day, 1, history.random)
+    _land_lost_rows(history)
     for number in range(_MOST_PLANS):
         history.world.clock.now += MINUTE
         history.world.fill(history.graph)
@@ -132,6 +131,14 @@ def settle(history: History) -> None:
             settled(history.look(), "the plan is empty")
             return
     raise WrongError(f"after {_MOST_PLANS} plans there is always another one to make")
+
+
+def _land_lost_rows(history: History) -> None:
+    """Let no day be without sales, nor an hour that had some: a plan is refused that loses published rows."""
+    for day in sorted(set(history.past_days) - set(history.sales.days)):
+        history.sales.sell_some(day, 1, history.random)
+    for hour in sorted(history.visits.had - set(history.visits.days)):
+        history.visits.sell_some(hour, 1, history.random)
 
 
 def _lifting(history: History) -> dict[str, Any]:
