@@ -44,3 +44,10 @@ def restated(
     if reach is Reach.HISTORY and ready and start < end:
         start = ready.boundaries[0]
     return cadence.snap_out(IntervalSet.of_pairs([(start, end)]))
+
+
+def onward(cells: IntervalSet, life: IntervalSet) -> IntervalSet:
+    """Every cell of a life from the first of some cells on: one that reads earlier ones is wrong from there."""
+    if not cells:
+        return cells
+    return life.within(cells.boundaries[0], life.boundaries[-1]) if life else cells

@@ -18,12 +18,12 @@ from backfill_assets.models.graph import Graph
 from backfill_assets.models.python.function_query import FunctionQuery, ModuleQuery
 from backfill_assets.models.python.own_modules import StoredModule
 from backfill_assets.planning.plan.build_plan import build_plan
+from backfill_assets.planning.plan.left import left_to_do
 from backfill_assets.planning.plan.plan import Build, Change, Plan, Why
 from backfill_assets.planning.plan.plan_state import PlanState
 from backfill_assets.planning.plan.request import Category, PlanRequest, Restatement, Strategy
 from backfill_assets.planning.plan.selecting import selected
 from backfill_assets.planning.plan.stale_inputs import moved
-from backfill_assets.planning.rule.left import left_to_do
 from backfill_assets.snapshots.environment import PROD, Environment, Pointer
 from backfill_assets.snapshots.snapshot import snapshots_of
 from backfill_assets.snapshots.state_view import ModelState, ReadyRun, StateView

@@ -17,8 +17,8 @@ from backfill_assets.intervals import (
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.models.content import ChangedAt
 from backfill_assets.models.upstream import Reopens, Upstream
+from backfill_assets.planning.plan.left import left_of
 from backfill_assets.planning.rule.late_work import late_work
-from backfill_assets.planning.rule.left import left_of
 from backfill_assets.planning.rule.needs_work import needs_work
 from backfill_assets.planning.rule.reopening import last_cells
 from backfill_assets.snapshots.environment import Environment, Pointer

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, example, given, settings, strategies as st
 
-from backfill_assets.planning.rule.left import left_of
+from backfill_assets.planning.plan.left import left_of
 from backfill_assets.planning.rule.needs_work import needs_work
 from backfill_assets.snapshots.environment import Layer
 from backfill_assets.snapshots.observation import (

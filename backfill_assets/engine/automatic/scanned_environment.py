@@ -10,10 +10,10 @@ from backfill_assets.engine.automatic.scan_memory import DONE, FAILED, LEFT, Pin
 from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.cells_by_model import CellsByModel
+from backfill_assets.planning.plan.left import left_of
 from backfill_assets.planning.queue.releasing import offers
 from backfill_assets.planning.rule.failed_cells import failed_cells
 from backfill_assets.planning.rule.lacking_in_sources import lacking_in_sources
-from backfill_assets.planning.rule.left import left_of
 from backfill_assets.planning.rule.needs_work import needs_work
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from backfill_assets.engine.plans.building import fill_for_plan, run_for_stage
 from backfill_assets.engine.plans.refusals import refuse_other_code, wrong_status
 from backfill_assets.errors import RequestError
+from backfill_assets.planning.plan.left import left_of
 from backfill_assets.planning.plan.plan import Build
 from backfill_assets.planning.plan.stages import FillGaps, served_stage
-from backfill_assets.planning.rule.left import left_of
 from backfill_assets.snapshots.stored_plan import PlanStatus
 
 if TYPE_CHECKING:

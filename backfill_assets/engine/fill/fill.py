@@ -37,9 +37,9 @@ from backfill_assets.engine.project.views import rewrite_views
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.intervals.restated import onward
 from backfill_assets.planning.plan.batch_size import joins_stretches
 from backfill_assets.planning.plan.batching import batches, joined, unblocked
-from backfill_assets.planning.plan.restating import onward
 from backfill_assets.snapshots.batch import EMPTY
 from backfill_assets.warehouse.spark.spark_errors import explained
 

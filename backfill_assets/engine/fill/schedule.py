@@ -30,10 +30,10 @@ from backfill_assets.engine.project.events import (
     Waiting,
 )
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.intervals.restated import onward
 from backfill_assets.models.audits_of import looked_up
 from backfill_assets.models.cells import cells_reading
 from backfill_assets.planning.plan.batching import batches
-from backfill_assets.planning.plan.restating import onward
 from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.snapshots.slots import ALL, model_scope
 from backfill_assets.warehouse.spark.spark_errors import explained

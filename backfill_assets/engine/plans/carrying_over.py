@@ -21,9 +21,9 @@ from backfill_assets.engine.project.events import Failed, Waiting
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.cells_by_model import CellsByModel
+from backfill_assets.planning.plan.left import left_of
 from backfill_assets.planning.plan.plan import Build
 from backfill_assets.planning.plan.stages import Logic
-from backfill_assets.planning.rule.left import left_of
 from backfill_assets.planning.rule.lost_inputs import reading_lost
 from backfill_assets.snapshots.environment import workspace_name
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from backfill_assets.intervals.text import ranges_text
-from backfill_assets.planning.rule.left import left_to_do
+from backfill_assets.planning.plan.left import left_to_do
 
 if TYPE_CHECKING:
     from backfill_assets.engine.project.run_context import RunContext

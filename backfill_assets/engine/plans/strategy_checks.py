@@ -16,6 +16,7 @@ from backfill_assets.engine.project.at_work import Phase
 from backfill_assets.engine.review.acting import gate_in
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.intervals.restated import onward
 from backfill_assets.models.cells import cells_reading
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.models.codec import dumps
@@ -31,7 +32,7 @@ from backfill_assets.planning.change.strategy_checks import (
 )
 from backfill_assets.planning.plan.plan import Build, Change, Why
 from backfill_assets.planning.plan.request import KeptRows, Strategy
-from backfill_assets.planning.plan.restating import onward, restated_cells
+from backfill_assets.planning.plan.restating import restated_cells
 from backfill_assets.planning.review.acceptance import voided, with_acceptances
 from backfill_assets.snapshots.plan_check import CONSUMER, STRATEGY, PlanCheck
 from backfill_assets.warehouse.compare.comparison_sql import Compared, Question

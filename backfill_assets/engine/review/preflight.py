@@ -14,9 +14,9 @@ from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.cells import cells_read
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.models.sql.lineage import lineage_of
+from backfill_assets.planning.plan.left import left_to_do
 from backfill_assets.planning.review.checklist import Facts, Item, checklist, source_history
 from backfill_assets.planning.review.source_history import LostHistory, lost_history
-from backfill_assets.planning.rule.left import left_to_do
 from backfill_assets.snapshots.environment import PROD, workspace_name
 from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
 from backfill_assets.warehouse.files.tables import table_now

@@ -14,6 +14,7 @@ from backfill_assets.intervals.grid import Unit
 from backfill_assets.intervals.instants import start_at
 from backfill_assets.intervals.interval import epoch_of
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.intervals.restated import onward
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.cells import cells_read, cells_reading
 from backfill_assets.models.cells_by_model import CellsByModel
@@ -21,7 +22,7 @@ from backfill_assets.planning.change.life import lost_reads
 from backfill_assets.planning.plan.downstream import Downstream
 from backfill_assets.planning.plan.model_cells import ModelCells
 from backfill_assets.planning.plan.plan import Why
-from backfill_assets.planning.plan.restating import onward, wrong_cells
+from backfill_assets.planning.plan.restating import wrong_cells
 from backfill_assets.planning.rule.first_data import before_data, first_data, said_of_early
 from backfill_assets.planning.rule.needs_work import needs_work
 from backfill_assets.planning.rule.reopening import reopened_by_new_cells

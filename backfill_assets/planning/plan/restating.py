@@ -11,7 +11,7 @@ from backfill_assets.intervals.grid import Unit
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.parse_range import parse_range
 from backfill_assets.intervals.required import required
-from backfill_assets.intervals.restated import Reach, restated
+from backfill_assets.intervals.restated import Reach, onward, restated
 from backfill_assets.models.cells import cells_reading
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.models.graph import unknown_model
@@ -223,13 +223,6 @@ def _keep_asked(wrong: Restated, model: Model, cells: IntervalSet) -> None:
     if model.cadence.unit is Unit.WHOLE:
         finite = cells if not cells.covers(*_WHOLE) else IntervalSet.empty()
         wrong.asked |= {model.name: finite}
-
-
-def onward(cells: IntervalSet, life: IntervalSet) -> IntervalSet:
-    """Give every cell from the first on: a model that reads its own earlier cells is wrong from there."""
-    if not cells:
-        return cells
-    return life.within(cells.boundaries[0], life.boundaries[-1]) if life else cells
 
 
 _WHOLE = IntervalSet.of([WHOLE_CELL]).boundaries

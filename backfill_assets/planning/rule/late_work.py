@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.intervals.cadence import WHOLE_CELL
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.intervals.restated import onward
 from backfill_assets.models.cells import cells_read
 from backfill_assets.models.cells_by_model import CellsByModel
-from backfill_assets.planning.plan.restating import onward
 from backfill_assets.planning.rule.needs_work import needs_work
 from backfill_assets.planning.rule.reopening import last_cells, reads_whole, reopened
 

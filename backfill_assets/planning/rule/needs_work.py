@@ -5,7 +5,7 @@ changed since the inputs of its batch were pinned (stale), unless a cutoff keeps
 so does a cell that was declared wrong and is not rebuilt yet (owed), and one that was built from older
 inputs than the published cell that it would replace (older). Restated cells of a table that stays are gaps
 there: `Pointer.certain` hides the published ones. Filling gaps, resuming, propagation and sparing all follow
-from this rule; `rule.left` says what of it is left of a plan.
+from this rule; `plan.left` says what of it is left of a plan.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.intervals.restated import onward
 from backfill_assets.models.cells import cells_reading
-from backfill_assets.planning.plan.restating import onward
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
