@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
 _GAP = "  "
+_BAR = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +89,11 @@ def _set(text: str, width: int, *, number: bool) -> str:
     return text.rjust(width) if number else text.ljust(width)
 
 
-def bar(done: int, total: int, width: int = 10) -> str:
+def bar(done: int, total: int) -> str:
     """Draw how much of a total is done, without colour; full only when all of it is."""
-    filled = width if done >= total else done * width // total
+    filled = _BAR if done >= total else done * _BAR // total
     full, empty = _drawable("█░", "#.")
-    return full * filled + empty * (width - filled)
+    return full * filled + empty * (_BAR - filled)
 
 
 def _drawable(signs: str, plain: str) -> str:

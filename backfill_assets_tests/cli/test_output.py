@@ -85,11 +85,11 @@ def test_long_lines_break_between_words_on_a_terminal(terminal: Callable[[int], 
 
 
 def test_a_bar_is_full_only_when_all_is_done():
-    assert (bar(0, 10, 4), bar(9, 10, 4), bar(10, 10, 4), bar(0, 0, 4)) == (
-        "░░░░",
-        "███░",
-        "████",
-        "████",
+    assert (bar(0, 20), bar(19, 20), bar(20, 20), bar(0, 0)) == (
+        "░" * 10,
+        "█" * 9 + "░",
+        "█" * 10,
+        "█" * 10,
     )
 
 
@@ -97,7 +97,7 @@ def test_a_bar_is_plain_where_its_signs_cannot_be_written(monkeypatch: pytest.Mo
     ascii_only = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     monkeypatch.setattr(output, "out", Console(file=ascii_only))
 
-    assert bar(1, 2, 4) == "##.."
+    assert bar(1, 2) == "#####....."
 
 
 def test_counts_agree_with_their_nouns():

@@ -97,7 +97,7 @@ def test_a_held_consumer_reads_as_before_by_every_way_until_it_is_released(
     restate(plans)  # within the table, by which old rows are replaced
     plans.published(MORE)  # to another table
     world.clock.now += timedelta(days=90)
-    collect(world.open(MORE), AT_ONCE, AT_ONCE)
+    collect(world.open(MORE), AT_ONCE)
 
     assert by_consumer(world) == by_view(world) == by_name(world, HELD) == BEFORE
     assert by_consumer(world, "another") == by_name(world, PROD) == AFTER
@@ -147,7 +147,7 @@ def test_a_hold_that_should_have_ended_is_told_loudly_and_goes_on(world: World, 
     held = hold(plans)
     assert hold_text(held, world.clock()).startswith("held     Yearly accounts reads")
     world.clock.now += timedelta(days=3)
-    collect(world.open(OLD), AT_ONCE, AT_ONCE)
+    collect(world.open(OLD), AT_ONCE)
     (there,) = world.store.holds.all()
     assert there == held
     assert hold_text(there, world.clock()).startswith("OVERDUE  Yearly accounts reads")

@@ -98,7 +98,7 @@ def test_history_is_filled_restated_promoted_taken_back_and_collected(world: Wor
     assert files(world.path(VISITS)) == both
 
     world.clock.now = datetime.now(UTC) + timedelta(days=40)  # the store dates its files itself
-    collect(world.open(graph), timedelta(days=30), timedelta(days=1))
+    collect(world.open(graph), timedelta(days=30))
     assert files(world.path(VISITS)) == first
     assert published(world) == [7, 8, 9, 10]
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from datetime import timedelta
-from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -32,13 +30,6 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.story]
 
 DEV = "dev_refunds"
-
-
-def no_grace(patch: pytest.MonkeyPatch) -> None:
-    """Let `gc` wait for no reader."""
-    for name in ("what_to_collect", "collect"):
-        at_once = partial(getattr(collecting, name), grace=timedelta(0))
-        patch.setattr(sys.modules["backfill_assets.cli.gc"], name, at_once)
 
 
 def test_what_is_done_in_dev_is_read_there_and_prod_never_knows_and_gc_leaves_nothing(
@@ -75,7 +66,7 @@ def test_what_is_done_in_dev_is_read_there_and_prod_never_knows_and_gc_leaves_no
     monkeypatch.setenv("BACKFILL_PROMISE_DAYS", "0")
     quarter.do("gc", "--yes")
     assert set(tables_of(quarter)) > set(tables), "readers may still be at them"
-    no_grace(monkeypatch)
+    monkeypatch.setattr(collecting, "GRACE", timedelta(0))  # `gc` waits for no reader
     quarter.do("gc", "--yes")
     assert tables_of(quarter) == tables
     assert {model: proof(quarter, model) for model in MODELS} == before

@@ -14,10 +14,10 @@ from backfill_assets.warehouse.files.housekeeping import create_table, fence, is
 from backfill_assets.warehouse.files.tables import table_now
 from backfill_assets.warehouse.log.delta_log import (
     actions_of,
-    commit_metadata,
-    commits_since,
     head,
     last_token,
+    logged_commit,
+    logged_commits,
 )
 from backfill_assets.warehouse.log.ticket import CommitLostError
 from backfill_assets.warehouse.rows.conform import contract, result_rows
@@ -88,7 +88,7 @@ def test_a_batch_without_rows_empties_its_cells_and_is_still_a_commit(
     committed = commit_cells(
         batch(spark, sales(), path, days(1)), sales(), days(1), ticket(path, 2)
     )
-    assert commit_metadata(path, committed.delta_version) == '{"batch":2}'
+    assert logged_commit(path, committed.delta_version).metadata == '{"batch":2}'
     assert [row[0] for row in content(spark, path, "shop")] == ["a"]
 
 
@@ -106,7 +106,7 @@ def test_metadata_comes_back_letter_for_letter_as_json(spark: SparkSession, tmp_
     said = json.dumps({"sample": "costs ${env:HOME} and 'quotes'"})
     rows = batch(spark, sales(), path, days(1), sale(1, "a"))
     committed = commit_cells(rows, sales(), days(1), ticket(path, 1, said))
-    text = commit_metadata(path, committed.delta_version)
+    text = logged_commit(path, committed.delta_version).metadata
     assert text is not None
     assert json.loads(text) == json.loads(said)
 
@@ -148,7 +148,7 @@ def test_the_holder_of_one_token_may_fence_restore_and_commit(spark: SparkSessio
     rows = batch(spark, sales(), path, days(3), sale(3, "good"))
     commit_cells(rows, sales(), days(3), ticket(path, 3))
     assert last_token(path, "commerce__sales") == 3
-    housekeeping = [is_ours(metadata) for _, metadata in commits_since(path, -1)]
+    housekeeping = [is_ours(one.metadata) for one in logged_commits(path, -1)]
     assert housekeeping == [True, False, False, True, True, False]
 
 
@@ -170,7 +170,7 @@ def test_a_merge_updates_inserts_and_deletes_within_its_cells(spark: SparkSessio
     commit_cells(first, model, days(1, 2), ticket(path, 1))
     second = batch(spark, model, path, days(1), order(1, 1), order(2, 1, 9), order(5, 1))
     committed = commit_cells(second, model, days(1), ticket(path, 2))
-    assert commit_metadata(path, committed.delta_version) == '{"batch":2}'
+    assert logged_commit(path, committed.delta_version).metadata == '{"batch":2}'
     found = [(key, int(amount)) for key, amount in content(spark, path, "order_id", "amount")]
     assert found == [(1, 1), (2, 9), (4, 1), (5, 1)]
     assert partitions_touched(path, committed.delta_version) == {"2024-01-01"}
@@ -222,7 +222,7 @@ def test_two_merges_at_once_each_name_their_own_batch(spark: SparkSession, tmp_p
     for thread in threads:
         thread.join()
     assert failures == []
-    assert [commit_metadata(path, head(path)) for path in paths] == [
+    assert [logged_commit(path, head(path)).metadata for path in paths] == [
         f"batch of {path}" for path in paths
     ]
 
@@ -240,7 +240,7 @@ def test_old_commits_survive_checkpoints_long_after_the_default_retention(
         rows = batch(spark, sales(), path, days(1), sale(1, "a", token))
         commit_cells(rows, sales(), days(1), ticket(path, token))
     assert list(log.glob("*.checkpoint*.parquet"))
-    said = [metadata for _, metadata in commits_since(path, 0)]
+    said = [one.metadata for one in logged_commits(path, 0)]
     assert said == [f'{{"batch":{token}}}' for token in range(1, 14)]
     old = spark.read.format("delta").option("versionAsOf", 1).load(path)
     assert old.count() == 3

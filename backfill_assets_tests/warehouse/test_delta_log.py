@@ -10,10 +10,9 @@ from backfill_assets.warehouse.log.delta_log import (
     ABSENT,
     STEPS_PER_TOKEN,
     CorruptTableError,
-    bytes_of,
-    commits_since,
     head,
     last_token,
+    logged_commits,
 )
 from backfill_assets.warehouse.spark.spark_errors import (
     CommitConflictError,
@@ -51,10 +50,11 @@ def test_a_folder_without_a_log_is_no_table(tmp_path: Path):
 def test_the_log_tells_what_each_commit_said(tmp_path: Path):
     path = log(tmp_path, said("first", 3), said("second", 5), said("third"))
     assert head(path) == 2
-    assert commits_since(path, 0) == ((1, "second"), (2, "third"))
+    second, third = logged_commits(path, 0)
+    assert (second.delta_version, second.metadata, second.bytes_added) == (1, "second", 7)
+    assert (third.delta_version, third.metadata) == (2, "third")
     assert last_token(path, "sales") == 5
     assert last_token(path, "another") == 0
-    assert bytes_of(path, 1) == 7
 
 
 @pytest.mark.parametrize("mark", ["\u2028", "\u2029", "\x85", "\u001e"])
@@ -62,7 +62,7 @@ def test_a_text_within_a_commit_may_hold_any_mark_of_a_lines_end(tmp_path: Path,
     path = log(tmp_path)
     lines = (json.dumps(one, ensure_ascii=False) for one in said(f"a{mark}b", 3))
     (tmp_path / "_delta_log" / f"{0:020d}.json").write_text("\n".join(lines), encoding="utf-8")
-    assert commits_since(path, ABSENT) == ((0, f"a{mark}b"),)
+    assert [one.metadata for one in logged_commits(path, ABSENT)] == [f"a{mark}b"]
 
 
 def test_a_hole_in_the_log_is_named(tmp_path: Path):

@@ -9,7 +9,7 @@ from backfill_assets.models.column import Column
 from backfill_assets.warehouse.files.housekeeping import evolve_table, fence, is_ours, restore
 from backfill_assets.warehouse.files.stored_columns import column_changes
 from backfill_assets.warehouse.files.tables import delta_schema, table_now
-from backfill_assets.warehouse.log.delta_log import commit_metadata, head, last_token
+from backfill_assets.warehouse.log.delta_log import head, last_token, logged_commit
 from backfill_assets.warehouse.log.ticket import CommitLostError
 from backfill_assets.warehouse.rows.conform import contract, result_rows
 from backfill_assets_tests.warehouse.shop import (
@@ -50,7 +50,7 @@ def test_new_columns_come_in_a_fenced_commit_that_is_ours(spark: SparkSession, t
     filled(spark, path)
     done = evolve_table(lambda: spark, WIDER, path, app_id=APP, token=2)
     assert done is not None
-    assert is_ours(commit_metadata(path, done.delta_version))
+    assert is_ours(logged_commit(path, done.delta_version).metadata)
     assert dict(delta_schema(path, done.delta_version))["tags"] == "array<string>"
     assert last_token(path, APP) == 2
     assert evolve_table(lambda: spark, WIDER, path, app_id=APP, token=2) is None

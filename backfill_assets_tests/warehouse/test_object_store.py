@@ -25,7 +25,7 @@ from backfill_assets.warehouse.files.cell_files import (
 from backfill_assets.warehouse.files.collection import delete_table
 from backfill_assets.warehouse.files.housekeeping import create_table
 from backfill_assets.warehouse.files.log_entry import FilesGoneError, enter
-from backfill_assets.warehouse.log.delta_log import ABSENT, commits_since, head
+from backfill_assets.warehouse.log.delta_log import ABSENT, head, logged_commits
 from backfill_assets.warehouse.log.object_store import CarelessStoreError
 from backfill_assets.warehouse.log.ticket import CommitLostError, in_log
 from backfill_assets.warehouse.spark.spark_errors import (
@@ -149,7 +149,7 @@ def test_of_writers_at_one_time_each_knows_what_is_in_the_log(path: str):
 
     with ThreadPoolExecutor(8) as threads:
         done = [said.metadata for said in threads.map(commit, range(2, 50)) if said]
-    logged = [text for _, text in commits_since(path, 0)]
+    logged = [one.metadata for one in logged_commits(path, 0)]
     assert sorted(done) == sorted(str(text) for text in logged)
     assert done
 

@@ -75,7 +75,7 @@ def settle_read(run: RunContext) -> None:
                 pass
 
 
-def what_to_collect(run: RunContext, promise: timedelta, grace: timedelta = GRACE) -> Collected:
+def what_to_collect(run: RunContext, promise: timedelta) -> Collected:
     """Say what a collection would delete; nothing is written.
 
     Tables of expired environments are named by a collection that follows the one which forgets the
@@ -83,23 +83,22 @@ def what_to_collect(run: RunContext, promise: timedelta, grace: timedelta = GRAC
     """
     return Collected(
         environments=tuple(environment.name for environment in _expired(run)),
-        tables=tuple(run.store.collection.collectable_versions(promise, grace)),
-        vacuumed=tuple(_vacuumed(run, promise, grace, dry_run=True)),
+        tables=tuple(run.store.collection.collectable_versions(promise, GRACE)),
+        vacuumed=tuple(_vacuumed(run, promise, dry_run=True)),
         compacted=tuple(_piled_up(run)),
     )
 
 
-def collect(run: RunContext, promise: timedelta, grace: timedelta = GRACE) -> Collected:
+def collect(run: RunContext, promise: timedelta) -> Collected:
     """Delete what is not needed any more.
 
     Args:
         run: of any environment.
         promise: how long after a pointer's move the way back is kept open.
-        grace: how long a file stays anyway, and a table that was left.
     """
     environments = tuple(_forgotten(run))
-    tables = tuple(_deleted(run, promise, grace))
-    vacuumed = tuple(_vacuumed(run, promise, grace, dry_run=False))
+    tables = tuple(_deleted(run, promise))
+    vacuumed = tuple(_vacuumed(run, promise, dry_run=False))
     compacted = tuple(_compacted(run))
     for environment in sorted({file.environment for file in run.project.views}):
         rewrite_views(run, environment)  # before a later collection deletes what was joined
@@ -124,30 +123,28 @@ def _forgotten(run: RunContext) -> Iterator[str]:
         yield environment.name
 
 
-def _deleted(run: RunContext, promise: timedelta, grace: timedelta) -> Iterator[Collectable]:
+def _deleted(run: RunContext, promise: timedelta) -> Iterator[Collectable]:
     """Delete the tables of versions that are not needed any more; one that was begun is finished."""
-    for version in run.store.collection.collectable_versions(promise, grace):
+    for version in run.store.collection.collectable_versions(promise, GRACE):
         with suppress(VersionNeededError):  # it is needed since it was listed
-            run.store.collection.mark_collecting(version.version, promise, grace)
+            run.store.collection.mark_collecting(version.version, promise, GRACE)
             delete_table(version.path)
             run.store.collection.forget_version(version.version)
             yield version
 
 
-def _vacuumed(
-    run: RunContext, promise: timedelta, grace: timedelta, *, dry_run: bool
-) -> Iterator[Vacuumed]:
+def _vacuumed(run: RunContext, promise: timedelta, *, dry_run: bool) -> Iterator[Vacuumed]:
     """Vacuum the tables that environments read, each under its commit lock, and what replays left."""
     for version, oldest in sorted(_oldest_needed(run, promise).items()):
         path = run.store.versions.version_path(version)
         if oldest < 0 <= head(path):
             continue  # the state knows no commit of this table
-        gone = _Vacuum(path, oldest, run.clock(), grace)
+        gone = _Vacuum(path, oldest, run.clock())
         vacuumed = gone.look() if dry_run else _alone(run, version, gone)
         if vacuumed.files:
             yield vacuumed
     replays = f"{run.data_root}/{REPLAYS}"
-    left = vacuum_unborn(replays, now=run.clock(), grace=grace, dry_run=dry_run)
+    left = vacuum_unborn(replays, now=run.clock(), grace=GRACE, dry_run=dry_run)
     if left.files:
         yield left
 
@@ -159,7 +156,6 @@ class _Vacuum:
     path: str
     oldest: int
     now: datetime
-    grace: timedelta
 
     def look(self) -> Vacuumed:
         return self._done(dry_run=True)
@@ -169,10 +165,8 @@ class _Vacuum:
 
     def _done(self, *, dry_run: bool) -> Vacuumed:
         if head(self.path) < 0:
-            return vacuum_unborn(self.path, now=self.now, grace=self.grace, dry_run=dry_run)
-        return vacuum(
-            self.path, keep_from=self.oldest, now=self.now, grace=self.grace, dry_run=dry_run
-        )
+            return vacuum_unborn(self.path, now=self.now, grace=GRACE, dry_run=dry_run)
+        return vacuum(self.path, keep_from=self.oldest, now=self.now, grace=GRACE, dry_run=dry_run)
 
 
 def _alone(run: RunContext, version: str, gone: _Vacuum) -> Vacuumed:

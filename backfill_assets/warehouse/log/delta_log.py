@@ -127,17 +127,6 @@ def _refuse_holes(path: str, versions: list[int], checkpoint: int) -> None:
         raise CorruptTableError(path=path, found=f"commit {min(missing)} is missing")
 
 
-def commits_since(path: str, delta_version: int) -> tuple[tuple[int, str | None], ...]:
-    """Give (delta_version, metadata) of every commit after a version, oldest first.
-
-    Raises:
-        CorruptTableError: one of them is missing or can't be read.
-    """
-    return tuple(
-        (commit.delta_version, commit.metadata) for commit in logged_commits(path, delta_version)
-    )
-
-
 def last_token(path: str, app_id: str) -> int:
     """Give the largest fencing token that a table's log shows; 0 for none.
 
@@ -158,16 +147,6 @@ def logged_commits(path: str, delta_version: int) -> tuple[LoggedCommit, ...]:
     """
     newest = head(path)
     return tuple(logged_commit(path, number) for number in range(delta_version + 1, newest + 1))
-
-
-def commit_metadata(path: str, delta_version: int) -> str | None:
-    """Read the `userMetadata` of one commit."""
-    return logged_commit(path, delta_version).metadata
-
-
-def bytes_of(path: str, delta_version: int) -> int:
-    """Give the size of the files that one commit added."""
-    return logged_commit(path, delta_version).bytes_added
 
 
 def logged_commit(path: str, delta_version: int) -> LoggedCommit:
