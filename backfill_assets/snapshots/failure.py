@@ -87,3 +87,16 @@ class FailureKind(StrEnum):
     TIMEOUT = "timeout"
     CANCELLED = "cancelled"
     SETUP = "setup"
+
+    @property
+    def may_pass(self) -> bool:
+        """Whether it may pass by itself; what else fails does so until other rows or other code come."""
+        return self in _MAY_PASS
+
+
+_MAY_PASS = {
+    FailureKind.TRANSIENT,
+    FailureKind.TIMEOUT,
+    FailureKind.CANCELLED,
+    FailureKind.SETUP,
+}

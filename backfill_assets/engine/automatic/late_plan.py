@@ -31,7 +31,6 @@ from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.plan.plan_json import read_plan
 from backfill_assets.planning.plan.request import PlanRequest
 from backfill_assets.planning.rule.late_work import ASKED_BY
-from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
 from backfill_assets.state.locks import PlanLeasedError
 from backfill_assets.state.queue import PlanPausedOrStoppedError
@@ -46,12 +45,6 @@ if TYPE_CHECKING:
     from backfill_assets.planning.rule.late_work import LateWork
 
 _ROUNDS = 4
-_MAY_PASS = (
-    FailureKind.TRANSIENT,
-    FailureKind.TIMEOUT,
-    FailureKind.CANCELLED,
-    FailureKind.SETUP,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +83,7 @@ class Refreshed:
     @property
     def ended(self) -> bool:
         """Whether another attempt would change nothing: only other rows or other code could."""
-        return self.promoted and not any(failure.kind in _MAY_PASS for failure in self.failed)
+        return self.promoted and not any(failure.kind.may_pass for failure in self.failed)
 
 
 def refresh_late(run: RunContext, besides: Collection[str] = (), why: str = "") -> Refreshed:
@@ -230,7 +223,7 @@ class _Refresh:
     def _stopped(self, plan: Plan, failed: tuple[Failed, ...], left: CellsByModel) -> bool:
         """Leave a plan that may go on later; else let the cells that failed wait, and all they reach."""
         self._failed(failed)
-        if not failed or all(failure.kind in _MAY_PASS for failure in failed):
+        if not failed or all(failure.kind.may_pass for failure in failed):
             self.so_far = replace(self.so_far, promoted=False)
             self._note(f"plan {plan.plan_id} is not built to the end; the next refresh goes on")
             return False

@@ -1,7 +1,8 @@
-"""Try a batch again where what failed it may pass by itself, later each time.
+"""Try a batch again after a transient failure, later each time.
 
 Every attempt is a batch of its own, with its own row, claims and error. What an audit, a query or an
-input failed is never tried again: the same rows would fail again.
+input failed is never tried again: the same rows would fail again. The other failures that
+may pass by themselves are for a later run.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ T = TypeVar("T")
 
 
 def attempted(run: RunContext, once: Callable[[], Event], put: Callable[[Event], None]) -> Event:
-    """Make attempts until one ends otherwise than by a passing failure, and give the last ending.
+    """Make attempts until one ends otherwise than by a transient failure, and give the last ending.
 
     A run that is interrupted begins no further attempt.
 
@@ -70,13 +71,15 @@ def attempted(run: RunContext, once: Callable[[], Event], put: Callable[[Event],
             last[:] = [once()]
         return last[0]
 
-    again = _again(run, retry_if_result(_may_pass), before_sleep=tell, retry_error_callback=_ending)
+    again = _again(
+        run, retry_if_result(_ended_transiently), before_sleep=tell, retry_error_callback=_ending
+    )
     return again(attempt)
 
 
 def patiently(run: RunContext, work: Callable[[], T]) -> T:
-    """Do what may be done twice, and again where what failed it may pass by itself."""
-    return _again(run, retry_if_exception(_passes), reraise=True)(work)
+    """Do what may be done twice, and again after a transient failure."""
+    return _again(run, retry_if_exception(_is_transient), reraise=True)(work)
 
 
 def _again(run: RunContext, retry: retry_base, **ending: Any) -> Retrying:  # noqa: ANN401 - tenacity's own
@@ -91,11 +94,11 @@ def _again(run: RunContext, retry: retry_base, **ending: Any) -> Retrying:  # no
     )
 
 
-def _passes(error: BaseException) -> bool:
+def _is_transient(error: BaseException) -> bool:
     return isinstance(error, Exception) and kind_of(explained(error)) is FailureKind.TRANSIENT
 
 
-def _may_pass(ending: Event) -> bool:
+def _ended_transiently(ending: Event) -> bool:
     return isinstance(ending, Failed) and ending.kind is FailureKind.TRANSIENT
 
 

@@ -30,13 +30,6 @@ if TYPE_CHECKING:
 
 TRIES = 8
 """How often what takes too long comes again, over some four hours."""
-_PASSING = (
-    FailureKind.TRANSIENT,
-    FailureKind.TIMEOUT,
-    FailureKind.CANCELLED,
-    FailureKind.SETUP,
-    None,
-)
 _FIRST_WAIT, _LONGEST_WAIT = timedelta(minutes=2), timedelta(hours=1)
 
 
@@ -133,7 +126,9 @@ def wait_after(tries: int) -> timedelta:
 
 def _comes_again(failed: FailedBatch, timeouts: int) -> bool:
     """Whether a failure may pass by itself, so that its cells are retried."""
-    return failed.kind in _PASSING and (failed.kind is not FailureKind.TIMEOUT or timeouts <= TRIES)
+    if failed.kind is None:
+        return True
+    return failed.kind.may_pass and (failed.kind is not FailureKind.TIMEOUT or timeouts <= TRIES)
 
 
 def _left(runs: Iterable[ReadyRun], failed: FailedBatch) -> IntervalSet:
