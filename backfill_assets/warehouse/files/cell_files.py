@@ -27,7 +27,8 @@ from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.models.column import CELL_COLUMN
 from backfill_assets.warehouse.files.cells import instant_text
 from backfill_assets.warehouse.files.file_statistics import statistics_of
-from backfill_assets.warehouse.log.delta_log import ABSENT, head, local_folder, opened_log
+from backfill_assets.warehouse.log.delta_log import ABSENT, head, opened_log
+from backfill_assets.warehouse.log.places import file_system, local_folder
 from backfill_assets.warehouse.spark.spark_errors import PinGoneError
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ class CellFile(NamedFile):
 
 def rows_by_cell(path: str, files: Iterable[NamedFile]) -> Counter[str]:
     """Count the rows of each cell in files of a table: by the log's entries, or by reading `_cell`."""
-    store, root = _store(path)
+    store, root = file_system(path)
     rows = Counter[str]()
     for file in files:
         if file.first == file.last and file.rows is not None:
@@ -220,7 +221,7 @@ def _unused(names: Sequence[str]) -> str:
 
 def files_in(path: str, folder: str) -> tuple[CellFile, ...]:
     """Describe the files of a folder that `write_files` has named."""
-    store, root = _store(path)
+    store, root = file_system(path)
     return tuple(_described(store, root, name) for name in _names(store, root, folder))
 
 
@@ -314,7 +315,7 @@ def described(path: str, files: Iterable[NamedFile]) -> tuple[CellFile, ...]:
     Raises:
         PinGoneError: one of them is not there any more.
     """
-    store, root = _store(path)
+    store, root = file_system(path)
     with _pinned(path):
         return tuple(_described(store, root, file.name, (file.first, file.last)) for file in files)
 
@@ -329,7 +330,7 @@ def copy_files(
     Raises:
         PinGoneError: one of them is not there any more.
     """
-    (here, from_), (there, to), asked = _store(source), _store(path), {*cells}
+    (here, from_), (there, to), asked = file_system(source), file_system(path), {*cells}
     copied: list[CellFile] = []
     with _pinned(source):
         for number, file in enumerate(files):
@@ -354,7 +355,7 @@ def cells_in(path: str, file: NamedFile) -> frozenset[str]:
         PinGoneError: the file is not there any more.
     """
     with _pinned(path):
-        return _held(*_store(path), file)
+        return _held(*file_system(path), file)
 
 
 def whole_and_partly(
@@ -365,7 +366,7 @@ def whole_and_partly(
     Raises:
         PinGoneError: one of them is not there any more.
     """
-    (store, root), asked = _store(path), {*cells}
+    (store, root), asked = file_system(path), {*cells}
     whole: list[NamedFile] = []
     partly: list[NamedFile] = []
     with _pinned(path):
@@ -384,7 +385,7 @@ def join_files(path: str, files: Sequence[NamedFile], folder: str) -> CellFile:
     """
     import pyarrow as pa  # noqa: PLC0415
 
-    store, root = _store(path)
+    store, root = file_system(path)
     name = f"{folder}/cells={files[0].first[:_DATE]}/00000{_PARQUET}"
     store.create_dir(f"{root}/{name.rsplit('/', 1)[0]}", recursive=True)
     with _pinned(path), ExitStack() as held:
@@ -424,7 +425,7 @@ def remove_folder(path: str, folder: str) -> None:
     local = local_folder(path)
     with suppress(OSError):
         if local is None:
-            store, root = _store(path)
+            store, root = file_system(path)
             store.delete_dir_contents(f"{root}/{folder}", missing_dir_ok=True)
             return
         shutil.rmtree(local / folder, ignore_errors=True)
@@ -435,7 +436,7 @@ def spark_versions(path: str, files: Iterable[NamedFile]) -> frozenset[str]:
     """Name the releases of Spark that wrote some files; other writers are left out."""
     from pyarrow.parquet import read_metadata  # noqa: PLC0415 - only readers of files need it
 
-    store, root = _store(path)
+    store, root = file_system(path)
     notes = (read_metadata(f"{root}/{file.name}", filesystem=store).metadata for file in files)
     return frozenset(note[_SPARK].decode() for note in notes if note and _SPARK in note)
 
@@ -445,7 +446,7 @@ def missing(path: str, files: Iterable[NamedFile]) -> tuple[str, ...]:
     wanted = [*files]
     if not wanted:
         return ()
-    store, root = _store(path)
+    store, root = file_system(path)
     infos = store.get_file_info([f"{root}/{file.name}" for file in wanted])
     return tuple(
         file.name for file, info in zip(wanted, infos, strict=True) if info.size != file.bytes
@@ -510,15 +511,6 @@ def _writer(store: FileSystem, path: str, schema: pa.Schema, codec: str) -> Iter
         ) as writer,
     ):
         yield writer
-
-
-def _store(path: str) -> tuple[FileSystem, str]:
-    from pyarrow.fs import FileSystem, LocalFileSystem  # noqa: PLC0415
-
-    local = local_folder(path)
-    if local is not None:
-        return LocalFileSystem(), str(local.absolute())
-    return FileSystem.from_uri(path.rstrip("/"))
 
 
 def _names(store: FileSystem, root: str, folder: str) -> Iterator[str]:

@@ -24,9 +24,9 @@ from backfill_assets.warehouse.log.delta_log import (
     ABSENT,
     head,
     is_table,
-    local_folder,
     logged_commit,
 )
+from backfill_assets.warehouse.log.places import file_system, local_folder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -177,16 +177,16 @@ def _delete_local(folder: Path) -> None:
 
 
 def _delete_remote(path: str) -> None:
-    from pyarrow import fs  # noqa: PLC0415 - only tables in an object store need it
+    from pyarrow.fs import FileSelector, FileType  # noqa: PLC0415 - only tables in an object store need it
 
-    store, root = fs.FileSystem.from_uri(path)
-    infos = store.get_file_info(fs.FileSelector(root)) + store.get_file_info(
-        fs.FileSelector(f"{root}/{_LOG}")
+    store, root = file_system(path)
+    infos = store.get_file_info(FileSelector(root)) + store.get_file_info(
+        FileSelector(f"{root}/{_LOG}")
     )
     for info in infos:
         if info.base_name in (_LOG, _FIRST):
             continue
-        if info.type == fs.FileType.Directory:
+        if info.type == FileType.Directory:
             store.delete_dir(info.path)
         else:
             store.delete_file(info.path)

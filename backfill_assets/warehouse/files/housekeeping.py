@@ -28,10 +28,10 @@ from backfill_assets.warehouse.log.delta_log import (
     ABSENT,
     clear_unborn,
     head,
-    local_folder,
     logged_commits,
 )
 from backfill_assets.warehouse.log.object_store import refuse_careless_store
+from backfill_assets.warehouse.log.places import local_folder
 from backfill_assets.warehouse.log.ticket import (
     COMPACTED,
     CREATED,

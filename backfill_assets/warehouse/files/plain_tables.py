@@ -14,7 +14,8 @@ from urllib.parse import unquote
 
 from backfill_assets.models.column import quoted
 from backfill_assets.warehouse.files.file_spans import entries_of
-from backfill_assets.warehouse.log.delta_log import delta_json_schema, local_folder
+from backfill_assets.warehouse.log.delta_log import delta_json_schema
+from backfill_assets.warehouse.log.places import local_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from backfill_assets.warehouse.log.delta_log import ABSENT, actions_of, head, local_folder
+from backfill_assets.warehouse.log.delta_log import ABSENT, actions_of, head
+from backfill_assets.warehouse.log.places import file_system, local_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -103,9 +104,7 @@ def delete_files(path: str, names: Iterable[str]) -> None:
             file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
             _remove_empty(file.parent, folder)
         return
-    from pyarrow import fs  # noqa: PLC0415 - only tables in an object store need it
-
-    store, root = fs.FileSystem.from_uri(path)
+    store, root = file_system(path)
     for name in names:
         with suppress(FileNotFoundError):
             store.delete_file(f"{root}/{name}")
@@ -143,10 +142,10 @@ def _remove_empty(lowest: Path, table: Path) -> None:
 
 
 def _remote_files(path: str) -> list[StoredFile]:
-    from pyarrow import fs  # noqa: PLC0415
+    from pyarrow.fs import FileSelector  # noqa: PLC0415 - only tables in an object store need it
 
-    store, root = fs.FileSystem.from_uri(path.rstrip("/"))
-    everything = fs.FileSelector(root, recursive=True, allow_not_found=True)
+    store, root = file_system(path)
+    everything = FileSelector(root, recursive=True, allow_not_found=True)
     infos = store.get_file_info(everything)
     names = {info.path.removeprefix(f"{root}/"): info for info in infos if info.is_file}
     return [

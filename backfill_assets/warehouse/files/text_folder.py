@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from secrets import token_hex
 from typing import TYPE_CHECKING
 
-from backfill_assets.warehouse.log.delta_log import local_folder
+from backfill_assets.warehouse.log.places import file_system, local_folder
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from pyarrow.fs import FileSystem
 
 _DRAFT = ".draft"
 
@@ -57,13 +55,13 @@ class TextFolder:
             return
         from pyarrow.fs import FileSelector  # noqa: PLC0415 - only for an object store
 
-        store, path = _store(self.location)
+        store, path = file_system(self.location)
         for info in store.get_file_info(FileSelector(path, allow_not_found=True)):
             if info.base_name not in names:
                 store.delete_file(info.path)
 
     def _put(self, name: str, text: bytes) -> None:
-        store, path = _store(f"{self.location.rstrip('/')}/{name}")
+        store, path = file_system(f"{self.location.rstrip('/')}/{name}")
         with store.open_output_stream(path) as stream:
             stream.write(text)
 
@@ -80,9 +78,3 @@ def _replace(file: Path, text: bytes) -> None:
         with suppress(OSError):
             draft.unlink()
         raise
-
-
-def _store(location: str) -> tuple[FileSystem, str]:
-    from pyarrow.fs import FileSystem  # noqa: PLC0415 - only for an object store
-
-    return FileSystem.from_uri(location)

@@ -7,13 +7,13 @@ from datetime import UTC, datetime
 from secrets import token_hex
 from typing import TYPE_CHECKING
 
-from backfill_assets.warehouse.log.delta_log import local_folder
+from backfill_assets.warehouse.log.places import file_system, local_folder
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
     from pathlib import Path
 
-    from pyarrow.fs import FileInfo, FileSystem
+    from pyarrow.fs import FileInfo
 
 _FOLDER = "_iceberg"
 
@@ -48,7 +48,7 @@ class Folder:
         """Write a new file, and make the folder for it."""
         local = local_folder(location)
         if local is None:
-            store, path = _store(location)
+            store, path = file_system(location)
             with store.open_output_stream(path) as stream:
                 stream.write(content)
             return
@@ -61,7 +61,7 @@ class Folder:
         try:
             if local is not None:
                 return local.read_bytes()
-            store, path = _store(location)
+            store, path = file_system(location)
             with store.open_input_stream(path) as stream:
                 return stream.read()
         except FileNotFoundError:
@@ -72,7 +72,7 @@ class Folder:
         names = {location.rsplit("/", 1)[-1] for location in locations}
         local = local_folder(self.location)
         if local is None:
-            store, _ = _store(self.location)
+            store, _ = file_system(self.location)
             for info in self._listed():
                 if info.base_name not in names and (info.mtime or since) < since:
                     store.delete_file(info.path)
@@ -84,15 +84,9 @@ class Folder:
     def _listed(self) -> Iterator[FileInfo]:
         from pyarrow.fs import FileSelector  # noqa: PLC0415 - only for an object store
 
-        store, path = _store(self.location)
+        store, path = file_system(self.location)
         yield from store.get_file_info(FileSelector(path, allow_not_found=True))
 
 
 def _written(file: Path) -> datetime:
     return datetime.fromtimestamp(file.stat().st_mtime, UTC)
-
-
-def _store(location: str) -> tuple[FileSystem, str]:
-    from pyarrow.fs import FileSystem  # noqa: PLC0415
-
-    return FileSystem.from_uri(location)

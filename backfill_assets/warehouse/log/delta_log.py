@@ -7,10 +7,10 @@ import re
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.warehouse.log.places import file_system, local_folder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -240,28 +240,19 @@ def _instant(milliseconds: int | None) -> datetime | None:
 def _log_names(path: str) -> list[str]:
     folder = local_folder(path)
     if folder is not None:
-        log = folder / "_delta_log"
+        log = folder / _LOG
         return [file.name for file in log.iterdir()] if log.is_dir() else []
-    from pyarrow import fs  # noqa: PLC0415 - only tables in an object store need it
+    from pyarrow.fs import FileSelector  # noqa: PLC0415 - only tables in an object store need it
 
-    store, root = fs.FileSystem.from_uri(f"{path.rstrip('/')}/_delta_log")
-    selector = fs.FileSelector(root, allow_not_found=True)
+    store, root = file_system(f"{path.rstrip('/')}/{_LOG}")
+    selector = FileSelector(root, allow_not_found=True)
     return [file.base_name for file in store.get_file_info(selector)]
 
 
 def _read(path: str, name: str) -> str:
     folder = local_folder(path)
     if folder is not None:
-        return (folder / "_delta_log" / name).read_text(encoding="utf-8")
-    from pyarrow import fs  # noqa: PLC0415
-
-    store, file = fs.FileSystem.from_uri(f"{path.rstrip('/')}/_delta_log/{name}")
+        return (folder / _LOG / name).read_text(encoding="utf-8")
+    store, file = file_system(f"{path.rstrip('/')}/{_LOG}/{name}")
     with store.open_input_stream(file) as stream:
         return stream.read().decode("utf-8")
-
-
-def local_folder(path: str) -> Path | None:
-    """Give a table's folder on this machine's disks; None for a URI of another store."""
-    if path.startswith("file:"):
-        return Path("/" + path.removeprefix("file:").lstrip("/"))
-    return None if "://" in path else Path(path)

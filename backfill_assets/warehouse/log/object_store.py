@@ -10,6 +10,7 @@ from threading import Barrier
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.warehouse.log.places import file_system
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -38,10 +39,9 @@ def refuse_careless_store(path: str) -> None:
     """
     from deltalake import DeltaTable, Field, Schema  # noqa: PLC0415 - once a table
     from deltalake.schema import PrimitiveType  # noqa: PLC0415
-    from pyarrow.fs import FileSystem  # noqa: PLC0415
 
     probe = f"{path.rstrip('/')}-probe-{token_hex(8)}"
-    store, folder = FileSystem.from_uri(probe)
+    store, folder = file_system(probe)
     try:
         DeltaTable.create(probe, Schema([Field("n", PrimitiveType("long"))]))
         careless = any(_overwrites(probe) for _ in range(_ROUNDS))

@@ -19,6 +19,7 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.zones import zone_of
 from backfill_assets.warehouse.files.rows_in_files import is_by_date, places_of
 from backfill_assets.warehouse.log.delta_log import actions_of
+from backfill_assets.warehouse.log.places import file_system
 from backfill_assets.warehouse.sources.source_changes import is_cut
 from backfill_assets.warehouse.sources.source_columns import changed_columns
 from backfill_assets.warehouse.spark.spark_errors import NeedsSparkError
@@ -144,9 +145,8 @@ class _Comparison:
     def _read(self, action: Mapping[str, Any]) -> Iterator[pa.Table]:
         import pyarrow as pa  # noqa: PLC0415
         import pyarrow.parquet as pq  # noqa: PLC0415
-        from pyarrow.fs import FileSystem  # noqa: PLC0415
 
-        folder, files = FileSystem.from_uri(self.path) if "://" in self.path else (None, "")
+        folder, files = file_system(self.path) if "://" in self.path else (None, "")
         name = unquote(action["path"])
         if "://" in name or name.startswith("/"):
             raise NeedsSparkError(self.path, "a file lies elsewhere")

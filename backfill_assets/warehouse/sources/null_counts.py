@@ -10,13 +10,12 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.review.source_columns import FileNulls, SourceColumns, filled
 from backfill_assets.warehouse.files.file_spans import file_of, logged_files
 from backfill_assets.warehouse.files.tables import delta_schema, same_type
-from backfill_assets.warehouse.log.delta_log import delta_json_schema, local_folder, opened_log
+from backfill_assets.warehouse.log.delta_log import delta_json_schema, opened_log
+from backfill_assets.warehouse.log.places import file_system
 from backfill_assets.warehouse.sources.source_changes import is_cut
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
-
-    from pyarrow.fs import FileSystem
 
     from backfill_assets.models.source import Source
 
@@ -97,7 +96,7 @@ def _footer(
     from pyarrow import parquet  # noqa: PLC0415 - only a checklist needs it
 
     name = unquote(entry["path"])
-    store, root = _store(path)
+    store, root = file_system(path)
     try:
         with store.open_input_file(name if "://" in name else f"{root}/{name}") as file:
             footer = parquet.read_metadata(file)
@@ -121,12 +120,3 @@ def _counted(footer: Any, column: str) -> int | None:  # noqa: ANN401 - pyarrow'
     if not chunks or not all(chunk and chunk.has_null_count for chunk in chunks):
         return None
     return sum(chunk.null_count for chunk in chunks)
-
-
-def _store(path: str) -> tuple[FileSystem, str]:
-    from pyarrow.fs import FileSystem, LocalFileSystem  # noqa: PLC0415
-
-    local = local_folder(path)
-    if local is not None:
-        return LocalFileSystem(), str(local.absolute())
-    return FileSystem.from_uri(path.rstrip("/"))

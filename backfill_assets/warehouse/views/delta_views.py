@@ -8,7 +8,7 @@ import sqlglot
 
 from backfill_assets.warehouse.files.layers import parts_of
 from backfill_assets.warehouse.files.tables import delta_schema
-from backfill_assets.warehouse.log.delta_log import local_folder
+from backfill_assets.warehouse.log.places import local_folder
 from backfill_assets.warehouse.views.published_views import (
     identifier,
     literal,

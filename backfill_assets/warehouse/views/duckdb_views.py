@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import sqlglot
 
 from backfill_assets.warehouse.files.layers import files_of_parts
-from backfill_assets.warehouse.log.delta_log import local_folder
+from backfill_assets.warehouse.log.places import local_folder
 from backfill_assets.warehouse.views.published_views import identifier, literal, nothing_of
 
 if TYPE_CHECKING:

@@ -1,0 +1,26 @@
+"""Open the place where a table or a folder lies: a disk of this machine, or an object store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyarrow.fs import FileSystem
+
+
+def local_folder(path: str) -> Path | None:
+    """Give a folder or file on this machine's disks; None for a URI of another store."""
+    if path.startswith("file:"):
+        return Path("/" + path.removeprefix("file:").lstrip("/"))
+    return None if "://" in path else Path(path)
+
+
+def file_system(path: str) -> tuple[FileSystem, str]:
+    """Give the file system in which a path or URI lies, and its path there."""
+    from pyarrow.fs import FileSystem, LocalFileSystem  # noqa: PLC0415 - slow to import
+
+    local = local_folder(path)
+    if local is not None:
+        return LocalFileSystem(), str(local.absolute())
+    return FileSystem.from_uri(path.rstrip("/"))
