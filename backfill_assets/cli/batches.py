@@ -104,7 +104,7 @@ def _failures(store: Store, graph: Graph, model: str | None) -> list[tuple[dict[
             overtaken = not row.stretches - IntervalSet.union_all(later)
             failures.append((row.started_at, _row(graph, row), overtaken))
     for environment in store.environments.by_name():
-        for start in store.failures.of_environment(environment.name).values():
+        for start in store.failed_starts.of_environment(environment.name).values():
             later = (
                 row.stretches for row in built.get(start.model, ()) if row.started_at >= start.at
             )

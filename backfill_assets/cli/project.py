@@ -61,7 +61,7 @@ class LazySpark(SharedSession):
             with AT_WORK.at(Phase.STARTING):
                 return super().__call__()
         except BackfillAssetsError as error:
-            from backfill_assets.engine.batch.failures import kind_of  # noqa: PLC0415 - it imports Spark
+            from backfill_assets.engine.batch.failure_kinds import kind_of  # noqa: PLC0415 - it imports Spark
 
             self._lacking = error if kind_of(error) is FailureKind.SETUP else None
             raise

@@ -16,10 +16,10 @@ from backfill_assets.cli.output import Heading, bar, print_json, print_table, sa
 from backfill_assets.cli.project import clock_at, looked_at
 from backfill_assets.cli.selecting import selected
 from backfill_assets.cli.waiting_plans import say_waiting, waiting_plans, watched_plans
-from backfill_assets.engine.fill.failures import unresolved_failures
 from backfill_assets.engine.fill.late_cells import late_work_of
 from backfill_assets.engine.fill.observing import observe_sources, sources_of
 from backfill_assets.engine.fill.outstanding import outstanding
+from backfill_assets.engine.fill.unresolved_failures import unresolved_failures
 from backfill_assets.intervals.text import counted, ranges_text
 from backfill_assets.snapshots.cutoff import Cutoff
 

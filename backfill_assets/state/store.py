@@ -19,7 +19,7 @@ from backfill_assets.state.collection import Collection
 from backfill_assets.state.database import Database, ReadDatabase
 from backfill_assets.state.environments import Environments
 from backfill_assets.state.evidence import EvidenceRecords
-from backfill_assets.state.failures import Failures
+from backfill_assets.state.failed_starts import FailedStarts
 from backfill_assets.state.history import History
 from backfill_assets.state.holds import Holds
 from backfill_assets.state.iceberg import Iceberg
@@ -62,7 +62,7 @@ class Aggregates(Aggregate[D]):
         self.approvals = Approvals(*opened)
         self.environments = Environments(*opened)
         self.batches = Batches(*opened)
-        self.failures = Failures(*opened)
+        self.failed_starts = FailedStarts(*opened)
         self.locks = Locks(*opened)
         self.publications = Publications(*opened)
         self.history = History(*opened)

@@ -25,7 +25,7 @@ from backfill_assets.engine.batch.batch_inputs import target_table
 from backfill_assets.engine.batch.commit_turn import unchanged
 from backfill_assets.engine.batch.computing import computing
 from backfill_assets.engine.batch.effects import effects_of
-from backfill_assets.engine.batch.failures import kind_of, sentence_of_batch
+from backfill_assets.engine.batch.failure_kinds import kind_of, sentence_of_batch
 from backfill_assets.engine.batch.kept_rows import tell_kept_rows
 from backfill_assets.engine.batch.opening_batch import open_when_free
 from backfill_assets.engine.project.cancelling import BatchTooOldError, RunCancelledError

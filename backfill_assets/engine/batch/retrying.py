@@ -20,7 +20,7 @@ from tenacity import (
     wait_random,
 )
 
-from backfill_assets.engine.batch.failures import kind_of
+from backfill_assets.engine.batch.failure_kinds import kind_of
 from backfill_assets.engine.project.events import Failed, TryingAgain
 from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.warehouse.spark.spark_errors import explained

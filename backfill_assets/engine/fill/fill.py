@@ -15,14 +15,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.batch.commit_turn import settle
-from backfill_assets.engine.batch.failures import kind_of
+from backfill_assets.engine.batch.failure_kinds import kind_of
 from backfill_assets.engine.batch.requests import ADOPTED, REFRESH, RERUN
 from backfill_assets.engine.batch.retrying import patiently
 from backfill_assets.engine.batch.sources import Held, cells_held
-from backfill_assets.engine.fill.failures import keep_failed_start
 from backfill_assets.engine.fill.late_cells import late_work_of
 from backfill_assets.engine.fill.observing import observe
 from backfill_assets.engine.fill.schedule import Needs, Piece, scheduled
+from backfill_assets.engine.fill.unresolved_failures import keep_failed_start
 from backfill_assets.engine.fill.watching import giving_up, watching
 from backfill_assets.engine.project.events import (
     Committed,

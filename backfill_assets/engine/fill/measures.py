@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from backfill_assets.engine.fill.failures import unresolved_failures
+from backfill_assets.engine.fill.unresolved_failures import unresolved_failures
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

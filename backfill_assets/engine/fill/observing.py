@@ -157,7 +157,7 @@ class _Looking:
         except _UnjudgedError:
             return self._unjudged()
         except Exception as error:  # noqa: BLE001 - whatever it is, other sources are looked at
-            from backfill_assets.engine.batch.failures import sentence  # noqa: PLC0415 - it imports the write path
+            from backfill_assets.engine.batch.failure_kinds import sentence  # noqa: PLC0415 - it imports the write path
 
             said = sentence(explained(error))
             note = f"source '{self.source.name}' was not looked at: {said}"

@@ -15,7 +15,7 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Protocol
 
 from backfill_assets.engine.batch.batch_run import run_batch
-from backfill_assets.engine.batch.failures import kind_of, sentence
+from backfill_assets.engine.batch.failure_kinds import kind_of, sentence
 from backfill_assets.engine.batch.requests import batch_request
 from backfill_assets.engine.batch.retrying import attempted
 from backfill_assets.engine.fill.watching import giving_up

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.batch.batch_inputs import published_table
-from backfill_assets.engine.batch.failures import sentence
+from backfill_assets.engine.batch.failure_kinds import sentence
 from backfill_assets.engine.plans.comparing import wrong_once
 from backfill_assets.engine.plans.evaluations import evaluated
 from backfill_assets.engine.project.at_work import Phase

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from backfill_assets.engine.batch.audited import AuditsFailedError
-from backfill_assets.engine.batch.failures import kind_of, sentence
+from backfill_assets.engine.batch.failure_kinds import kind_of, sentence
 from backfill_assets.engine.project.cancelling import BatchTimeoutError, PlanCancelledError
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.snapshots.failure import FailureKind

@@ -39,7 +39,7 @@ def keep_failed_start(run: RunContext, event: Event) -> None:
             run.project.who,
             run.clock(),
         )
-        run.store.failures.keep(run.environment.name, failed)
+        run.store.failed_starts.keep(run.environment.name, failed)
 
 
 def unresolved_failures(run: RunContext, todo: Mapping[str, IntervalSet]) -> dict[str, Unresolved]:
@@ -51,7 +51,7 @@ def unresolved_failures(run: RunContext, todo: Mapping[str, IntervalSet]) -> dic
     """
     versions = {run.pointer(run.graph.model(name)).version: name for name in todo}
     batches = run.store.batches.failed_batches(versions)
-    starts = run.store.failures.of_environment(run.environment.name)
+    starts = run.store.failed_starts.of_environment(run.environment.name)
     failures = {
         name: last_unresolved(
             cells,

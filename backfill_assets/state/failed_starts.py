@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from backfill_assets.state.database import Database
 
 
-class Failures(Aggregate[D]):
+class FailedStarts(Aggregate[D]):
     """What failed before a batch began, the last of each model. Each method is one transaction."""
 
     def of_environment(self, environment: str) -> dict[str, FailedStart]:
         """Read an environment's failures, by model."""
         return self._database.read(lambda connection: failed_starts(connection, environment))
 
-    def keep(self: Failures[Database], environment: str, failed: FailedStart) -> None:
+    def keep(self: FailedStarts[Database], environment: str, failed: FailedStart) -> None:
         """Keep a failure in place of the one before; of the same run, add its cells."""
 
         def work(connection: sa.Connection) -> None:
