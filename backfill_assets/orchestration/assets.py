@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import dagster as dg
 
-from backfill_assets.engine.automatic.by_hand import published_before, rebuild_by_hand
+from backfill_assets.engine.automatic.by_hand import published_by_others, rebuild_by_hand
 from backfill_assets.engine.fill.fill import fill_cells
 from backfill_assets.engine.project.opening import open_run
 from backfill_assets.engine.project.run_context import Published, RunContext
@@ -105,7 +105,7 @@ def fill(
         )
     target = targeted(context, model)
     by_hand = REASON_TAG not in context.run.tags
-    again = published_before(run, name) & target if by_hand else IntervalSet.empty()
+    again = published_by_others(run, name) & target if by_hand else IntervalSet.empty()
     reporter = Reporter(context, model, state.store, PROD)
     with as_run_failure():
         if target - again:
@@ -123,7 +123,7 @@ def _rebuild(
 ) -> None:
     """Build published cells again in the workspace of the launch's plan, before its gate."""
     launched = targets(context, run.graph)
-    again = {model: cells & published_before(run, model) for model, cells in launched.items()}
+    again = {model: cells & published_by_others(run, model) for model, cells in launched.items()}
     why = f"launched by hand over published cells ({run.root_id})"
     heard = replace(run, project=replace(run.project, listener=reporter.rebuilding))
     reporter.rebuilt(rebuild_by_hand(heard, name, again, why))

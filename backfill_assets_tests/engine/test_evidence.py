@@ -398,14 +398,14 @@ def test_before_pointers_move_the_folder_says_that_they_are_about_to(
     plan = plans.make(MORE)
     plans.apply(MORE, plan)
     seen: list[tuple[str, bool]] = []
-    real = publishing.enter_moves
+    real = publishing.describe_moves
 
     def look(*given: Any) -> None:  # noqa: ANN401
         at = world.pointer(VISITS).version
         seen.append((part(world, plan, MANIFEST)["ended"], at == plan.models[0].old_version))
         real(*given)
 
-    monkeypatch.setattr(publishing, "enter_moves", look)
+    monkeypatch.setattr(publishing, "describe_moves", look)
     plans.promote(MORE, plan)
 
     assert seen == [(UNFINISHED, True)]

@@ -38,7 +38,7 @@ def opened(actor: Actor) -> Actor | None:
 
 
 def entered(actor: Actor, entry: Entry) -> Actor | None:
-    """Write an entry on the version that was read; None where another came first (`log_entry.enter`)."""
+    """Write an entry on the version that was read; None where another came first (`log_entry.write_entry`)."""
     table = actor.table
     if actor.rules.compare_and_set and table.head != actor.memory.before:
         return None

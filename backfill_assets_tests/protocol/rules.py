@@ -10,7 +10,7 @@ class Rules:
     """The rules of the protocol. All hold, unless a variant says otherwise.
 
     Attributes:
-        compare_and_set: an entry follows directly on the version that its writer has read (`log_entry.enter`).
+        compare_and_set: an entry follows directly on the version that its writer has read (`log_entry.write_entry`).
         tokens_checked: a writer whose token the log has passed is refused (`log_entry._opened`).
         lock_exclusive: a lock that a live holder has is waited for (`locks.take_commit_lock`).
         takeover_fenced: whoever takes a lock over writes a fence first (`table_turn.take`).

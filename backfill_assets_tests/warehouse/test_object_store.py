@@ -24,7 +24,7 @@ from backfill_assets.warehouse.files.cell_files import (
 )
 from backfill_assets.warehouse.files.collection import delete_table
 from backfill_assets.warehouse.files.housekeeping import create_table
-from backfill_assets.warehouse.files.log_entry import FilesGoneError, enter
+from backfill_assets.warehouse.files.log_entry import FilesGoneError, write_entry
 from backfill_assets.warehouse.log.delta_log import ABSENT, head, logged_commits
 from backfill_assets.warehouse.log.object_store import CarelessStoreError
 from backfill_assets.warehouse.log.ticket import CommitLostError, in_log
@@ -134,7 +134,7 @@ def test_a_writer_that_wakes_up_in_its_commit_is_refused_by_the_store(path: str)
         table.create_write_transaction([], "append", table.schema(), commit_properties=said)
 
     with pytest.raises(CommitLostError):
-        enter(late, wakes_up)
+        write_entry(late, wakes_up)
     assert shops(path) == ["new"]
 
 

@@ -51,7 +51,7 @@ class Rebuilt:
     promoted: bool
 
 
-def published_before(run: RunContext, name: str) -> IntervalSet:
+def published_by_others(run: RunContext, name: str) -> IntervalSet:
     """Give a model's cells that others than this launch have published, where that is protected."""
     if not run.environment.protected:
         return IntervalSet.empty()

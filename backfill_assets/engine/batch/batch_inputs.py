@@ -64,7 +64,7 @@ def history_of(run: RunContext, name: str) -> History | None:
     )
 
 
-def published_before(run: RunContext, model: Model) -> Table | None:
+def published_for_audits(run: RunContext, model: Model) -> Table | None:
     """Give what people read of a model, where one of its audits compares with that.
 
     For a plan's workspace it is what the environment reads whose history the plan changes.

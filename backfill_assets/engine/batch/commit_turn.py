@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.engine.batch.table_turn import reconcile, refuse_foreign_commits, take
 from backfill_assets.engine.plans.publishing import finish_publication
-from backfill_assets.engine.project.iceberg import enter
+from backfill_assets.engine.project.iceberg import describe_commit
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.state.promotions import PromotionPendingError
 from backfill_assets.warehouse.log.delta_log import head
@@ -106,7 +106,7 @@ def record(run: RunContext, lock: CommitLock, commit: BatchCommit, done: Committ
         LostLeaseError: the lock was taken over.
     """
     refuse_foreign_commits(run, lock.version, done.delta_version)
-    enter(run, commit.model, lock.version, done.delta_version)
+    describe_commit(run, commit.model, lock.version, done.delta_version)
     run.store.batches.record(
         commit, lock, done.delta_version, bytes_written=done.bytes, finished_at=run.clock()
     )

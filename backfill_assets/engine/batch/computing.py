@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
-from backfill_assets.engine.batch.batch_inputs import history_of, published_before, target_table
+from backfill_assets.engine.batch.batch_inputs import history_of, published_for_audits, target_table
 from backfill_assets.engine.batch.effects import effects_of
 from backfill_assets.snapshots.batch import EMPTY
 from backfill_assets.warehouse.rows.computed import EmptyBatch, holds_kept_rows
@@ -74,7 +74,7 @@ def computing_into(
         now=now,
         rows_from=no_rows if empty else does.rows,
         history=history,
-        published=published_before(run, model),
+        published=published_for_audits(run, model),
     )
     stopping = run.flights.begun(model.name, partial(interrupt, session), run.allowed(model))
     with stopping as flight, computed as batch:

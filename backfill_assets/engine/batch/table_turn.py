@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tenacity import stop_after_delay
 
-from backfill_assets.engine.project.iceberg import enter, enter_head
+from backfill_assets.engine.project.iceberg import describe_commit, describe_head
 from backfill_assets.engine.project.waiting import until_free
 from backfill_assets.errors import BackfillAssetsError, RequestError
 from backfill_assets.snapshots.batch import BatchCommit
@@ -127,7 +127,7 @@ def reconcile(run: RunContext, lock: CommitLock) -> None:
         if logged.delta_version in gone:
             continue
         if keeps_rows(logged.metadata):
-            enter_head(run, lock.version, logged.delta_version)
+            describe_head(run, lock.version, logged.delta_version)
             run.store.locks.follow_head(lock, logged.delta_version, run.clock())
         elif _is_kept(logged, known):
             run.store.locks.advance_head(lock, logged.delta_version)
@@ -173,7 +173,7 @@ def _is_adopted(run: RunContext, lock: CommitLock, logged: LoggedCommit) -> bool
     commit = BatchCommit.from_json(logged.metadata)
     if commit is None or commit.version != lock.version:
         return False
-    enter(run, commit.model, lock.version, logged.delta_version)
+    describe_commit(run, commit.model, lock.version, logged.delta_version)
     return run.store.batches.adopt(
         commit,
         lock,

@@ -16,7 +16,7 @@ from backfill_assets.engine.batch.rewriting import Rewrite, rewritten
 from backfill_assets.engine.batch.table_turn import reconcile, take, take_back
 from backfill_assets.engine.project.at_work import Phase
 from backfill_assets.engine.project.heartbeat import beating
-from backfill_assets.engine.project.iceberg import enter_moves
+from backfill_assets.engine.project.iceberg import describe_moves
 from backfill_assets.engine.project.views import rewrite_views
 from backfill_assets.engine.review.evidence import intend, settle
 from backfill_assets.intervals.interval_set import IntervalSet
@@ -182,7 +182,7 @@ def _carried_out(run: RunContext, intent: Intent, locks: Mapping[str, CommitLock
         tables=prepared.tables,
         owed=prepared.owed,
     )
-    enter_moves(run, moves)
+    describe_moves(run, moves)
     try:
         with run.at_work.at(Phase.RECORDING, "the pointers"):
             number = run.store.publications.publish(publication, locks.values())

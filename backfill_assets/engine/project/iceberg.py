@@ -26,7 +26,7 @@ CATALOGUE = "backfill"
 """The name of the catalogue unless another is asked for."""
 
 
-def enter(run: InProject, model: str, version: str, delta_version: int) -> None:
+def describe_commit(run: InProject, model: str, version: str, delta_version: int) -> None:
     """Describe a table's new delta_version, which follows on the newest one that is described.
 
     Raises:
@@ -35,15 +35,15 @@ def enter(run: InProject, model: str, version: str, delta_version: int) -> None:
     if run.store.iceberg.catalogue() is None:
         return
     newest = run.store.iceberg.newest_until(version, delta_version)
-    _enter(run, (model, version, delta_version), run.clock(), same=newest, after=newest)
+    _describe(run, (model, version, delta_version), run.clock(), same=newest, after=newest)
 
 
-def enter_head(run: InProject, version: str, delta_version: int) -> None:
+def describe_head(run: InProject, version: str, delta_version: int) -> None:
     """Describe a delta_version that holds the same rows as the one before."""
-    enter(run, run.store.versions.model(version), version, delta_version)
+    describe_commit(run, run.store.versions.model(version), version, delta_version)
 
 
-def enter_moves(run: InProject, moves: Iterable[Move]) -> None:
+def describe_moves(run: InProject, moves: Iterable[Move]) -> None:
     """Describe where pointers will be, each as what follows on all that its name has stood for.
 
     All have one instant, so that a reader who asks for an instant reads all of a publication, or nothing.
@@ -60,7 +60,7 @@ def _enter_move(run: InProject, to: Pointer, now: datetime) -> None:
     old = run.store.environments.own_pointers(to.environment).get(to.model)
     after = None if old is None else run.store.iceberg.entry(old.version, old.delta_version)
     same = run.store.iceberg.newest_until(to.version, to.delta_version)
-    _enter(run, (to.model, to.version, to.delta_version), now, same=same, after=after)
+    _describe(run, (to.model, to.version, to.delta_version), now, same=same, after=after)
 
 
 def enter_missing(run: InProject) -> None:
@@ -71,7 +71,7 @@ def enter_missing(run: InProject) -> None:
     for at in run.store.iceberg.missing():
         same = run.store.iceberg.newest_until(at.version, at.delta_version)
         with suppress(CorruptTableError):
-            _enter(
+            _describe(
                 run, (at.model, at.version, at.delta_version), run.clock(), same=same, after=None
             )
 
@@ -98,7 +98,7 @@ def drop_old(run: InProject, version: str, oldest: int) -> None:
     drop_metadata(path, [*kept], since=run.clock() - GRACE)
 
 
-def _enter(
+def _describe(
     run: InProject,
     table: tuple[str, str, int],
     now: datetime,

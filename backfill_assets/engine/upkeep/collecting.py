@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.engine.batch.table_turn import reconcile, refuse_foreign_commits, take
 from backfill_assets.engine.project.heartbeat import beating
-from backfill_assets.engine.project.iceberg import drop_old, enter_head
+from backfill_assets.engine.project.iceberg import describe_head, drop_old
 from backfill_assets.engine.project.views import rewrite_views
 from backfill_assets.state.collection import VersionNeededError
 from backfill_assets.state.promotions import PromotionPendingError
@@ -199,7 +199,7 @@ def _compacted(run: RunContext) -> Iterator[Compacted]:
                     continue
                 done = joined.commit(app_id=version, token=lock.token)
                 refuse_foreign_commits(run, version, done.delta_version)
-                enter_head(run, version, done.delta_version)
+                describe_head(run, version, done.delta_version)
                 run.store.locks.follow_head(lock, done.delta_version, run.clock())
             yield Compacted(path, len(joined.instead_of), len(joined.written.files))
 

@@ -17,7 +17,7 @@ from backfill_assets.models.column import CELL_COLUMN, quoted
 from backfill_assets.snapshots.batch import BatchCommit
 from backfill_assets.warehouse.files.cell_files import files_changed, has_blocks
 from backfill_assets.warehouse.files.cells import cell_of_text, cell_type
-from backfill_assets.warehouse.files.log_entry import enter, kept_log, set_cells
+from backfill_assets.warehouse.files.log_entry import kept_log, set_cells, write_entry
 from backfill_assets.warehouse.files.stored_columns import (
     ColumnChanges,
     column_changes,
@@ -224,7 +224,7 @@ def restore(path: str, to_version: int, *, app_id: str, token: int) -> Committed
             to_version, commit_properties=properties, post_commithook_properties=kept_log()
         )
 
-    return enter(Ticket(path, app_id, token, f"{RESTORED}{to_version}}}"), restore_files)
+    return write_entry(Ticket(path, app_id, token, f"{RESTORED}{to_version}}}"), restore_files)
 
 
 def evolve_table(
@@ -253,7 +253,7 @@ def evolve_table(
             fields, commit_properties=properties, post_commithook_properties=kept_log()
         )
 
-    return enter(Ticket(path, app_id, token, _evolved(changes)), add)
+    return write_entry(Ticket(path, app_id, token, _evolved(changes)), add)
 
 
 def _evolved(changes: ColumnChanges) -> str:

@@ -122,7 +122,7 @@ def _entered(
             post_commithook_properties=kept_log(),
         )
 
-    return enter(ticket, write)
+    return write_entry(ticket, write)
 
 
 def refuse_gone(path: str, files: Sequence[CellFile]) -> None:
@@ -131,7 +131,7 @@ def refuse_gone(path: str, files: Sequence[CellFile]) -> None:
         raise FilesGoneError(path=path, names=gone)
 
 
-def enter(ticket: Ticket, write: Callable[[DeltaTable, CommitProperties], None]) -> Committed:
+def write_entry(ticket: Ticket, write: Callable[[DeltaTable, CommitProperties], None]) -> Committed:
     """Write one entry of a table's log on the version whose token has just been read.
 
     Args:
