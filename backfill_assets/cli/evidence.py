@@ -137,7 +137,7 @@ def note(
     """
     from backfill_assets.cli.operating import operating  # noqa: PLC0415 - see above
     from backfill_assets.engine.review.evidence import facts_of  # noqa: PLC0415
-    from backfill_assets.engine.review.note import release_note  # noqa: PLC0415
+    from backfill_assets.engine.review.release_note import release_note  # noqa: PLC0415
     from backfill_assets.planning.review.release_note import (  # noqa: PLC0415
         for_consumer,
         note_text,

@@ -19,8 +19,8 @@ from tenacity import stop_after_delay
 from backfill_assets.engine.project.at_work import Phase
 from backfill_assets.engine.project.plan_age import waits_until
 from backfill_assets.engine.project.waiting import until_free
+from backfill_assets.engine.review.end_facts import end_facts_of, end_facts_text, read_end_facts
 from backfill_assets.engine.review.facts import gather
-from backfill_assets.engine.review.noted import note, noted_text, read_noted
 from backfill_assets.engine.review.parts import REPORT, made_parts
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.evidence.manifest import (
@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from backfill_assets.engine.project.project import InProject
+    from backfill_assets.engine.review.end_facts import Noted
     from backfill_assets.engine.review.facts import Facts
-    from backfill_assets.engine.review.noted import Noted
     from backfill_assets.snapshots.publication import Intent
 
 STOPPED, REFUSED, EXPIRED = "stopped", "refused", "expired"
@@ -108,7 +108,7 @@ def intend(run: InProject, intent: Intent) -> None:
     at = intent.begun_at or run.clock()
     with run.at_work.at(Phase.RECORDING, "the evidence"):
         end = EvidenceRecord(number=0, plan_id=plan.plan_id, ended=UNFINISHED, at=at)
-        facts = gather(run.store, plan, end, note(run, plan, _last_noted(records)))
+        facts = gather(run.store, plan, end, end_facts_of(run, plan, _last_noted(records)))
         folder = TextFolder(location_of(run, plan.plan_id))
         parts, lacks = _files(facts, _kept(records))
         manifest = json_text(_manifest(facts, parts, lacks, None)).encode()
@@ -186,9 +186,9 @@ def facts_of(run: InProject, plan_id: str) -> Facts:
     kept = _kept(run.store.evidence.of_plan(plan.plan_id))
     if kept and kept[-1].noted:
         last = kept[-1]
-        return gather(run.store, plan, last, read_noted(last.noted or ""))
+        return gather(run.store, plan, last, read_end_facts(last.noted or ""))
     now = EvidenceRecord(number=0, plan_id=plan_id, ended=plan.status.value, at=run.clock())
-    return gather(run.store, plan, now, note(run, plan, None))
+    return gather(run.store, plan, now, end_facts_of(run, plan, None))
 
 
 def _settle(run: InProject, record: EvidenceRecord) -> None:
@@ -218,7 +218,7 @@ def _complete(run: InProject, record: EvidenceRecord) -> None:
         folder.keep_only({*parts, MANIFEST, SEAL})
         manifest = json_text(_manifest(facts, parts, lacks, store.evidence.last())).encode()
         # From here on it has its place; a process that dies now leaves the rest to the next one.
-        store.evidence.keep(record, manifest.decode(), sha256(manifest), noted_text(noted))
+        store.evidence.keep(record, manifest.decode(), sha256(manifest), end_facts_text(noted))
     else:
         manifest = record.manifest.encode()
     folder.write({MANIFEST: manifest, SEAL: seal_of(manifest)})
@@ -231,7 +231,7 @@ def _noted(run: InProject, record: EvidenceRecord, earlier: Sequence[EvidenceRec
     again = earlier and earlier[-1].ended == record.ended in _FINAL
     if last is not None and (again or record.ended == WATCHED):
         return last
-    return note(run, run.store.plans.get(record.plan_id), last)
+    return end_facts_of(run, run.store.plans.get(record.plan_id), last)
 
 
 def _files(
@@ -301,7 +301,7 @@ def _replace(folder: TextFolder, parts: dict[str, bytes], manifest: bytes) -> No
 
 def _facts_again(run: InProject, record: EvidenceRecord) -> Facts:
     plan = run.store.plans.get(record.plan_id)
-    return gather(run.store, plan, record, read_noted(record.noted or ""))
+    return gather(run.store, plan, record, read_end_facts(record.noted or ""))
 
 
 def _kept(records: Sequence[EvidenceRecord]) -> list[EvidenceRecord]:
@@ -310,7 +310,7 @@ def _kept(records: Sequence[EvidenceRecord]) -> list[EvidenceRecord]:
 
 def _last_noted(records: Sequence[EvidenceRecord]) -> Noted | None:
     kept = [record.noted for record in records if record.noted]
-    return read_noted(kept[-1]) if kept else None
+    return read_end_facts(kept[-1]) if kept else None
 
 
 @contextmanager

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from backfill_assets.engine.review.compared import ComparedModel
-    from backfill_assets.engine.review.noted import Noted
+    from backfill_assets.engine.review.end_facts import Noted
     from backfill_assets.planning.plan.plan import Plan
     from backfill_assets.planning.review.touched import Touched
     from backfill_assets.snapshots.plan_check import Acceptance, PlanCheck

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from backfill_assets.engine.review import records
 from backfill_assets.engine.review.compared import diff
 from backfill_assets.engine.review.lineage import lineage_events
-from backfill_assets.engine.review.note import release_note
+from backfill_assets.engine.review.release_note import release_note
 from backfill_assets.engine.review.way_back import way_back_text
 from backfill_assets.evidence.manifest import json_text
 from backfill_assets.planning.review.aftercare import watch_json, watch_of

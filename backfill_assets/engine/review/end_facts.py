@@ -34,7 +34,7 @@ Differing = dict[str, dict[str, dict[str, IntervalSet]]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Noted:
-    """What held when a plan ended.
+    """What held when a plan ended. The text that the state keeps has this name, so it stays.
 
     Attributes:
         cadences: by model and source.
@@ -64,7 +64,7 @@ class Noted:
     )
 
 
-def note(run: InProject, plan: StoredPlan, earlier: Noted | None) -> Noted:
+def end_facts_of(run: InProject, plan: StoredPlan, earlier: Noted | None) -> Noted:
     """Note what holds now for a plan.
 
     Args:
@@ -113,12 +113,12 @@ def _results(
     return invalid_results(store, plan.environment, plan.plan_id, changed)
 
 
-def noted_text(noted: Noted) -> str:
+def end_facts_text(noted: Noted) -> str:
     """Write it as the state keeps it."""
     return dumps(noted)
 
 
-def read_noted(text: str) -> Noted:
+def read_end_facts(text: str) -> Noted:
     """Read what the state keeps."""
     return loads(
         text, (*STORED, *CONSUMED, Cadence, IntervalSet, Timing, Noted, Result, Invalidated)
