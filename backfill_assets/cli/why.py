@@ -12,13 +12,13 @@ from backfill_assets.cli.output import print_json, say
 from backfill_assets.cli.plan_view import naming_of
 from backfill_assets.cli.project import looked_at
 from backfill_assets.cli.selecting import model_named
-from backfill_assets.engine.project.run_context import source_path
 from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.parse_range import parse_interval
 from backfill_assets.intervals.partition_keys import PartitionKeyError
 from backfill_assets.planning.rule.explain import why as explain
 from backfill_assets.render.origins import origins
+from backfill_assets.snapshots.places import located
 from backfill_assets.warehouse.log.delta_log import head
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def _with_sources(run: RunContext, reason: Reason) -> Reason:
     if reason.branch != "gap":
         return reason
     paths = {
-        upstream.name: source_path(run.data_root, run.graph.sources[upstream.name].path)
+        upstream.name: located(run.graph.sources[upstream.name].path, run.data_root)
         for upstream in run.graph.model(reason.model).reads
         if upstream.name in run.graph.sources
     }

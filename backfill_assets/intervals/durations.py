@@ -1,4 +1,4 @@
-"""Lengths of time as people write them: ``90m``, ``6h``, ``2d``."""
+"""Lengths of time as people write them: ``90m``, ``6h``, ``2d``; and pauses that double."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from datetime import timedelta
 
 _UNITS = {"d": timedelta(days=1), "h": timedelta(hours=1), "m": timedelta(minutes=1)}
 _MOST_DIGITS = 4
+_MOST_TIMES = 20  # some two years of minutes: beyond any longest pause, and no overflow
 
 
 def read_duration(text: str) -> timedelta | None:
@@ -28,3 +29,8 @@ def duration_text(length: timedelta) -> str:
         count, length = divmod(length, one)
         parts += [f"{count}{unit}"] if count else []
     return " ".join(parts) or "0s"
+
+
+def doubled(first: timedelta, times: int, longest: timedelta) -> timedelta:
+    """A pause that has doubled some times, up to the longest one."""
+    return min(first * 2 ** min(max(times, 0), _MOST_TIMES), longest)

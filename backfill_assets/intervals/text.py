@@ -1,4 +1,7 @@
-"""Write counts as text, and interval sets: runs of partition keys, both ends included, with their counts."""
+"""Write counts as text, and interval sets: runs of partition keys, both ends included, with their counts.
+
+Besides, the last line of what a program said.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,12 @@ if TYPE_CHECKING:
 def counted(number: int, one: str, many: str | None = None) -> str:
     """Write a count with its noun: ``1 batch``, ``2,000 batches``."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def last_line(text: str) -> str:
+    """The last line of a text; empty if it has none."""
+    lines = text.strip().splitlines()
+    return lines[-1] if lines else ""
 
 
 def ranges_text(cadence: Cadence, span: IntervalSet, limit: int = 5) -> str:

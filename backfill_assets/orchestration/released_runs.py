@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 import dagster as dg
 
 from backfill_assets.intervals.cadence import Cadence
+from backfill_assets.intervals.durations import doubled
 from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.audits_of import audits_of
@@ -201,8 +202,7 @@ class Tried:
         """When the same release may be requested again: at once, then later each time."""
         if self.times < 2:  # noqa: PLR2004 - the first failure may be a killed worker
             return self.ended
-        rest = timedelta(minutes=1) * 2 ** min(self.times - 2, 10)
-        return self.ended + min(rest, _LONGEST_REST)
+        return self.ended + doubled(timedelta(minutes=1), self.times - 2, _LONGEST_REST)
 
 
 _RELEASED = tuple(kind.value for kind in ReleaseKind)

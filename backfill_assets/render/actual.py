@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from backfill_assets.intervals.text import counted
-from backfill_assets.render.plan_words import bytes_text, duration_text, parts_text
+from backfill_assets.render.plan_words import bytes_text, parts_text, seconds_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -82,11 +82,11 @@ def actual_text(plan: Plan, actual: Actual) -> str:
     """Write the time that a plan took, and the expected one."""
     wall = actual.batch_seconds if actual.seconds is None else actual.seconds
     took = (
-        f"took {duration_text(wall)}, {counted(actual.batches, 'batch', 'batches')}, "
+        f"took {seconds_text(wall)}, {counted(actual.batches, 'batch', 'batches')}, "
         f"{actual.rows:,} rows, {bytes_text(actual.bytes_written)} written"
     )
     if plan.estimate is None:
         return took
     middle, most = plan.estimate.seconds
-    estimated = f"{duration_text(middle)} (P50), {duration_text(most)} (P90)"
+    estimated = f"{seconds_text(middle)} (P50), {seconds_text(most)} (P90)"
     return f"{took}; estimated {estimated}{parts_text(plan.estimate)}"

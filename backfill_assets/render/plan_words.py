@@ -148,7 +148,7 @@ def estimate_text(estimate: Estimate) -> str:
     cheap, dear = estimate.cost
     cost = f"; cost {cheap:,.2f}, at most {dear:,.2f}" if dear else ""
     return (
-        f"{duration_text(middle)} (P50), {duration_text(most)} (P90){parts_text(estimate)}{cost}; "
+        f"{seconds_text(middle)} (P50), {seconds_text(most)} (P90){parts_text(estimate)}{cost}; "
         f"reads {bytes_text(estimate.bytes_read)}; rests on {estimate.rests_on}"
     )
 
@@ -158,12 +158,12 @@ def parts_text(estimate: Estimate) -> str:
     if not estimate.start and not estimate.promotion:
         return ""
     return (
-        f": start {duration_text(estimate.start)}, batches {duration_text(estimate.batches)}, "
-        f"promotion {duration_text(estimate.promotion)}"
+        f": start {seconds_text(estimate.start)}, batches {seconds_text(estimate.batches)}, "
+        f"promotion {seconds_text(estimate.promotion)}"
     )
 
 
-def duration_text(seconds: float) -> str:
+def seconds_text(seconds: float) -> str:
     """Write a duration in words: ``45 s``, ``3 min 20 s``, ``2 h 05 min``."""
     whole = round(seconds)
     if whole < _MINUTE:

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from hypothesis import given, strategies as st
 
-from backfill_assets.intervals.durations import duration_text, read_duration
+from backfill_assets.intervals.durations import doubled, duration_text, read_duration
 
 UNITS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
 
@@ -25,3 +25,9 @@ def test_a_written_duration_says_every_second(seconds: int):
     text = duration_text(timedelta(seconds=seconds))
 
     assert sum(int(part[:-1]) * UNITS[part[-1]] for part in text.split()) == seconds
+
+
+def test_a_pause_doubles_up_to_the_longest_one():
+    minute, hour = timedelta(minutes=1), timedelta(hours=1)
+    pauses = [doubled(minute, times, hour) for times in (-1, 0, 1, 2, 6, 10_000)]
+    assert pauses == [minute, minute, 2 * minute, 4 * minute, hour, hour]

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from backfill_assets.planning.plan.plan import Build, Plan
 from backfill_assets.render.plan_text import Tone, plan_text
-from backfill_assets.render.plan_words import count_line, duration_text, plain_symbols
+from backfill_assets.render.plan_words import count_line, plain_symbols, seconds_text
 from backfill_assets_tests.render.plans import (
     NAMING,
     PERFORMANCE,
@@ -114,7 +114,7 @@ def test_every_sign_has_one_that_ascii_can_write():
 
 
 def test_times_are_written_as_people_say_them():
-    assert [duration_text(seconds) for seconds in (0.2, 45, 200, 7500)] == [
+    assert [seconds_text(seconds) for seconds in (0.2, 45, 200, 7500)] == [
         "under 1 s",
         "45 s",
         "3 min 20 s",

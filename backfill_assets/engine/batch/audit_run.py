@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from backfill_assets.engine.batch.batch_inputs import published_table
 from backfill_assets.engine.batch.judge import judge
 from backfill_assets.engine.batch.requests import input_cells
-from backfill_assets.engine.project.run_context import source_path
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.audits_of import audits_of
 from backfill_assets.models.source import Source
+from backfill_assets.snapshots.places import located
 from backfill_assets.state.published_audits import Published
 from backfill_assets.warehouse.files.tables import table_now
 from backfill_assets.warehouse.rows.inputs import Input
@@ -131,5 +131,5 @@ def _inputs(run: RunContext, model: Model, cells: IntervalSet) -> dict[str, Inpu
 def _input(run: RunContext, name: str, cells: IntervalSet) -> Input:
     declared = run.graph.node(name)
     if isinstance(declared, Source):
-        return Input(declared, table_now(source_path(run.data_root, declared.path)), cells)
+        return Input(declared, table_now(located(declared.path, run.data_root)), cells)
     return Input(declared, published_table(run, name), cells)

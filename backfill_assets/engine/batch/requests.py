@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-from backfill_assets.engine.project.run_context import source_path
 from backfill_assets.models.cells import cells_read
 from backfill_assets.snapshots.batch import GAP, BatchRequest
+from backfill_assets.snapshots.places import located
 from backfill_assets.snapshots.ready import InputPin
 from backfill_assets.snapshots.slots import Slots
 from backfill_assets.warehouse.log.delta_log import head
@@ -80,7 +80,7 @@ def input_cells(run: RunContext, model: Model, cells: IntervalSet) -> dict[str, 
 
 
 def _source_pin(run: RunContext, source: Source) -> InputPin:
-    path = source_path(run.data_root, source.path)
+    path = located(source.path, run.data_root)
     return InputPin(source.name, "", run.store.place(path), head(path))
 
 

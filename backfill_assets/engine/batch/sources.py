@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from backfill_assets.engine.project.run_context import source_path
 from backfill_assets.errors import BackfillAssetsError, RequestError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.cells import cells_read, cells_reading
 from backfill_assets.models.source import WhenEmpty
+from backfill_assets.snapshots.places import located
 from backfill_assets.warehouse.files.tables import MissingTableError
 from backfill_assets.warehouse.log.delta_log import head
 from backfill_assets.warehouse.sources.source_rows import cells_with_rows
@@ -114,7 +114,7 @@ def _present(run: RunContext, source: Source, read: IntervalSet) -> IntervalSet:
     Raises:
         MissingTableError: the table is absent, and the source doesn't declare ``wait``.
     """
-    path = source_path(run.data_root, source.path)
+    path = located(source.path, run.data_root)
     if head(path) < 0:
         if source.when_empty is WhenEmpty.WAIT:
             return IntervalSet.empty()

@@ -17,7 +17,6 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.engine.project.at_work import AtWork, Phase
-from backfill_assets.engine.project.run_context import source_path
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.snapshots.observation import (
@@ -28,6 +27,7 @@ from backfill_assets.snapshots.observation import (
     SourceCell,
     made_anew,
 )
+from backfill_assets.snapshots.places import located
 from backfill_assets.warehouse.files.table_size import bytes_in
 from backfill_assets.warehouse.log.delta_log import CorruptTableError, head
 from backfill_assets.warehouse.sources.source_changes import (
@@ -110,7 +110,7 @@ def observe_sources(
         What was found, of each source that has moved or that something must be said of.
     """
     looks = [
-        _Looking(store, source, source_path(data_root, source.path), spark)
+        _Looking(store, source, located(source.path, data_root), spark)
         for source in sources
         if source.observed
     ]

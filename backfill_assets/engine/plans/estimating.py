@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.project.at_work import Phase
-from backfill_assets.engine.project.run_context import source_path
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.plan.estimate import BatchFact, Known, TableSize, estimate
 from backfill_assets.planning.plan.overhead import OperationFact
+from backfill_assets.snapshots.places import located
 from backfill_assets.warehouse.files.table_size import source_bytes
 from backfill_assets.warehouse.log.delta_log import CorruptTableError
 
@@ -83,7 +83,7 @@ def _size(project: Project, plan: Plan, name: str) -> TableSize | None:
     reads = (read.cells for model in plan.models for read in model.reads if read.upstream == name)
     cells = IntervalSet.union_all(reads)
     column = declared.times.event if declared.times else None
-    path = source_path(project.data_root, declared.path)
+    path = located(declared.path, project.data_root)
     try:
         size = source_bytes(path, column=column, cadence=declared.cadence, cells=cells)
     except CorruptTableError:

@@ -15,6 +15,7 @@ from backfill_assets.engine.plans.comparing import measured_once
 from backfill_assets.engine.review.compared import Measured
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.interval import epoch_of
+from backfill_assets.intervals.text import last_line
 from backfill_assets.planning.review.touched import reads_since
 from backfill_assets.warehouse.rows.check_query import rows_read
 
@@ -156,9 +157,9 @@ def numbers_of(evaluation: Evaluation, folder: str) -> dict[str, float]:
     except OSError as error:
         raise EvaluationFailedError(command, error.strerror or str(error)) from error
     if ended.returncode:
-        said = f": {_last(ended.stderr)}" if ended.stderr.strip() else ""
+        said = f": {last_line(ended.stderr)}" if ended.stderr.strip() else ""
         raise EvaluationFailedError(command, f"it ended with exit code {ended.returncode}{said}")
-    return _printed(command, _last(ended.stdout))
+    return _printed(command, last_line(ended.stdout))
 
 
 def _printed(command: tuple[str, ...], line: str) -> dict[str, float]:
@@ -174,8 +175,3 @@ def _printed(command: tuple[str, ...], line: str) -> dict[str, float]:
 
 def _is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and isfinite(value)
-
-
-def _last(said: str) -> str:
-    lines = said.strip().splitlines()
-    return lines[-1] if lines else ""

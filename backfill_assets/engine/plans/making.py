@@ -22,7 +22,6 @@ from backfill_assets.engine.project.holds import refuse_hold
 from backfill_assets.engine.project.opening import look
 from backfill_assets.engine.project.operators import refuse_reach
 from backfill_assets.engine.project.plan_age import standing_plans
-from backfill_assets.engine.project.run_context import source_path
 from backfill_assets.engine.review.acting import acting
 from backfill_assets.errors import RequestError
 from backfill_assets.models.cells_by_model import CellsByModel
@@ -32,6 +31,7 @@ from backfill_assets.planning.plan.plan_state import PlanState
 from backfill_assets.planning.plan.smaller_window import furthest_read
 from backfill_assets.planning.review.approval import Act
 from backfill_assets.snapshots.environment import PROD, Environment, Pointer
+from backfill_assets.snapshots.places import located
 from backfill_assets.snapshots.stored_plan import PlanStatus, StoredPlan
 from backfill_assets.state.versions import UnknownVersionError
 from backfill_assets.warehouse.log.delta_log import head
@@ -222,7 +222,7 @@ def plan_state(project: Project, environment: str, now: datetime) -> PlanState:
     published = environment_graph(store, loaded, stored)
     pointers = store.environments.pointers(environment)
     sources = {
-        name: head(source_path(project.data_root, source.path))
+        name: head(located(source.path, project.data_root))
         for name, source in graph.sources.items()
     }
     return PlanState(

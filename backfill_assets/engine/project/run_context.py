@@ -15,7 +15,6 @@ from backfill_assets.planning.plan.batch_size import batch_size
 from backfill_assets.planning.rule.needs_work import needs_work
 from backfill_assets.snapshots.batch import GAP
 from backfill_assets.snapshots.loaded import Loaded
-from backfill_assets.snapshots.places import located
 from backfill_assets.snapshots.snapshot import snapshots_of
 from backfill_assets.warehouse.files.collection import GRACE
 
@@ -166,11 +165,6 @@ class RunContext(InProject):
         """
         model, reads = self.graph.model(name), self.reads.get(name)
         return needs_work(self.graph, view, model, now=now or self.until, reads=reads)
-
-
-def source_path(data_root: str, path: str) -> str:
-    """The path of a source's table: below the data folder, unless it is absolute or a URI."""
-    return located(path, data_root)
 
 
 def table_path(data_root: str, model: str, version: str) -> str:

@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Protocol
 
 from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.intervals.text import last_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -95,12 +96,12 @@ class AllowedSigners:
             file.write_text(signature, encoding="utf-8")
             found = keygen(("find-principals", "-s", str(file), "-f", str(self.path)), "")
             if found.returncode:
-                raise SignatureError(_last(found.stderr) or "its key is not listed", self.path)
+                raise SignatureError(last_line(found.stderr) or "its key is not listed", self.path)
             principal = self._single(found.stdout)
             asked = ("-I", principal, "-n", NAMESPACE, "-s", str(file), "-f", str(self.path))
             done = keygen(("verify", *asked), text)
             if done.returncode:
-                said = _last(done.stderr) or _last(done.stdout) or "it is of another text"
+                said = last_line(done.stderr) or last_line(done.stdout) or "it is of another text"
                 raise SignatureError(said, self.path)
         return principal
 
@@ -148,8 +149,3 @@ def keygen(arguments: Sequence[str], text: str) -> subprocess.CompletedProcess[s
         )
     except FileNotFoundError as error:
         raise SshKeygenMissingError from error
-
-
-def _last(said: str) -> str:
-    lines = said.strip().splitlines()
-    return lines[-1] if lines else ""

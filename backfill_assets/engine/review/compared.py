@@ -11,6 +11,7 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.codec import loads
 from backfill_assets.planning.change.compared import Group, Measure
 from backfill_assets.planning.review.touched import ROWS
+from backfill_assets.render.number_changes import exact
 from backfill_assets.warehouse.compare.compare import (
     Comparison,
     Difference,
@@ -24,7 +25,6 @@ from backfill_assets.warehouse.rows.totals import Totals
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from datetime import datetime
-    from decimal import Decimal
 
     from backfill_assets.engine.review.facts import Facts
     from backfill_assets.planning.review.touched import ChangedModel, Touched
@@ -183,8 +183,8 @@ _NUMBERS: Mapping[str, Callable[[Measure], object]] = {
     "changed": lambda measure: measure.changed,
     "old_filled": lambda measure: measure.old_filled,
     "new_filled": lambda measure: measure.new_filled,
-    "old_sum": lambda measure: _exact(measure.old_sum),
-    "new_sum": lambda measure: _exact(measure.new_sum),
+    "old_sum": lambda measure: exact(measure.old_sum),
+    "new_sum": lambda measure: exact(measure.new_sum),
 }
 
 
@@ -216,10 +216,6 @@ def _sums(measures: Sequence[Measure]) -> tuple[str, str] | None:
     if not pairs or len(old) != len(pairs) or len(new) != len(pairs):
         return None
     return f"{sum(old):,}", f"{sum(new):,}"
-
-
-def _exact(number: Decimal | None) -> str | None:
-    return None if number is None else f"{number:f}"
 
 
 def _row(row: Difference) -> Json:

@@ -6,7 +6,6 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.project.opening import look
-from backfill_assets.engine.project.run_context import source_path
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.instants import minute_text
 from backfill_assets.intervals.interval_set import IntervalSet
@@ -18,6 +17,7 @@ from backfill_assets.planning.plan.left import left_to_do
 from backfill_assets.planning.review.checklist import Facts, Item, checklist, source_history
 from backfill_assets.planning.review.source_history import LostHistory, lost_history
 from backfill_assets.snapshots.environment import PROD, workspace_name
+from backfill_assets.snapshots.places import located
 from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
 from backfill_assets.warehouse.files.tables import table_now
 from backfill_assets.warehouse.log.delta_log import CorruptTableError
@@ -122,7 +122,7 @@ def _columns(
     for name, cells in _read(plan, graph).items():
         source = graph.sources[name]
         seen = view.sources.get(name)
-        path = source_path(project.data_root, source.path)
+        path = located(source.path, project.data_root)
         try:
             table = table_now(path)
             if table.exists:

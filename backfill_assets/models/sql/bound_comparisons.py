@@ -103,9 +103,9 @@ def _filters(node: exp.Expr) -> bool:
 def _turned(scope: Scope, node: exp.Expr) -> Iterator[Comparison]:
     sign = _SIGNS[type(node)]
     left, right = node.args["this"], node.args["expression"]
-    if _parameters(left) and not _parameters(right):
+    if parameters_of(left) and not parameters_of(right):
         left, right, sign = right, left, _MIRRORED[sign]
-    if not _parameters(right) or right.find(exp.Case, exp.If, exp.Select, *_SIGNS):
+    if not parameters_of(right) or right.find(exp.Case, exp.If, exp.Select, *_SIGNS):
         return  # a bound is made of a parameter, not of a condition with one
     outer = node.parent
     while isinstance(outer, exp.Paren):
@@ -114,10 +114,11 @@ def _turned(scope: Scope, node: exp.Expr) -> Iterator[Comparison]:
         sign = _NEGATED[sign]
     columns = [*left.find_all(exp.Column), *right.find_all(exp.Column)]
     traced = tuple(_traced(scope, column) for column in columns)
-    yield Comparison(node, left, sign, right, _parameters(right), traced)
+    yield Comparison(node, left, sign, right, parameters_of(right), traced)
 
 
-def _parameters(node: exp.Expr) -> frozenset[str]:
+def parameters_of(node: exp.Expr) -> frozenset[str]:
+    """Name the parameters in an expression, such as `start` of `:start`."""
     return frozenset(placeholder.name for placeholder in node.find_all(exp.Placeholder))
 
 

@@ -17,6 +17,7 @@ from backfill_assets.models.sql.bound_comparisons import (
     Comparison,
     bounded_betweens,
     bounding_comparisons,
+    parameters_of,
 )
 from backfill_assets.models.sql.query import SqlQuery
 
@@ -118,7 +119,7 @@ def _allowed(model: Model, table: str, cuts: Mapping[str, str | None]) -> tuple[
 
 def _check_between(model: str, between: exp.Between) -> None:
     column, low, high = (between.args[name] for name in ("this", "low", "high"))
-    if _names(high) & _ENDS:
+    if parameters_of(high) & _ENDS:
         fix = f"{_spark(column)} >= {_spark(low)} AND {_spark(column)} < {_bare(high)}"
         raise _inclusive_end(model=model, found=_spark(between), fix=fix)
 
@@ -141,13 +142,9 @@ def _check_ends(model: str, comparison: Comparison) -> None:
         )
 
 
-def _names(node: exp.Expr) -> frozenset[str]:
-    return frozenset(placeholder.name for placeholder in node.find_all(exp.Placeholder))
-
-
 def _bare(node: exp.Expr) -> str:
     """The end itself, for `<= :end - 1` is `< :end` however fine the column is."""
-    return f":{min(_names(node) & _ENDS)}"
+    return f":{min(parameters_of(node) & _ENDS)}"
 
 
 def _spark(node: exp.Expr) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from backfill_assets.intervals.durations import doubled
 from backfill_assets.intervals.instants import minute_text
 from backfill_assets.models.consumer import OnChange
 from backfill_assets.planning.rule.late_work import NEEDED
@@ -48,7 +49,7 @@ def next_attempt(asked_at: datetime, attempts: int, now: datetime) -> datetime |
     """
     if now - asked_at >= _GIVEN_UP:
         return None
-    return now + min(_FIRST * 2 ** min(attempts - 1, 20), _LONGEST)
+    return now + doubled(_FIRST, attempts - 1, _LONGEST)
 
 
 def notice_title(event: PlanEvent, environment: str) -> str:

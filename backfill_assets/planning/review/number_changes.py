@@ -148,9 +148,7 @@ class Part:
     @property
     def difference(self) -> Decimal | None:
         """How much it added; None where one side can't be read."""
-        if self.before is None or self.after is None:
-            return None
-        return _EXACT.subtract(self.after, self.before)
+        return _difference(self.before, self.after)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,9 +170,11 @@ class Explained:
     @property
     def difference(self) -> Decimal | None:
         """The whole difference; None where a side can't be read."""
-        if self.before is None or self.after is None:
-            return None
-        return _EXACT.subtract(self.after, self.before)
+        return _difference(self.before, self.after)
+
+
+def _difference(before: Decimal | None, after: Decimal | None) -> Decimal | None:
+    return None if before is None or after is None else _EXACT.subtract(after, before)
 
 
 @dataclass(frozen=True, slots=True)

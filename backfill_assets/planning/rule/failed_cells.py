@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from backfill_assets.intervals.durations import doubled
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.audit import Reconciles, References
 from backfill_assets.models.cells import cells_reading
@@ -121,7 +122,7 @@ def failed_cells(
 
 def wait_after(tries: int) -> timedelta:
     """How long a passing failure rests: twice as long each time, an hour at most."""
-    return min(_FIRST_WAIT * 2 ** min(max(tries - 1, 0), TRIES), _LONGEST_WAIT)
+    return doubled(_FIRST_WAIT, tries - 1, _LONGEST_WAIT)
 
 
 def _comes_again(failed: FailedBatch, timeouts: int) -> bool:
