@@ -1,11 +1,7 @@
-"""Compute the required cells of a model, and the missing ones among them.
-
-If partial cells are requested, the last cell may be an open one that holds the data so far.
-"""
+"""Compute the required cells of a model, and the missing ones among them."""
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import DeclarationError
@@ -20,7 +16,7 @@ if TYPE_CHECKING:
     from backfill_assets.intervals.cadence import Cadence
 
 
-def required(  # noqa: PLR0913 - the words of one request, each with its default
+def required(
     cadence: Cadence,
     *,
     start: datetime | None = None,
@@ -28,16 +24,12 @@ def required(  # noqa: PLR0913 - the words of one request, each with its default
     now: datetime,
     ignore_cron: bool = False,
     end_bounded: bool = False,
-    partials: bool = False,
 ) -> IntervalSet:
     """The cells that must hold audited data.
 
     From the later of the requested and the model's start to the earliest of the requested end, the
     model's end and the boundary up to which cells are due. A requested range rounds outward, but
     one shorter than a cell requires none. A model that is rebuilt as a whole requires its one cell.
-
-    With `partials` the end stays as it was asked, and so does the moment that work last became due:
-    the last cell may be an open one. It is never ready, since ready records hold whole cells only.
 
     Args:
         cadence: The model's cells and life.
@@ -46,7 +38,6 @@ def required(  # noqa: PLR0913 - the words of one request, each with its default
         now: The instant that counts as now.
         ignore_cron: Every cell that is over by now is due, whatever the cron says.
         end_bounded: Nothing past the requested end: the last cell must be over by then.
-        partials: The last cell may be open: what has happened of it by the requested end.
 
     Raises:
         DeclarationError: Neither the model nor the request has a start.
@@ -55,21 +46,20 @@ def required(  # noqa: PLR0913 - the words of one request, each with its default
         return IntervalSet.of([WHOLE_CELL])
     first = _latest(start, cadence.start)
     due = now if ignore_cron else cadence.tick(now)
-    bounds = [due if partials else cadence.floor(due)]
+    bounds = [cadence.floor(due)]
     if cadence.end is not None:
         bounds.append(cadence.end)
     if end is not None:
-        if end - first < (timedelta() if partials else cadence.shortest_cell(first)):
+        if end - first < cadence.shortest_cell(first):
             return IntervalSet.empty()
-        whole = cadence.floor(end) if end_bounded else cadence.ceil(end)
-        bounds.append(end if partials else whole)
+        bounds.append(cadence.floor(end) if end_bounded else cadence.ceil(end))
     return IntervalSet.of_pairs([(epoch_of(cadence.floor(first)), epoch_of(min(bounds)))])
 
 
 def missing(cadence: Cadence, required: IntervalSet, ready: IntervalSet) -> IntervalSet:
     """The required cells that are not wholly ready, anywhere in history.
 
-    A cell that is half ready is missing as a whole; an open one as far as it is required.
+    A cell that is half ready is missing as a whole.
     """
     return cadence.snap_out(required - ready) & required
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import Enum
 from typing import TYPE_CHECKING
 
 from backfill_assets.intervals.interval import epoch_of
@@ -15,35 +14,20 @@ if TYPE_CHECKING:
     from backfill_assets.intervals.interval import Interval
 
 
-class Reach(Enum):
-    """Which other cells of a model are wrong when some of its cells are."""
-
-    CELLS = "nothing else"
-    ONWARD = "all later cells: the model reads its own earlier ones"
-    HISTORY = "all cells: the model can't rebuild a part of itself"
-
-
-def restated(
-    cadence: Cadence, asked: Interval, *, reach: Reach, ready: IntervalSet, now: datetime
-) -> IntervalSet:
+def restated(cadence: Cadence, asked: Interval, *, in_order: bool, now: datetime) -> IntervalSet:
     """The cells that a restatement declares wrong; the ready ones of them become work again.
-
-    A reach beyond the requested range ends now; such a model has no restated cells after now.
 
     Args:
         cadence: The model's cells.
         asked: The range that a person names; it rounds outward.
-        reach: How far an error in the model reaches.
-        ready: What the model holds.
-        now: The instant that counts as now: an error reaches no further.
+        in_order: The model reads its own earlier cells: all later ones are wrong too, up to now.
+        now: The instant that counts as now.
     """
     cells = cadence.snap_out(asked)
-    if reach is Reach.CELLS:
+    if not in_order:
         return cells
-    start, end = cells.boundaries[0], epoch_of(cadence.ceil(now))
-    if reach is Reach.HISTORY and ready and start < end:
-        start = ready.boundaries[0]
-    return cadence.snap_out(IntervalSet.of_pairs([(start, end)]))
+    until = epoch_of(cadence.ceil(now))
+    return cadence.snap_out(IntervalSet.of_pairs([(cells.boundaries[0], until)]))
 
 
 def onward(cells: IntervalSet, life: IntervalSet) -> IntervalSet:

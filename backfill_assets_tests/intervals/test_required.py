@@ -10,7 +10,6 @@ from backfill_assets.intervals import (
     WHOLE_CELL,
     Cadence,
     Daily,
-    Interval,
     IntervalSet,
     Monthly,
     Unit,
@@ -84,42 +83,6 @@ def test_cells_wait_for_the_cron_unless_it_is_ignored():
     assert keys(daily, required(daily, now=NOW)) == "2024-03-08"
     everything = required(daily, now=NOW, ignore_cron=True)
     assert keys(daily, everything) == "2024-03-08..2024-03-09 (2)"
-
-
-def test_an_open_cell_is_required_as_far_as_it_was_asked_or_has_happened():
-    daily = Daily(start="2024-03-08", cron="0 9 * * *")
-
-    def until(end: datetime | None, *, ignore_cron: bool = False) -> datetime:
-        cells = required(
-            daily, start=None, end=end, now=NOW, ignore_cron=ignore_cron, partials=True
-        )
-        hull = cells.hull()
-        assert hull is not None
-        assert hull.start == utc(2024, 3, 8)
-        return hull.end
-
-    assert until(None) == utc(2024, 3, 10, 9)  # the tick
-    assert until(None, ignore_cron=True) == NOW
-    assert until(utc(2024, 3, 9, 7)) == utc(2024, 3, 9, 7)
-    assert until(utc(2024, 3, 9)) == utc(2024, 3, 9)
-    assert until(utc(2024, 3, 11), ignore_cron=True) == NOW
-
-
-def test_the_start_of_an_open_cell_is_its_cells():
-    daily = Daily(start="2024-03-01")
-    first, end = utc(2024, 3, 5, 6), utc(2024, 3, 5, 8)
-    cells = required(daily, start=first, end=end, now=NOW, partials=True)
-
-    assert list(cells) == [Interval(utc(2024, 3, 5), end)]
-    assert not required(daily, start=end, end=first, now=NOW, partials=True)
-
-
-def test_a_half_ready_open_cell_is_missing_as_far_as_it_is_required():
-    daily = Daily(start="2024-03-09")
-    cells = required(daily, start=None, end=NOW, now=NOW, ignore_cron=True, partials=True)
-    ready = IntervalSet.of([Interval(utc(2024, 3, 9), utc(2024, 3, 10, 6))])
-
-    assert list(missing(daily, cells, ready)) == [Interval(utc(2024, 3, 10), NOW)]
 
 
 def test_an_unknown_start_never_means_infinite_history():

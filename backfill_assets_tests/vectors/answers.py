@@ -93,8 +93,7 @@ def _removal_interval(case: dict[str, Json]) -> Json:
     model, call, ready = case["model"], case["call"], tr.state_of(case)
     cadence = tr.cadence_of(model)
     asked = parse_interval(call["start"], call["end"], cadence)
-    reach = tr.reach_of(model, is_preview=call.get("is_preview", False))
-    wrong = restated(cadence, asked, reach=reach, ready=ready, now=tr.now_of(case))
+    wrong = restated(cadence, asked, in_order=tr.reaches_onward(model), now=tr.now_of(case))
     return {"removal": _one(wrong), "state_after": tr.texts(ready - wrong)}
 
 
@@ -123,9 +122,9 @@ def _missing(
     case: dict[str, Json], model: dict[str, Json], cadence: Cadence, call: dict[str, Json]
 ) -> IntervalSet:
     """A range outside the model's life is an error of ours, where the cases say: nothing."""
-    partials, end_bounded = model.get("allow_partials", False), call.get("end_bounded", False)
+    end_bounded = call.get("end_bounded", False)
     try:
-        start, end = _bounds(call, cadence, as_asked=partials or end_bounded)
+        start, end = _bounds(call, cadence, as_asked=end_bounded)
     except OutsideLifeError:
         return IntervalSet.empty()
     cells = required(
@@ -135,7 +134,6 @@ def _missing(
         now=tr.now_of(case),
         ignore_cron=call.get("ignore_cron", False),
         end_bounded=end_bounded,
-        partials=partials,
     )
     gaps = missing(cadence, cells, tr.state_of(model) | tr.state_of(case))
     return _with_late(case, model, gaps, cells)

@@ -10,7 +10,6 @@ from typing import Any
 from backfill_assets.intervals import Cadence, Interval, IntervalSet, Unit
 from backfill_assets.intervals.cron import Cron
 from backfill_assets.intervals.instants import end_at, start_at
-from backfill_assets.intervals.restated import Reach
 
 Json = Any
 
@@ -111,11 +110,9 @@ def start_of(name: str, models: dict[str, Json]) -> datetime | None:
     return min((start for start in read if start is not None), default=None)
 
 
-def reach_of(model: dict[str, Json], *, is_preview: bool) -> Reach:
-    """How far a restatement of the model reaches in itself; a preview never reaches back."""
-    if model.get("kind") in WHOLE_HISTORY:
-        return Reach.ONWARD if is_preview else Reach.HISTORY
-    return Reach.ONWARD if model.get("depends_on_self") else Reach.CELLS
+def reaches_onward(model: dict[str, Json]) -> bool:
+    """Whether a restatement of the model reaches all later cells."""
+    return bool(model.get("depends_on_self")) or model.get("kind") in WHOLE_HISTORY
 
 
 def in_order(model: dict[str, Json]) -> bool:

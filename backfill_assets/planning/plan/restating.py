@@ -11,7 +11,7 @@ from backfill_assets.intervals.grid import Unit
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.parse_range import parse_range
 from backfill_assets.intervals.required import required
-from backfill_assets.intervals.restated import Reach, onward, restated
+from backfill_assets.intervals.restated import onward, restated
 from backfill_assets.models.cells import cells_reading
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.models.graph import unknown_model
@@ -83,9 +83,7 @@ def wrong_cells(
         node = _node(graph, restatement.name)
         asked = _asked(request, restatement, node.cadence, now)
         if isinstance(node, Model):
-            reach = Reach.ONWARD if node.in_order else Reach.CELLS
-            ready = view.ready(restatement.name)
-            cells = restated(node.cadence, asked, reach=reach, ready=ready, now=now)
+            cells = restated(node.cadence, asked, in_order=node.in_order, now=now)
             wrong.declare(restatement.name, cells, by)
             _keep_asked(wrong, node, IntervalSet.of([asked]))
         else:
