@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from backfill_assets.cli.asking import Yes, confirm
+from backfill_assets.cli.named_model import model_named
 from backfill_assets.cli.operating import operating
 from backfill_assets.cli.options import AsJson, Env  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import err, print_json, say
 from backfill_assets.cli.progress import shown
 from backfill_assets.cli.project import opened_run
-from backfill_assets.cli.selecting import model_named
 from backfill_assets.cli.telling import tell_quietly
 from backfill_assets.cli.why import cells_asked
 from backfill_assets.engine.batch.effects import Effects

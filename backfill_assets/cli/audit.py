@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from backfill_assets.cli.named_model import model_named
 from backfill_assets.cli.options import AsJson, Env, Select  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import Heading, err, print_json, print_table, say
 from backfill_assets.cli.project import looked_at
-from backfill_assets.cli.selecting import model_named, selected
 from backfill_assets.engine.batch.audit_run import audit_and_keep
 from backfill_assets.engine.batch.planted_run import audit_planted
 from backfill_assets.engine.project.at_work import Phase
@@ -19,6 +19,8 @@ from backfill_assets.errors import RequestError
 from backfill_assets.intervals.text import counted
 from backfill_assets.models.audits_of import audits_of
 from backfill_assets.models.planted import advice, defects_of
+from backfill_assets.planning.plan.selecting import selected
+from backfill_assets.planning.plan.written_options import chosen
 from backfill_assets.render.junit import junit_xml
 
 if TYPE_CHECKING:
@@ -32,7 +34,7 @@ _ROWS = 3
 
 
 def audit(
-    select: Select = "",
+    select: Select = None,
     env: Env = "prod",
     junit: Annotated[
         Path | None,
@@ -76,7 +78,7 @@ def audit(
         return
     results: dict[str, tuple[AuditResult, ...]] = {}
     with looked_at(env) as run:
-        names = selected(run.graph, select)
+        names = selected(run.graph, chosen(select))
         _announce(run, names)
         with run.at_work.at(Phase.CHECKING, of=len(names)) as step:
             for name in names:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 from backfill_assets.cli.options import AsJson, Env, Select  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import Heading, print_json, print_table, say
 from backfill_assets.cli.project import looked_at
-from backfill_assets.cli.selecting import selected
 from backfill_assets.intervals.instants import minute_text
 from backfill_assets.intervals.text import counted, ranges_text
+from backfill_assets.planning.plan.selecting import selected
+from backfill_assets.planning.plan.written_options import chosen
 
 if TYPE_CHECKING:
     from backfill_assets.intervals.cadence import Cadence
@@ -25,7 +26,7 @@ _HEADINGS = (
 )
 
 
-def audits(select: Select = "", env: Env = "prod", as_json: AsJson = False) -> None:
+def audits(select: Select = None, env: Env = "prod", as_json: AsJson = False) -> None:
     """List what audits of published data have found, the last time first.
 
     `backfill audit` and the job `audits` of Dagster keep what they find, the last 100 times of each model; the audits of batches are shown
@@ -40,7 +41,7 @@ def audits(select: Select = "", env: Env = "prod", as_json: AsJson = False) -> N
     with looked_at(env) as run:
         rows = [
             (run.graph.model(name).cadence, row)
-            for name in selected(run.graph, select)
+            for name in selected(run.graph, chosen(select))
             for row in run.store.published_audits.history(env, name)
         ]
     if as_json:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from backfill_assets.cli.exits import FAILED
+from backfill_assets.cli.named_model import model_named
 from backfill_assets.cli.options import AsJson, Env  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import print_json, say
 from backfill_assets.cli.plan_view import naming_of
 from backfill_assets.cli.project import looked_at
-from backfill_assets.cli.selecting import model_named
 from backfill_assets.cli.why import cells_asked
 from backfill_assets.engine.review.cell_numbers import ROWS
 from backfill_assets.engine.review.explaining import explain_number

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from backfill_assets.cli.named_model import model_named
 from backfill_assets.cli.options import AsJson  # noqa: TC001 - typer reads it
 from backfill_assets.cli.output import Heading, print_json, print_table, say
 from backfill_assets.cli.project import load_graph, open_store, who_asks
-from backfill_assets.cli.selecting import model_named
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.text import counted
 from backfill_assets.settings import read_settings

@@ -12,17 +12,18 @@ from backfill_assets.cli.options import AsJson, Env  # noqa: TC001 - typer reads
 from backfill_assets.cli.output import out, print_json, say
 from backfill_assets.cli.plan_view import naming_of
 from backfill_assets.cli.project import looked_at
-from backfill_assets.cli.selecting import selected
 from backfill_assets.engine.review.mapping import map_of
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.text import counted
+from backfill_assets.planning.plan.selecting import selected
+from backfill_assets.planning.plan.written_options import chosen
 from backfill_assets.render.history_map import map_json, map_lines
 from backfill_assets.render.history_map_html import map_html
 
 
 def map(  # noqa: A001 - the verb's name
     models: Annotated[
-        list[str] | None, typer.Argument(help="These models; all unless given.")
+        list[str] | None, typer.Argument(help="Which, written as for `--select`; all unless given.")
     ] = None,
     html: Annotated[
         Path | None,
@@ -44,7 +45,7 @@ def map(  # noqa: A001 - the verb's name
     Example: backfill map marketing.campaign_performance marketing.roi_analysis --html map.html
     """
     with looked_at(env) as run:
-        names, naming = selected(run.graph, ",".join(models or ())), naming_of(run.graph)
+        names, naming = selected(run.graph, chosen(models)), naming_of(run.graph)
         mapped, at = map_of(run, names), run.clock()
         held = holds_of(run.store, env, names)
     if html is not None:

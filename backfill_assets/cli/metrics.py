@@ -14,9 +14,10 @@ from prometheus_client.registry import Collector
 from backfill_assets.cli.options import AsJson, Env, Select  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import err, print_json, say
 from backfill_assets.cli.project import looked_at
-from backfill_assets.cli.selecting import selected
 from backfill_assets.engine.fill.measures import measures
 from backfill_assets.errors import RequestError
+from backfill_assets.planning.plan.selecting import selected
+from backfill_assets.planning.plan.written_options import chosen
 from backfill_assets.state.database import StateBusyError, StateUnavailableError
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ _UP = "1 where the state database can be read, else 0."
 
 
 def metrics(
-    select: Select = "",
+    select: Select = None,
     env: Env = "prod",
     serve: Annotated[
         str,
@@ -79,15 +80,15 @@ def metrics(
     sys.stdout.write(generate_latest(registry).decode())
 
 
-def _measured(env: str, select: str) -> Measures:
+def _measured(env: str, select: list[str] | None) -> Measures:
     with looked_at(env) as run:
-        return measures(run, selected(run.graph, select))
+        return measures(run, selected(run.graph, chosen(select)))
 
 
 class _Environment(Collector):
     """An environment as Prometheus sees it: measured anew at each scrape."""
 
-    def __init__(self, env: str, select: str) -> None:
+    def __init__(self, env: str, select: list[str] | None) -> None:
         self._env, self._select = env, select
 
     def describe(self) -> list[GaugeMetricFamily]:
@@ -139,7 +140,7 @@ def _address(text: str) -> tuple[str, int]:
     return host or "127.0.0.1", int(port)
 
 
-def _serve(host: str, port: int, env: str, select: str) -> None:
+def _serve(host: str, port: int, env: str, select: list[str] | None) -> None:
     """Answer scrapes until this process is interrupted."""
     _measured(env, select)  # a wrong name fails now, not at the first scrape
     registry = CollectorRegistry()

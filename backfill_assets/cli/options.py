@@ -7,7 +7,13 @@ from typing import Annotated
 import typer
 
 PlanId = Annotated[str, typer.Argument(help="Its id; the beginning will do.")]
-Select = Annotated[str, typer.Option(metavar="MODEL,...", help="These models; all unless given.")]
+Select = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="MODEL",
+        help="These, all unless given: names, globs, +model, model+, tag:key=value, owner:name; repeatable, or with commas.",
+    ),
+]
 Env = Annotated[str, typer.Option(metavar="NAME", help="The environment.")]
 ForConsumer = Annotated[
     str | None,

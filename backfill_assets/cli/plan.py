@@ -13,7 +13,7 @@ from backfill_assets.cli.exits import CHANGES, DONE, WAITS
 from backfill_assets.cli.held import untouched
 from backfill_assets.cli.looking import say_note
 from backfill_assets.cli.operating import Operating, operating
-from backfill_assets.cli.options import AsJson, AsOf, Markdown, Verbose  # noqa: TC001 - typer reads them
+from backfill_assets.cli.options import AsJson, AsOf, Markdown, Select, Verbose  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import err, say
 from backfill_assets.cli.plan_view import say_nothing_planned, show_plan
 from backfill_assets.cli.stored_plans import write_plan
@@ -41,7 +41,7 @@ def plan(  # noqa: PLR0913, PLR0917 - one option for each thing that can be aske
     end: ask.End = None,
     end_bounded: ask.EndBounded = False,
     ignore_cron: ask.IgnoreCron = False,
-    select: ask.Chosen = None,
+    select: Select = None,
     skip_upstream: ask.SkipUpstream = False,
     forward_only: ask.ForwardOnly = False,
     effective_from: ask.EffectiveFrom = None,

@@ -41,14 +41,6 @@ EndBounded = Annotated[
 IgnoreCron = Annotated[
     bool, typer.Option("--ignore-cron", help="Up to now, whatever the cron says.")
 ]
-Chosen = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--select",
-        metavar="MODEL",
-        help="Names, globs, +model, model+, tag:key=value, owner:name; repeatable, or with commas.",
-    ),
-]
 SkipUpstream = Annotated[
     bool, typer.Option("--skip-upstream", help="Not what the selected models need from upstream.")
 ]

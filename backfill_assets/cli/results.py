@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from backfill_assets.cli.exits import FAILED
+from backfill_assets.cli.named_model import model_named
 from backfill_assets.cli.operating import operating
 from backfill_assets.cli.options import AsJson, Env, Why  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import print_json, say
-from backfill_assets.cli.selecting import model_named
 from backfill_assets.cli.stored_plans import kept_plan
 from backfill_assets.cli.why import cells_asked
 from backfill_assets.engine.review.results import changed_since, current_results, register_result

@@ -15,7 +15,6 @@ from backfill_assets.cli.output import Heading, err, print_json, print_table, sa
 from backfill_assets.cli.plan_view import naming_of
 from backfill_assets.cli.progress import shown
 from backfill_assets.cli.project import clock_at, opened_run
-from backfill_assets.cli.selecting import selected
 from backfill_assets.cli.told_cells import cells_json, say_cells
 from backfill_assets.engine.fill.fill import fill_cells
 from backfill_assets.engine.fill.observing import observe
@@ -26,6 +25,8 @@ from backfill_assets.intervals.parse_range import OutsideLifeError, parse_range
 from backfill_assets.intervals.required import required
 from backfill_assets.intervals.text import counted
 from backfill_assets.models.cells_by_model import CellsByModel
+from backfill_assets.planning.plan.selecting import selected
+from backfill_assets.planning.plan.written_options import chosen
 from backfill_assets.settings import read_settings
 from backfill_assets.snapshots.timing import RUN, Timing
 
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 
 
 def run(
-    select: Select = "",
+    select: Select = None,
     start: Annotated[
         str | None, typer.Option(metavar="WHEN", help="First date, or instant with offset.")
     ] = None,
@@ -69,10 +70,10 @@ def run(
     """
     run_id = f"cli-{uuid.uuid4().hex[:12]}"
     with opened_run(env, run_id=run_id, clock=clock_at(now)) as opened:
-        names = selected(opened.graph, select)
+        names = selected(opened.graph, chosen(select))
         targets = _targets(opened, names, start, end)
         _announce(opened, _missing(opened, targets))
-        everything = not select and start is None and end is None
+        everything = not chosen(select) and start is None and end is None
         late = healed(opened) if everything else None  # it looks, too, and gaps read what it builds
         looks = late.looks if late else _looked(opened, names)
         todo = _missing(opened, targets)

@@ -14,13 +14,14 @@ from backfill_assets.cli.looking import left_json, say_looked
 from backfill_assets.cli.options import AsJson, AsOf, Env, Select  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import Heading, bar, print_json, print_table, say
 from backfill_assets.cli.project import clock_at, looked_at
-from backfill_assets.cli.selecting import selected
 from backfill_assets.cli.waiting_plans import say_waiting, waiting_plans, watched_plans
 from backfill_assets.engine.fill.late_cells import late_work_of
 from backfill_assets.engine.fill.observing import observe_sources, sources_of
 from backfill_assets.engine.fill.outstanding import outstanding
 from backfill_assets.engine.fill.unresolved_failures import unresolved_failures
 from backfill_assets.intervals.text import counted, ranges_text
+from backfill_assets.planning.plan.selecting import selected
+from backfill_assets.planning.plan.written_options import chosen
 from backfill_assets.snapshots.cutoff import Cutoff
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ _LATELY = timedelta(days=7)
 
 
 def status(
-    select: Select = "",
+    select: Select = None,
     env: Env = "prod",
     check: Annotated[
         bool, typer.Option("--check", help="End with 1 when a cell is missing or stale.")
@@ -66,7 +67,7 @@ def status(
     Example: backfill status --check
     """
     with looked_at(env, clock=clock_at(now)) as run:
-        names = selected(run.graph, select)
+        names = selected(run.graph, chosen(select))
         sources = sources_of(run, names)
         looks = observe_sources(run.store, sources, run.data_root, None, run.at_work)
         say_looked(looks)

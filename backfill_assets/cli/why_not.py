@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 
 from backfill_assets.cli.looking import say_note
+from backfill_assets.cli.named_model import model_named
 from backfill_assets.cli.operating import operating
 from backfill_assets.cli.options import AsJson  # noqa: TC001 - typer reads it
 from backfill_assets.cli.output import print_json, say
-from backfill_assets.cli.selecting import model_named
 from backfill_assets.cli.stored_plans import kept_plan
 from backfill_assets.cli.why import cells_asked
 from backfill_assets.engine.plans.making import look_at_sources, plan_of

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 WRONG = {
     ("status", "--select", "toy.sale"): "there is no model or source 'toy.sale'; did you mean",
-    ("status", "--select", "toy.raw_sales"): "'toy.raw_sales' is a source: it is written elsewhere",
+    ("status", "--select", "toy.raw_sales"): "'toy.raw_sales' selects no model",
+    ("run", "--select", "nope.*"): "'nope.*' selects no model; use a name, a glob such as",
+    ("map", "tag:nope=*"): "'tag:nope=*' selects no model",
     ("status", "--env", "staging"): "staging",
     ("status", "--zzzz"): "No such option: --zzzz (see `backfill status --help`)",
     ("fly",): "No such command 'fly'",
@@ -25,6 +27,7 @@ WRONG = {
     ("run", "--start", "2024-01-31", "--end", "2024-01-29"): "it ends where it starts, or before",
     ("run", "--start", "soon"): "'soon' is neither a date nor an instant.",
     ("run", "--start", "2030-01-01", "--end", "2030-01-31"): "lies wholly outside the model's life",
+    ("batches", "--model", "toy.raw_sales"): "'toy.raw_sales' is a source: it is written elsewhere",
     ("batches", "--model", "toy.sale"): "did you mean 'toy.sales'?",
     ("batches", "--limit", "none"): "Invalid value for '--limit'",
     ("audit", "--select", "toy.sale"): "did you mean 'toy.sales'?",

@@ -9,10 +9,19 @@ from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets.state.plans import Plans
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pytest
 
     from backfill_assets_tests.cli.conftest import Backfill
     from backfill_assets_tests.cli.prepared import Prepared
+
+TAGGED = """
+from dataclasses import replace
+from backfill_assets_tests import toy
+SOURCES = toy.SOURCES
+MODELS = tuple(replace(m, tags={"tier": "gold"}) if m is toy.sales else m for m in toy.MODELS)
+"""
 
 
 def test_what_is_missing_is_shown_as_ranges_and_the_count_comes_last(
@@ -37,6 +46,26 @@ def test_models_are_listed_upstream_first_and_sources_not_at_all(backfill: Backf
 
     assert models.index("toy.sales") < models.index("toy.sales_of_three_days")
     assert "toy.raw_sales" not in models
+
+
+def test_models_are_selected_by_glob_tag_and_readers_and_listed_upstream_first(
+    shop: Prepared, backfill: Backfill, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "tagged_shop.py").write_text(TAGGED)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("BACKFILL_CATALOG", "tagged_shop")
+    monkeypatch.setenv("BACKFILL_CACHE_DIR", str(tmp_path / "cache"))
+
+    def names(*select: str) -> list[str]:
+        asked = [part for one in select for part in ("--select", one)]
+        return [row["model"] for row in backfill("status", *asked, "--json").json["models"]]
+
+    assert names("toy.click*") == ["toy.clicks", "toy.clicks_daily"]
+    assert names("tag:tier=g*") == ["toy.sales"]
+    assert names("toy.clicks_daily,toy.raw_clicks+") == ["toy.clicks", "toy.clicks_daily"]
+    assert names("toy.shops", "tag:tier=gold") == [
+        name for name in names() if name in ("toy.shops", "toy.sales")
+    ]
 
 
 def test_a_cell_is_stale_once_what_it_read_has_changed(shop: Prepared, backfill: Backfill):

@@ -166,7 +166,7 @@ def _chosen(request: PlanRequest, graph: Graph, gone: tuple[str, ...]) -> frozen
     restated = {restatement.name for restatement in request.restate} | {*request.lift_cutoffs}
     if restated and not request.select:
         return following(graph, restated)
-    return selected(graph, request.select, gone=gone) | (restated & {*graph.models})
+    return frozenset(selected(graph, request.select, gone=gone)) | (restated & {*graph.models})
 
 
 def _with_new_upstreams(

@@ -1,4 +1,4 @@
-"""Select the models of a plan by names, globs, ``+model``, ``model+``, tags and owners."""
+"""Select models by names, globs, ``+model``, ``model+``, tags and owners."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def _nothing_selected(selector: str) -> RequestError:
     )
 
 
-def selected(graph: Graph, select: Iterable[str], *, gone: Iterable[str] = ()) -> frozenset[str]:
-    """Name the models that any of the selectors matches; no selector at all matches every one.
+def selected(graph: Graph, select: Iterable[str], *, gone: Iterable[str] = ()) -> tuple[str, ...]:
+    """Name the models that any of the selectors matches, upstream first; no selector at all matches every one.
 
     Args:
         graph: the loaded models.
         select: the selectors.
         gone: models that the environment runs and that are not declared any more; they are
-            matched by name and glob.
+            matched by name and glob, and come last.
 
     Raises:
         RequestError: a name is no model; it says which one may be meant.
@@ -41,9 +41,9 @@ def selected(graph: Graph, select: Iterable[str], *, gone: Iterable[str] = ()) -
     names = (*graph.order, *sorted(gone))
     chosen = [selector.strip() for selector in select if selector.strip()]
     if not chosen:
-        return frozenset(names)
-    matched = [_matched(graph, names, selector) for selector in chosen]
-    return frozenset(name for some in matched for name in some)
+        return names
+    matched = {name for selector in chosen for name in _matched(graph, names, selector)}
+    return tuple(name for name in names if name in matched)
 
 
 def _matched(graph: Graph, names: tuple[str, ...], selector: str) -> frozenset[str]:
