@@ -29,7 +29,6 @@ from backfill_assets.intervals.text import counted, ranges_text
 from backfill_assets.models.audit import Severity
 from backfill_assets.models.audits_of import audits_of
 from backfill_assets.planning.review.approval import Act
-from backfill_assets.settings import read_settings
 from backfill_assets.warehouse.files.tables import table_now
 from backfill_assets.warehouse.rows.adoption import adopted_from, profile_table
 from backfill_assets.warehouse.spark.session import batch_session
@@ -87,9 +86,8 @@ def adopt(  # noqa: PLR0913, PLR0917 - one option for each thing that can be ask
     with opened_run(env) as run, shown(run.graph, {model: missing}) as listener:
         copying = replace(run.project, effects=Effects(rows=adopted_from(audited.table)))
         adopting = replace(run, project=copying, fills=ADOPTED)
-        at_once = read_settings().max_batches
         todo = {model: audited.missing}
-        told = fill_cells(adopting, todo, listener, batches_at_once=at_once)[model]
+        told = fill_cells(adopting, todo, listener)[model]
         left = audited.missing - run.view().ready(model)
     with operating() as at:
         tell_quietly(at, env)

@@ -49,6 +49,7 @@ def demo(
             data_root=settings.data_root,
             clock=now,
             run_id=f"demo-{uuid.uuid4().hex[:12]}",
+            batches_at_once=settings.max_batches,
             views=settings.views,
         )
         run = open_run(project, "prod")
@@ -60,7 +61,7 @@ def demo(
             return
         _land(spark, settings, events)
         landed = time.monotonic()
-        _fill(run, needed, settings)
+        _fill(run, needed)
         needed = _work(run)
         _summary(run, needed)
         say(f"Landed in {landed - began:.0f} s, filled in {_since(landed)}.")
@@ -93,12 +94,12 @@ def _land(spark: LazySpark, settings: Settings, events: int) -> None:
         land_all(session, settings.data_root, events=events, progress=landed)
 
 
-def _fill(run: RunContext, needed: dict[str, Work], settings: Settings) -> None:
+def _fill(run: RunContext, needed: dict[str, Work]) -> None:
     cadences = {name: run.graph.model(name).cadence for name in needed}
     todo = {name: cadences[name].count(work.gaps) for name, work in needed.items()}
     targets = {name: required(cadence, now=run.clock()) for name, cadence in cadences.items()}
     with shown(run.graph, todo) as listener:
-        fill_cells(run, targets, listener, batches_at_once=settings.max_batches)
+        fill_cells(run, targets, listener)
 
 
 def _summary(run: RunContext, needed: dict[str, Work]) -> None:

@@ -27,7 +27,6 @@ from backfill_assets.intervals.text import counted
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.plan.selecting import selected
 from backfill_assets.planning.plan.written_options import chosen
-from backfill_assets.settings import read_settings
 from backfill_assets.snapshots.timing import RUN, Timing
 
 if TYPE_CHECKING:
@@ -107,9 +106,9 @@ def _filled(
     opened: RunContext, targets: Mapping[str, IntervalSet], todo: Mapping[str, int]
 ) -> dict[str, tuple[Event, ...]]:
     """Fill the missing cells, show the progress, and record the time."""
-    since, at_once = opened.at_work.seconds(), read_settings().max_batches
+    since = opened.at_work.seconds()
     with shown(opened.graph, todo) as listener:
-        told = fill_cells(opened, targets, listener, batches_at_once=at_once)
+        told = fill_cells(opened, targets, listener)
     opened.store.plans.keep_timing(Timing(RUN, opened.at_work.seconds(since)))
     return told
 

@@ -109,8 +109,7 @@ def fill(
     reporter = Reporter(context, model, state.store, PROD)
     with as_run_failure():
         if target - again:
-            at_once = project.batches_at_once
-            fill_cells(run, {name: target - again}, reporter.listen, batches_at_once=at_once)
+            fill_cells(run, {name: target - again}, reporter.listen)
         if again:
             _rebuild(context, run, name, reporter)
     due = required(model.cadence, now=run.clock())

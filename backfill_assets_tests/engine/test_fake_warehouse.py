@@ -122,7 +122,7 @@ class Teller:
     def fill(self) -> None:
         run = open_run(self.world.project(self.graph, batches_at_once=1), self.world.environment)
         targets = {name: run_targets(run, name) for name in self.graph.order}
-        fill_cells(run, targets, self.world.heard.append, batches_at_once=1)
+        fill_cells(run, targets, self.world.heard.append)
         self.look()
 
     def restate(self, first: int, last: int) -> None:
@@ -153,9 +153,7 @@ class Teller:
             die_after(step, doomed)
             run = open_run(doomed.project(self.graph, batches_at_once=1), doomed.environment)
             with suppress(Killed):
-                fill_cells(
-                    run, {VISITS: run_targets(run, VISITS)}, doomed.heard.append, batches_at_once=1
-                )
+                fill_cells(run, {VISITS: run_targets(run, VISITS)}, doomed.heard.append)
         self.world.clock.pass_lease()
 
     def look(self) -> None:
@@ -416,7 +414,6 @@ def test_what_the_fake_can_not_do_it_refuses(tmp_path: Path, declared: dict[str,
             teller.world.open(graph),
             {VISITS: run_targets(teller.world.open(graph), VISITS)},
             teller.world.heard.append,
-            batches_at_once=1,
         )
         failed = [one for one in events[VISITS] if isinstance(one, Failed)]
         assert failed

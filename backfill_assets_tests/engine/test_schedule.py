@@ -133,7 +133,7 @@ class Asked:
 def a_run(overall: int, at_work: AtWork | None = None) -> Any:  # noqa: ANN401 - what a schedule asks of a run
     return SimpleNamespace(
         store=SimpleNamespace(limits=SimpleNamespace(by_scope=dict[str, int])),
-        overall=overall,
+        project=SimpleNamespace(batches_at_once=overall),
         at_work=at_work or AtWork(),
         interrupted=threading.Event(),
         flights=Flights(),

@@ -133,7 +133,7 @@ def when_started(do: Callable[[], object]) -> Callable[[Event], None]:
 
 
 def go(run: RunContext, listen: Callable[[Event], None]) -> None:
-    fill_cells(run, {VISITS: run_targets(run, VISITS)}, listen, batches_at_once=2)
+    fill_cells(run, {VISITS: run_targets(run, VISITS)}, listen)
 
 
 def interrupted() -> None:

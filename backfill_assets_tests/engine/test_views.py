@@ -355,10 +355,10 @@ def test_a_run_that_filled_something_writes_its_files_and_one_that_found_nothing
     file = ViewsFile(Dialect.DUCKDB, tmp_path / "views.sql")
     world.land(a_source(), *ROWS)
     run = open_run(world.project(OLD, views=(file,)), PROD)
-    fill_cells(run, {VISITS: run_targets(run, VISITS)}, world.heard.append, batches_at_once=1)
+    fill_cells(run, {VISITS: run_targets(run, VISITS)}, world.heard.append)
     assert shown(file, VISITS) == read(world, VISITS)
     file.path.unlink()
-    fill_cells(run, {VISITS: run_targets(run, VISITS)}, world.heard.append, batches_at_once=1)
+    fill_cells(run, {VISITS: run_targets(run, VISITS)}, world.heard.append)
     assert not file.path.exists()
 
 

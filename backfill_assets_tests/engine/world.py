@@ -168,7 +168,7 @@ class World:
             name: run_targets(run, name) if cells is None else cells
             for name in names or run.graph.order
         }
-        return fill_cells(run, targets, self.heard.append, batches_at_once=self.batches_at_once)
+        return fill_cells(run, targets, self.heard.append)
 
     def ready(self, graph: Graph, name: str) -> str:
         """Which cells are ready, as text."""

@@ -179,8 +179,7 @@ class _Refresh:
         """Refresh models without readers in their own tables."""
         if not work.in_place:
             return
-        listener, at_once = self.project.listener, self.project.batches_at_once
-        told = fill_cells(self.run, work.in_place, listener, batches_at_once=at_once)
+        told = fill_cells(self.run, work.in_place, self.project.listener)
         failed = tuple(
             event for events in told.values() for event in events if isinstance(event, Failed)
         )

@@ -57,7 +57,7 @@ def batch_request(
         plan_id=run.plan_id,
         reason=reason,
         attempt=attempt,
-        slots=Slots(model.batch_concurrency, run.overall),
+        slots=Slots(model.batch_concurrency, run.project.batches_at_once),
         who=run.project.who,
     )
 

@@ -58,8 +58,6 @@ def fill_cells(
     run: RunContext,
     targets: Mapping[str, IntervalSet],
     listener: Listener,
-    *,
-    batches_at_once: int,
 ) -> dict[str, tuple[Event, ...]]:
     """Look at what the named models read of sources, then fill what is missing of them.
 
@@ -73,15 +71,12 @@ def fill_cells(
         targets: per model, the whole cells to fill where they are missing; one that has none is looked at
             and told of all the same.
         listener: called from this thread only, in order.
-        batches_at_once: how many batches may be in flight altogether, over all runs and processes,
-            unless a person has set another limit; a model's own is `batch_concurrency`.
 
     Returns:
         Per model, every event of its cells, in order.
     """
     names = [name for name in run.graph.order if name in targets]
     _look(run, names, listener)
-    run = replace(run, overall=batches_at_once)
     view = run.view()
     models = [run.graph.model(name) for name in names]
     fillings = [

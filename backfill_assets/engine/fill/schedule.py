@@ -111,15 +111,15 @@ def scheduled(
     another interrupt, cancels them. Where the plan is held, what has not begun waits with it.
 
     Args:
-        run: what all batches share; its `overall` says how many threads there are.
+        run: what all batches share; how many threads there are is its project's `batches_at_once`.
         asked: the models, upstream before downstream.
         work: does what a thread has to do for a batch; None: `run_batch`, with patience.
     """
     limits = run.store.limits.by_scope()
     lanes = _lanes(asked, limits)
-    most = limits.get(ALL, run.overall) or sum(lane.at_once for lane in lanes)
+    most = limits.get(ALL, run.project.batches_at_once)
     events: _Events = SimpleQueue()
-    with _told(run, lanes) as tell, _threads(run, max(most, 1), work or _run_piece) as begin:
+    with _told(run, lanes) as tell, _threads(run, most, work or _run_piece) as begin:
         while True:
             looked: set[_Lane] = set()
             for lane in lanes:

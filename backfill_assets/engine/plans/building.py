@@ -108,8 +108,7 @@ def fill_for_plan(
     op: Operation, run: RunContext, cells: Mapping[str, IntervalSet]
 ) -> dict[str, tuple[Event, ...]]:
     """Fill cells in a run for a plan, and give what happened, by model."""
-    at_once = op.project.batches_at_once
-    return fill_cells(run, cells, op.project.listener, batches_at_once=at_once)
+    return fill_cells(run, cells, op.project.listener)
 
 
 def _spared(run: RunContext, plan: Plan) -> dict[str, int]:

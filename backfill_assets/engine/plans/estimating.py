@@ -32,14 +32,14 @@ def estimated(project: Project, plan: Plan) -> Plan:
     building = [planned for planned in plan.models if planned.batches]
     if not building:
         return plan
-    store, terms, warm = project.store, project.terms, _warm(project.store)
+    store, warm = project.store, _warm(project.store)
     history = {planned.model: _facts(project, planned.model, warm) for planned in building}
     read = sorted({each.upstream for planned in building for each in planned.reads})
     known = Known(
         history=history,
         sizes={name: size for name in read if (size := _size(project, plan, name))},
-        prices=terms.prices,
-        batches_at_once=terms.batches_at_once,
+        prices=project.terms.prices,
+        batches_at_once=project.batches_at_once,
         operations=tuple(map(_operation, store.plans.timings(limit=_OPERATIONS))),
     )
     return estimate(plan, known)

@@ -20,14 +20,12 @@ class PlanTerms:
         environment_days: how long an environment lives that a plan begins.
         promise_days: how many days after its promotion a plan can be taken back.
         prices: what things cost.
-        batches_at_once: how many batches may be in flight.
     """
 
     plan_days: int = 7
     environment_days: int = 30
     promise_days: int = 30
     prices: Prices = field(default_factory=Prices)
-    batches_at_once: int = 2
 
 
 USUAL = PlanTerms()
@@ -41,5 +39,4 @@ def terms_of(settings: Settings) -> PlanTerms:
         environment_days=settings.environment_days,
         promise_days=settings.promise_days,
         prices=Prices(settings.price_per_hour, settings.price_per_gb),
-        batches_at_once=settings.max_batches,
     )

@@ -40,7 +40,8 @@ class Project:
         run_id: of this run or process.
         who: the person or run that asks, as the history keeps it.
         listener: called with each thing that happens to cells, from one thread only.
-        batches_at_once: how many batches may be in flight, over all runs and processes.
+        batches_at_once: how many batches may be in flight, over all runs and processes, unless a person
+            has set another limit; a model's own is `batch_concurrency`.
         batch_policy: how often a batch is tried, and how long it may take.
         terms: how long plans last, and what their work costs.
         code: gives the fingerprints of the declarations as they are on disk at this moment; None where
@@ -61,7 +62,7 @@ class Project:
     run_id: str
     who: str = ""
     listener: Listener = lambda _: None
-    batches_at_once: int = 1
+    batches_at_once: int = 2
     batch_policy: BatchPolicy = USUAL_POLICY
     terms: PlanTerms = USUAL
     code: Callable[[], Mapping[str, str]] | None = None

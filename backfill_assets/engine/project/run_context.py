@@ -62,7 +62,6 @@ class RunContext(InProject):
             where no plan is served.
         tuning: the Spark settings of the plan's batches, over those of their models.
         batch_cells: how many cells a batch has at most in the plan that is served, by model.
-        overall: how many batches may be in flight over all runs and processes; None for any number.
         kept_rows: in a plan's workspace, of the models that keep rows whose source is gone: whether these
             are carried over.
         interrupted: set when the run is to end: what waits for a slot, or for its next attempt, gives
@@ -85,7 +84,6 @@ class RunContext(InProject):
     frozen: FrozenCode | None = None
     tuning: Mapping[str, str] = field(default_factory=dict[str, str])
     batch_cells: Mapping[str, int] = field(default_factory=dict[str, int])
-    overall: int | None = None
     kept_rows: Mapping[str, KeptRows] = field(default_factory=dict[str, "KeptRows"])
     interrupted: threading.Event = field(default_factory=threading.Event)
     flights: Flights = field(default_factory=Flights)
