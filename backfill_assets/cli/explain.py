@@ -11,7 +11,6 @@ from backfill_assets.cli.exits import FAILED
 from backfill_assets.cli.named_model import model_named
 from backfill_assets.cli.options import AsJson, Env  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import print_json, say
-from backfill_assets.cli.plan_view import naming_of
 from backfill_assets.cli.project import looked_at
 from backfill_assets.cli.why import cells_asked
 from backfill_assets.engine.review.cell_numbers import ROWS
@@ -27,6 +26,7 @@ from backfill_assets.render.number_changes import (
     part_texts,
     plans_told,
 )
+from backfill_assets.render.plan_words import naming_of
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -10,11 +10,11 @@ import typer
 from backfill_assets.cli.named_model import model_named
 from backfill_assets.cli.options import AsJson  # noqa: TC001 - typer reads it
 from backfill_assets.cli.output import Heading, print_json, print_table, say
-from backfill_assets.cli.plan_view import naming_of
 from backfill_assets.cli.project import load_graph, open_store
 from backfill_assets.cli.why import cells_asked
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import counted
+from backfill_assets.render.plan_words import naming_of
 from backfill_assets.settings import read_settings
 from backfill_assets.snapshots.environment import plan_of
 

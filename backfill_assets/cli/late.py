@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.cli.output import say
-from backfill_assets.cli.plan_view import naming_of
 from backfill_assets.cli.progress import shown
 from backfill_assets.engine.automatic.late_plan import Refreshed, refresh_late
 from backfill_assets.engine.fill.late_cells import late_work_of
 from backfill_assets.intervals.text import counted, ranges_text
+from backfill_assets.render.plan_words import naming_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

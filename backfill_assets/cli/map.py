@@ -10,7 +10,6 @@ import typer
 from backfill_assets.cli.held import holds_json, holds_of, say_holds
 from backfill_assets.cli.options import AsJson, Env  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import out, print_json, say
-from backfill_assets.cli.plan_view import naming_of
 from backfill_assets.cli.project import looked_at
 from backfill_assets.engine.review.mapping import map_of
 from backfill_assets.errors import RequestError
@@ -19,6 +18,7 @@ from backfill_assets.planning.plan.selecting import selected
 from backfill_assets.planning.plan.written_options import chosen
 from backfill_assets.render.history_map import map_json, map_lines
 from backfill_assets.render.history_map_html import map_html
+from backfill_assets.render.plan_words import naming_of
 
 
 def map(  # noqa: A001 - the verb's name

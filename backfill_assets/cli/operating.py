@@ -6,13 +6,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from backfill_assets.cli.plan_view import naming_of
 from backfill_assets.cli.project import opened_project, who_asks
 from backfill_assets.engine.plans.making import prepare
+from backfill_assets.engine.project.asked import Asked
 from backfill_assets.engine.project.batch_policy import batch_policy_of
-from backfill_assets.engine.project.opening import look
-from backfill_assets.engine.project.operators import refuse_other_users
-from backfill_assets.engine.project.project import InProject
 from backfill_assets.render.actual import actual_of
 
 if TYPE_CHECKING:
@@ -20,36 +17,13 @@ if TYPE_CHECKING:
 
     from backfill_assets.engine.project.events import Listener
     from backfill_assets.engine.project.project import Project
-    from backfill_assets.engine.project.run_context import RunContext
-    from backfill_assets.models.graph import Graph
     from backfill_assets.planning.plan.plan import Plan
     from backfill_assets.render.actual import Actual
-    from backfill_assets.render.plan_words import Naming
-    from backfill_assets.settings import Settings
-    from backfill_assets.snapshots.person import Person
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Operating(InProject):
-    """What a verb about plans works with.
-
-    Attributes:
-        settings: what people have set.
-        who: the person who asks.
-    """
-
-    settings: Settings
-    who: Person
-
-    @property
-    def graph(self) -> Graph:
-        """The models and sources as they are on disk."""
-        return self.project.loaded.graph
-
-    @property
-    def naming(self) -> Naming:
-        """How cells are named."""
-        return naming_of(self.graph)
+class Operating(Asked):
+    """What a verb about plans works with."""
 
     def prepare(self, plan: Plan) -> None:
         """Refuse a plan whose reach this person may not change; create the environment that it is for.
@@ -58,18 +32,6 @@ class Operating(InProject):
             RequestError: it restates what others read, too, and the settings name who may.
         """
         prepare(self.project, plan, self.who, self.settings.operators)
-
-    def may_change(self, environment: str) -> None:
-        """Refuse those who may not change a protected environment.
-
-        Raises:
-            RequestError: the settings name others.
-        """
-        refuse_other_users(self.project, environment, self.who, self.settings.operators)
-
-    def run(self, environment: str) -> RunContext:
-        """Look at an environment; nothing is written."""
-        return look(self.project, environment)
 
     def taken(self, plan: Plan) -> Actual:
         """Sum up what a plan has taken so far."""

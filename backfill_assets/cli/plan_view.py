@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.cli.output import err, out, say
 from backfill_assets.render.plan_text import Tone, plan_text
-from backfill_assets.render.plan_words import Naming, count_line, plain_symbols
+from backfill_assets.render.plan_words import count_line, plain_symbols
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from backfill_assets.engine.fill.outstanding import Outstanding
-    from backfill_assets.models.graph import Graph
     from backfill_assets.planning.plan.plan import Plan
+    from backfill_assets.render.plan_words import Naming
 
 _STYLES = {
     Tone.PLAIN: None,
@@ -23,12 +23,6 @@ _STYLES = {
     Tone.QUIET: "dim",
     Tone.WARNING: "yellow",
 }
-
-
-def naming_of(graph: Graph) -> Naming:
-    """Name cells by the cadences of the loaded models and sources."""
-    cadences = {name: model.cadence for name, model in graph.models.items()}
-    return Naming(cadences | {name: source.cadence for name, source in graph.sources.items()})
 
 
 def say_nothing_planned(empty: Plan, left: Outstanding) -> None:

@@ -10,12 +10,12 @@ from backfill_assets.cli.exits import CHANGES, FAILED
 from backfill_assets.cli.named_model import model_named
 from backfill_assets.cli.options import AsJson, Env  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import print_json, say
-from backfill_assets.cli.plan_view import naming_of
 from backfill_assets.cli.project import looked_at
 from backfill_assets.cli.why import cells_asked
 from backfill_assets.engine.review.replaying import Replay
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.review.replayed import Verdict
+from backfill_assets.render.plan_words import naming_of
 from backfill_assets.render.replayed import (
     replay_json,
     replay_lines,

@@ -12,7 +12,6 @@ from backfill_assets.cli.late import healed, healed_again, late_json, say_late
 from backfill_assets.cli.looking import left_json, say_looked
 from backfill_assets.cli.options import AsJson, AsOf, Env, Select  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import Heading, err, print_json, print_table, say
-from backfill_assets.cli.plan_view import naming_of
 from backfill_assets.cli.progress import shown
 from backfill_assets.cli.project import clock_at, opened_run
 from backfill_assets.cli.told_cells import cells_json, say_cells
@@ -27,6 +26,7 @@ from backfill_assets.intervals.text import counted
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.plan.selecting import selected
 from backfill_assets.planning.plan.written_options import chosen
+from backfill_assets.render.plan_words import naming_of
 from backfill_assets.snapshots.timing import RUN, Timing
 
 if TYPE_CHECKING:

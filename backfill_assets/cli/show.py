@@ -12,7 +12,7 @@ import typer
 from backfill_assets.cli.exits import FAILED
 from backfill_assets.cli.options import AsJson, Markdown, PlanId, Verbose  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import Heading, bar, out, print_json, print_table, say
-from backfill_assets.cli.plan_view import naming_of, print_end, print_plan
+from backfill_assets.cli.plan_view import print_end, print_plan
 from backfill_assets.cli.project import now, opened_project
 from backfill_assets.cli.stored_plans import Kept, kept_plan
 from backfill_assets.cli.watching import watch
@@ -35,6 +35,7 @@ from backfill_assets.render.plan_life import (
     watch_text,
 )
 from backfill_assets.render.plan_markdown import plan_markdown
+from backfill_assets.render.plan_words import naming_of
 from backfill_assets.snapshots.stored_plan import PlanStatus
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from rich.live import Live
 from rich.text import Text
 
 from backfill_assets.cli.output import bar, out, say
-from backfill_assets.cli.plan_view import naming_of
 from backfill_assets.engine.automatic.scan import is_stuck
 from backfill_assets.intervals.text import counted
 from backfill_assets.render.plan_life import progress
+from backfill_assets.render.plan_words import naming_of
 from backfill_assets.snapshots.queued_plan import Control
 from backfill_assets.snapshots.stored_plan import PlanStatus
 

@@ -10,7 +10,6 @@ import typer
 from backfill_assets.cli.named_model import model_named
 from backfill_assets.cli.options import AsJson, Env  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import print_json, say
-from backfill_assets.cli.plan_view import naming_of
 from backfill_assets.cli.project import looked_at
 from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
@@ -18,6 +17,7 @@ from backfill_assets.intervals.parse_range import parse_interval
 from backfill_assets.intervals.partition_keys import PartitionKeyError
 from backfill_assets.planning.rule.explain import why as explain
 from backfill_assets.render.origins import origins
+from backfill_assets.render.plan_words import naming_of
 from backfill_assets.snapshots.places import located
 from backfill_assets.warehouse.log.delta_log import head
 

@@ -163,7 +163,8 @@ def _job(
                 code=lambda: loaded.fingerprints,
             )
             signing = replace(project, sign=signer_of(project, principal_of(context.run)))
-            body(PlanWork(project=signing, context=context, who=who), config)
+            work = PlanWork(project=signing, settings=read_settings(), context=context, who=who)
+            body(work, config)
 
     done.__annotations__["config"] = config  # Dagster reads the form of the launchpad from it
     op = dg.op(name=op_name(name), description=says)(done)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import dagster as dg
 
 from backfill_assets.engine.plans.operation import Operation
+from backfill_assets.engine.project.asked import Asked
 from backfill_assets.engine.project.events import (
     Committed,
     Event,
@@ -16,11 +17,6 @@ from backfill_assets.engine.project.events import (
     Skipped,
     Waiting,
 )
-from backfill_assets.engine.project.opening import look
-from backfill_assets.engine.project.operators import refuse_other_users
-from backfill_assets.engine.project.project import InProject
-from backfill_assets.engine.project.run_context import RunContext
-from backfill_assets.models.graph import Graph
 from backfill_assets.orchestration.catching_up import report_ready
 from backfill_assets.orchestration.metadata import report_metadata
 from backfill_assets.orchestration.released_runs import ENDED_TAG, FOR_GOOD, PLAN_TAG
@@ -28,32 +24,22 @@ from backfill_assets.planning.plan.plan import Plan
 from backfill_assets.planning.plan.plan_json import read_plan
 from backfill_assets.render.plan_life import next_commands
 from backfill_assets.render.plan_markdown import plan_markdown
-from backfill_assets.render.plan_words import Naming
-from backfill_assets.settings import read_settings
 from backfill_assets.snapshots.environment import PROD
 from backfill_assets.snapshots.loaded import Loaded
-from backfill_assets.snapshots.person import Person
 
 if TYPE_CHECKING:
     from backfill_assets.engine.project.events import Listener
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlanWork(InProject):
+class PlanWork(Asked):
     """What one op works with.
 
     Attributes:
         context: of the op.
-        who: the person who asks.
     """
 
     context: dg.OpExecutionContext
-    who: Person
-
-    @property
-    def graph(self) -> Graph:
-        """The loaded models."""
-        return self.project.loaded.graph
 
     def plan(self, plan_id: str) -> Plan:
         """Read a plan, and tag the run with it.
@@ -73,14 +59,6 @@ class PlanWork(InProject):
         """Tag the run so that its release is not requested again, although it failed."""
         self.context.instance.add_run_tags(self.context.run.run_id, {ENDED_TAG: FOR_GOOD})
 
-    def may_change(self, environment: str) -> None:
-        """Refuse a person who may not change a protected environment.
-
-        Raises:
-            RequestError: the settings name other persons.
-        """
-        refuse_other_users(self.project, environment, self.who, read_settings().operators)
-
     def operation(self, plan: Plan, why: str = "") -> Operation:
         """Give the operation of a plan in this project."""
         return Operation(project=self.project, plan=plan, why=why)
@@ -97,14 +75,11 @@ class PlanWork(InProject):
 
     def page(self, plan: Plan, **metadata: Any) -> dict[str, Any]:  # noqa: ANN401 - any metadata
         """Give what a run's page shows of a plan: its text, where it stands, and what can be done next."""
-        cadences = {name: model.cadence for name, model in self.graph.models.items()}
-        sources = {name: source.cadence for name, source in self.graph.sources.items()}
-        naming = Naming({**cadences, **sources})
         status = self.store.plans.get(plan.plan_id).status.value
         return {
             "plan_id": plan.plan_id,
             "status": status,
-            "plan": dg.MetadataValue.md(plan_markdown(plan, naming)),
+            "plan": dg.MetadataValue.md(plan_markdown(plan, self.naming)),
             "next": ", or ".join(next_commands(plan.plan_id, status)) or "nothing",
             **report_metadata(self.operation(plan), plan.plan_id),
             **metadata,
@@ -115,10 +90,6 @@ class PlanWork(InProject):
         if environment != PROD:
             return 0
         return report_ready(self.context.instance, self.run(environment))
-
-    def run(self, environment: str) -> RunContext:
-        """Open an environment, to be read only."""
-        return look(self.project, environment)
 
 
 def logged(context: dg.OpExecutionContext) -> "Listener":

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from backfill_assets.intervals.cadence import Cadence
     from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.models.cells_by_model import CellsByModel
+    from backfill_assets.models.graph import Graph
     from backfill_assets.planning.plan.plan import CellWork, Estimate, ModelPlan, Plan
     from backfill_assets.planning.plan.request import PlanRequest, Restatement
 
@@ -60,6 +61,12 @@ class Naming:
         """Name every range of partition keys, none left out."""
         cadence = self.cadences.get(model)
         return ranges_list(cadence, cells) if cadence else [str(interval) for interval in cells]
+
+
+def naming_of(graph: Graph) -> Naming:
+    """Name cells by the cadences of the loaded models and sources."""
+    cadences = {name: model.cadence for name, model in graph.models.items()}
+    return Naming(cadences | {name: source.cadence for name, source in graph.sources.items()})
 
 
 def symbol(planned: ModelPlan) -> str:

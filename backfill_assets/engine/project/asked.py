@@ -1,0 +1,53 @@
+"""What a person asks in a project, by a command or by a job of the launchpad."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from backfill_assets.engine.project.opening import look
+from backfill_assets.engine.project.operators import refuse_other_users
+from backfill_assets.engine.project.project import InProject
+from backfill_assets.render.plan_words import naming_of
+
+if TYPE_CHECKING:
+    from backfill_assets.engine.project.run_context import RunContext
+    from backfill_assets.models.graph import Graph
+    from backfill_assets.render.plan_words import Naming
+    from backfill_assets.settings import Settings
+    from backfill_assets.snapshots.person import Person
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked(InProject):
+    """A project, and the person who asks something of it.
+
+    Attributes:
+        settings: what people have set.
+        who: the person who asks.
+    """
+
+    settings: Settings
+    who: Person
+
+    @property
+    def graph(self) -> Graph:
+        """The models and sources as they are on disk."""
+        return self.project.loaded.graph
+
+    @property
+    def naming(self) -> Naming:
+        """How cells are named."""
+        return naming_of(self.graph)
+
+    def may_change(self, environment: str) -> None:
+        """Refuse those who may not change a protected environment.
+
+        Raises:
+            RequestError: the settings name others.
+        """
+        refuse_other_users(self.project, environment, self.who, self.settings.operators)
+
+    def run(self, environment: str) -> RunContext:
+        """Look at an environment; nothing is written."""
+        return look(self.project, environment)
