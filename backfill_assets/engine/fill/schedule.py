@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from backfill_assets.models.upstream import Upstream
 
     _Events = SimpleQueue["tuple[_Lane, Event | _Ended]"]
-    _Work = Callable[[RunContext, Model, "Piece", Callable[[Event], None]], None]
     _Begin = Callable[["_Lane", "Piece", _Events], None]
 
 
@@ -80,7 +79,7 @@ class Needs:
 
 
 class ModelToFill(Protocol):
-    """A model whose cells a run fills, and that says what these need."""
+    """What the scheduler knows of `fill.Filling`, which is made of what stands here."""
 
     @property
     def model(self) -> Model:
@@ -97,9 +96,7 @@ class ModelToFill(Protocol):
         ...
 
 
-def scheduled(
-    run: RunContext, asked: Sequence[ModelToFill], work: _Work | None = None
-) -> Generator[Event]:
+def scheduled(run: RunContext, asked: Sequence[ModelToFill]) -> Generator[Event]:
     """Run batches of models, each when the cells that it reads are ready, and tell what happens.
 
     Models upstream have the first turn, and models that read their own cells the very first: each of
@@ -113,13 +110,12 @@ def scheduled(
     Args:
         run: what all batches share; how many threads there are is its project's `batches_at_once`.
         asked: the models, upstream before downstream.
-        work: does what a thread has to do for a batch; None: `run_batch`, with patience.
     """
     limits = run.store.limits.by_scope()
     lanes = _lanes(asked, limits)
     most = limits.get(ALL, run.project.batches_at_once)
     events: _Events = SimpleQueue()
-    with _told(run, lanes) as tell, _threads(run, most, work or _run_piece) as begin:
+    with _told(run, lanes) as tell, _threads(run, most) as begin:
         while True:
             looked: set[_Lane] = set()
             for lane in lanes:
@@ -291,7 +287,7 @@ def _told(run: RunContext, lanes: Sequence[_Lane]) -> Iterator[Callable[[], None
 
 
 @contextmanager
-def _threads(run: RunContext, most: int, work: _Work) -> Iterator[_Begin]:
+def _threads(run: RunContext, most: int) -> Iterator[_Begin]:
     """Lend threads, and wait for the batches that run in them; see `_await`."""
     begun: list[Future[None]] = []
     with ThreadPoolExecutor(most, thread_name_prefix="batch") as pool:
@@ -300,7 +296,7 @@ def _threads(run: RunContext, most: int, work: _Work) -> Iterator[_Begin]:
             def put(event: Event) -> None:
                 events.put((lane, event))
 
-            future = pool.submit(work, run, lane.model, piece, put)
+            future = pool.submit(_run_piece, run, lane.model, piece, put)
             begun.append(future)
             future.add_done_callback(lambda done: events.put((lane, _Ended(piece, done))))
 
