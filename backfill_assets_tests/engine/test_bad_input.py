@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from backfill_assets.engine.batch.commit_turn import settle
+from backfill_assets.engine.batch.commit_turn import reconcile_table
 from backfill_assets.engine.batch.table_turn import ForeignTableError
 from backfill_assets.engine.project.events import Failed
 from backfill_assets.intervals import Daily
@@ -154,7 +154,7 @@ def test_a_strangers_table_in_the_place_of_a_models_own_is_left_alone_and_the_wa
     run = world.open(graph)
     world.scribble(VISITS, row(9, 1, 5.0))
     with pytest.raises(ForeignTableError, match="backfill adopt TABLE MODEL"):
-        settle(run, graph.model(VISITS))
+        reconcile_table(run, graph.model(VISITS))
     assert world.head(VISITS) == 0
     Path(world.path(VISITS)).rename(world.root / "elsewhere")
     assert told(world.fill(graph)[VISITS]) == ["committed"]

@@ -350,7 +350,7 @@ def before_the_pointers(store: MortalStore, patch: pytest.MonkeyPatch) -> None:
 
 
 def after_the_pointers(store: MortalStore, patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(plan_verbs, "settle", store.die)
+    patch.setattr(plan_verbs, "write_owed_evidence", store.die)
 
 
 def before_the_chain(store: MortalStore, patch: pytest.MonkeyPatch) -> None:
@@ -549,7 +549,7 @@ def test_no_operation_waits_for_evidence_that_nothing_owes(
     def never(*_: object) -> None:
         raise AssertionError("nothing is owed")
 
-    monkeypatch.setattr(evidence, "_settle", never)
+    monkeypatch.setattr(evidence, "_write_owed", never)
     plans.apply(MORE, plans.make(MORE))
 
 

@@ -231,7 +231,7 @@ def test_a_way_back_whose_promise_passes_while_it_waits_for_its_turn_is_refused(
     def slowly(*_: object) -> None:
         world.clock.now += timedelta(days=31)
 
-    monkeypatch.setattr(going_back, "settle_tables", slowly)
+    monkeypatch.setattr(going_back, "reconcile_tables", slowly)
     with pytest.raises(RequestError, match="more than 30 days ago"):
         rollback_plan(plans.project(OLD), plan)
     assert totals(world) == before

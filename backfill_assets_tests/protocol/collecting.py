@@ -95,7 +95,7 @@ def intrude(actor: Actor) -> Iterator[Outcome]:
 
 
 def settle(actor: Actor) -> Iterator[Outcome]:
-    """`commit_turn.settle`, once an unfinished publication is finished: a turn without a batch."""
+    """`commit_turn.reconcile_table`, once an unfinished publication is finished: a turn without a batch."""
     intent = actor.world.state.intent
     if intent is not None and not is_heard(actor.world, intent.holder):
         resumed = actor.goes("finish.begin", resumes="settle.begin")
@@ -105,7 +105,7 @@ def settle(actor: Actor) -> Iterator[Outcome]:
 
 
 def settled(actor: Actor) -> Iterator[Outcome]:
-    """`commit_turn.settle`: the lock is given back; the next table follows."""
+    """`commit_turn.reconcile_table`: the lock is given back; the next table follows."""
     after, at = released(actor), actor.memory.table
     if at + 1 < len(actor.world.tables):
         more = after.goes("turn.token", table=at + 1, until=-1, adopted=False)

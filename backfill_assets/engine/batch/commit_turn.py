@@ -52,7 +52,7 @@ def unchanged(
     return {profile.cell: profile.content.rows for profile in same}
 
 
-def settle(run: RunContext, model: Model) -> None:
+def reconcile_table(run: RunContext, model: Model) -> None:
     """Account for what others left in a model's table, before its gaps are asked for.
 
     What it reads comes first: a commit counts when the state knows the commits that it has read.
@@ -65,13 +65,13 @@ def settle(run: RunContext, model: Model) -> None:
     version = run.pointer(model).version
     if head(run.table(model)) != run.store.versions.known_head(version):
         for upstream in _own_upstreams(run, model):
-            settle(run, upstream)
+            reconcile_table(run, upstream)
         # Not as the run itself, which may be finishing a promotion over this table.
         with _turn(run, version, f"{run.run_id}/{version}"):
             pass
 
 
-def settle_tables(run: RunContext, versions: Collection[str]) -> None:
+def reconcile_tables(run: RunContext, versions: Collection[str]) -> None:
     """Account for what others left in some of an environment's tables, upstream first.
 
     A publication takes its locks in the order of names, in which a commit could be taken back only
@@ -85,7 +85,7 @@ def settle_tables(run: RunContext, versions: Collection[str]) -> None:
     for name in run.graph.order:
         at = run.pointers.get(name)
         if at is not None and at.version in versions:
-            settle(run, run.graph.model(name))
+            reconcile_table(run, run.graph.model(name))
 
 
 def _own_upstreams(run: RunContext, model: Model) -> Iterator[Model]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from backfill_assets.engine.batch.commit_turn import settle
+from backfill_assets.engine.batch.commit_turn import reconcile_table
 from backfill_assets.engine.batch.failure_kinds import kind_of
 from backfill_assets.engine.batch.requests import ADOPTED, REFRESH, RERUN
 from backfill_assets.engine.batch.retrying import patiently
@@ -235,9 +235,9 @@ class Filling:
 
     @cached_property
     def _in_the_way(self) -> BackfillAssetsError | None:
-        """Settle what others have left in the model's table, once; say what is in the way."""
+        """Account for what others have left in the model's table, once; say what is in the way."""
         try:
-            patiently(self.run, lambda: settle(self.run, self.model))
+            patiently(self.run, lambda: reconcile_table(self.run, self.model))
         except BackfillAssetsError as error:
             return error
         return None

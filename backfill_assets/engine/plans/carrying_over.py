@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from backfill_assets.engine.batch.commit_turn import settle_tables
+from backfill_assets.engine.batch.commit_turn import reconcile_tables
 from backfill_assets.engine.plans.back_steps import emptied_by_undo
 from backfill_assets.engine.plans.building import fill_for_plan
 from backfill_assets.engine.plans.promotion_steps import concerned
@@ -72,7 +72,7 @@ def _carried_over(op: Operation) -> CellsByModel:
     Planned cells that read these are built again as well, where the rule says so; no other cell that
     is built is touched, so late rows of its source do not come in unseen.
     """
-    settle_tables(op.environment(), concerned(op))
+    reconcile_tables(op.environment(), concerned(op))
     cells = cells_to_carry_over(op)
     if not cells:
         return cells

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from backfill_assets.engine.batch.commit_turn import settle_tables
+from backfill_assets.engine.batch.commit_turn import reconcile_tables
 from backfill_assets.engine.plans.back_steps import is_dropped, owed_without, steps_back
 from backfill_assets.engine.plans.carrying_over import cells_to_carry_back
 from backfill_assets.engine.plans.moving import ConcurrentPublicationError, move_pointers
@@ -55,7 +55,7 @@ def restore(op: Operation, stage: Restore, so_far: Outcome) -> Outcome:
     moves = moves_to_take_back(op, stage.kind)
     named = {at.version for move in moves for at in (move.old, move.new) if at is not None}
     versions = [version for version in named if _is_ours(op, version)]
-    settle_tables(op.environment(), versions)
+    reconcile_tables(op.environment(), versions)
     try:
         number = move_pointers(
             op, stage.kind, versions, lambda view: _decided(op, view, moves, stage.kind)

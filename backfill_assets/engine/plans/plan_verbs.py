@@ -24,7 +24,7 @@ from backfill_assets.engine.plans.stage_run import run_stages
 from backfill_assets.engine.plans.workspace import restated
 from backfill_assets.engine.project.at_work import Phase
 from backfill_assets.engine.review.dual_runs import refuse_early
-from backfill_assets.engine.review.evidence import REFUSED, STOPPED, owe, settle
+from backfill_assets.engine.review.evidence import REFUSED, STOPPED, record_end, write_owed_evidence
 from backfill_assets.engine.review.notices import send_notices
 from backfill_assets.errors import BackfillAssetsError, RequestError
 from backfill_assets.planning.change.strategy_checks import EXPLAINED
@@ -59,8 +59,8 @@ def apply_plan(project: Project, plan: Plan, why: str = "") -> Outcome:
     """Build what a plan says, and on an unprotected environment publish it.
 
     Applying again goes on with exactly what is left, unless a planned model was edited or the plan has
-    waited for too long. A protected environment waits for `promote`; why
-    that would be refused is looked at while Spark is warm, and not compared again.
+    waited for too long. A protected environment waits for `promote`; why that would be refused is looked
+    at while Spark is warm, not compared again, and put into the outcome instead of raised.
 
     Raises:
         RequestError: it is too old, or waited for too long, or is not the plan that the state keeps
@@ -189,9 +189,9 @@ def run_apply(op: Operation) -> Outcome:
         appended = as_text(op.project.loaded.graph, done.carried)
         op.tell(COMPARED, appended=appended, found=_differences(op), refused=done.refused)
     if done.left:
-        owe(op, op.plan_id, STOPPED, _why_left(done))
+        record_end(op, op.plan_id, STOPPED, _why_left(done))
     elif done.refusal is not None:
-        owe(op, op.plan_id, REFUSED, done.refused)
+        record_end(op, op.plan_id, REFUSED, done.refused)
     if done.left or op.plan.protected or op.plan.fills_only:
         _tell_of(op)
         return done
@@ -218,7 +218,7 @@ def run_promote(op: Operation, so_far: Outcome | None = None) -> Outcome:
     try:
         done = run_stages(op, promote_stages(), so_far or now)
     except BackfillAssetsError as error:
-        owe(op, op.plan_id, REFUSED, str(error))
+        record_end(op, op.plan_id, REFUSED, str(error))
         raise
     op.timed(PROMOTE, since)
     _tell_of(op)
@@ -242,7 +242,7 @@ def _take_back(op: Operation, act: Act, stages: tuple[Stage, ...], end: PlanStat
 
 def _tell_of(op: Operation) -> None:
     """Write the evidence that plans owe, and tell consumers."""
-    settle(op)
+    write_owed_evidence(op)
     send_notices(op)
 
 

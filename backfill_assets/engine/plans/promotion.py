@@ -1,7 +1,7 @@
 """Publish what a plan has built: everything becomes what its environment reads, at once.
 
-    nothing left, nothing moved, checks pass -> intent -> locks -> look again
-    -> copy what really differs -> one transaction
+    checks pass -> intent -> locks -> look again -> decision stored -> evidence
+    -> copies of what really differs -> one transaction
 
 The transaction is `Publications.publish`; before it no reader sees anything of the plan.
 """

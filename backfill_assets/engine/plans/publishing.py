@@ -1,4 +1,4 @@
-"""Publish: intent, locks, copies, and the one transaction that moves every pointer.
+"""Publish: intent, locks, the decision, evidence, copies, and the one transaction that moves every pointer.
 
 Promotion, rollback and undo are all this. The process that finds an intent whose holder died finishes it: what
 it was about to do is noted before the first copy, and a copy that is in a table's log is found there
@@ -18,7 +18,7 @@ from backfill_assets.engine.project.at_work import Phase
 from backfill_assets.engine.project.heartbeat import beating
 from backfill_assets.engine.project.iceberg import describe_moves
 from backfill_assets.engine.project.views import rewrite_views
-from backfill_assets.engine.review.evidence import intend, settle
+from backfill_assets.engine.review.evidence import write_before_publishing, write_owed_evidence
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.codec import dumps, loads
 from backfill_assets.snapshots.environment import Layer, Pointer
@@ -82,7 +82,7 @@ class Prepared:
 def publish(run: RunContext, wanted: Intent, prepare: Callable[[], Prepared]) -> int:
     """Write the intent, take the locks, decide under them what moves, copy, and move it.
 
-    What others left in the tables has been accounted for before, upstream first (`settle_tables`).
+    What others left in the tables has been accounted for before, upstream first (`reconcile_tables`).
 
     Args:
         run: who publishes; its id holds intent and locks.
@@ -130,7 +130,7 @@ def finish_publication(run: RunContext, plan_id: str) -> None:
             return
         if _NOTED in intent.steps:
             _carried_out_or_given_up(run, intent)
-            settle(run)
+            write_owed_evidence(run)
         else:
             run.store.publications.withdraw_promotion(intent)
 
@@ -162,7 +162,7 @@ def _locked(run: RunContext, intent: Intent) -> dict[str, CommitLock]:
 def _carried_out(run: RunContext, intent: Intent, locks: Mapping[str, CommitLock]) -> int:
     prepared: Prepared = loads(intent.steps[_NOTED], _STORED)
     try:
-        intend(run, intent)
+        write_before_publishing(run, intent)
         moves = _all_moved(run, intent, prepared, locks)
     except Exception:  # whatever a copy raises, it would raise for all who come after
         _give_up(run, intent, locks)

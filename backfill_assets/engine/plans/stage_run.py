@@ -14,7 +14,7 @@ from backfill_assets.engine.plans.promotion import publish_built
 from backfill_assets.engine.plans.strategy_checks import check_built, check_canaries
 from backfill_assets.engine.plans.workspace import open_workspace
 from backfill_assets.engine.project.iceberg import enter_missing
-from backfill_assets.engine.review.evidence import settle
+from backfill_assets.engine.review.evidence import write_owed_evidence
 from backfill_assets.planning.plan.stages import (
     AuditKept,
     BuildCanaries,
@@ -46,11 +46,11 @@ def run_stages(op: Operation, stages: Iterable[Stage], so_far: Outcome) -> Outco
 
     Raises:
         ConcurrentPublicationError: the environment has published more each time.
-        BackfillAssetsError: a stage refuses; each says why.
+        BackfillAssetsError: a stage refuses; each says why. `Check` refuses in the outcome: `Publish` raises it.
     """
     todo = tuple(stages)
     enter_missing(op)
-    settle(op)  # what a dead process owed
+    write_owed_evidence(op)  # what a dead process owed
     for tries_left in reversed(range(_TRIES)):
         try:
             for stage in todo:

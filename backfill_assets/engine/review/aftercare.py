@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.project.opening import look
-from backfill_assets.engine.review.evidence import WATCHED, owe
+from backfill_assets.engine.review.evidence import WATCHED, record_end
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.audit import Severity
@@ -95,7 +95,7 @@ def look_after(project: Project, plan_id: str) -> WatchedPlan:
     store.plans.tell(plan.plan_id, told, who=project.who, detail=detail)
     looked = WatchedPlan(plan.plan_id, watch_of(store.plans.events(plan.plan_id)) or watch)
     if told == WATCH_ENDED or (found and found != watch.found):
-        owe(run, plan.plan_id, WATCHED, looked.alarm)
+        record_end(run, plan.plan_id, WATCHED, looked.alarm)
     return looked
 
 

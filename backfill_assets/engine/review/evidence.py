@@ -1,10 +1,10 @@
 """Write the evidence of plans: before a promotion moves pointers, and when a plan has ended.
 
-    a promotion          intend    -> the folder says "about to be published"; without it nothing is published
+    a promotion          write_before_publishing -> the folder says "about to be published"; without it nothing is published
     the end of a plan    owed, in the transaction that ends it
-    afterwards           settle    -> the folder is complete, its manifest the next of the chain
+    afterwards           write_owed_evidence -> the folder is complete, its manifest the next of the chain
 
-A process that dies in between leaves a row that says what is owed; the next operation on any plan settles it.
+A process that dies in between leaves a row that says what is owed; the next operation on any plan writes it.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def report_of(run: InProject, plan_id: str) -> str | None:
     return f"{location_of(run, plan_id)}/{REPORT}" if written else None
 
 
-def intend(run: InProject, intent: Intent) -> None:
+def write_before_publishing(run: InProject, intent: Intent) -> None:
     """Write the evidence of a promotion that is about to move pointers.
 
     Going back needs none: it must be possible on a full disk, too.
@@ -119,11 +119,11 @@ def intend(run: InProject, intent: Intent) -> None:
             raise EvidenceNotWrittenError(plan.plan_id, folder.location, error, then) from error
 
 
-def owe(run: InProject, plan_id: str, ended: str, why: str) -> None:
+def record_end(run: InProject, plan_id: str, ended: str, why: str) -> None:
     """Let a plan that may go on leave evidence of where it stands, and why; and write it."""
     with suppress(StateBusyError, StateUnavailableError):  # the caller says what failed before
         run.store.evidence.owe(plan_id, ended, why)
-    settle(run)
+    write_owed_evidence(run)
 
 
 def leave_expired(run: InProject) -> None:
@@ -134,17 +134,17 @@ def leave_expired(run: InProject) -> None:
             continue
         records = run.store.evidence.of_plan(plan.plan_id)
         if not records or records[-1].ended != EXPIRED:
-            owe(run, plan.plan_id, EXPIRED, "")
+            record_end(run, plan.plan_id, EXPIRED, "")
 
 
-def settle(run: InProject) -> None:
+def write_owed_evidence(run: InProject) -> None:
     """Write all evidence that plans owe; what can't be written now stays owed, and the log says so."""
     try:
         if not run.store.evidence.owed():
             return
         with run.at_work.at(Phase.RECORDING, "the evidence"), _leased(run):
             for record in run.store.evidence.owed():
-                _settle(run, record)
+                _write_owed(run, record)
     except (PlanLeasedError, StateBusyError, StateUnavailableError) as error:
         _log.warning("evidence is still owed: %s; the next operation on a plan writes it", error)
 
@@ -191,7 +191,7 @@ def facts_of(run: InProject, plan_id: str) -> Facts:
     return gather(run.store, plan, now, end_facts_of(run, plan, None))
 
 
-def _settle(run: InProject, record: EvidenceRecord) -> None:
+def _write_owed(run: InProject, record: EvidenceRecord) -> None:
     try:
         _complete(run, record)
     except OSError as error:

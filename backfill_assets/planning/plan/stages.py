@@ -12,12 +12,23 @@
     undo       OpenWorkspace -> CarryOver -> Restore -> Close              with the old logic
     abandon    Close
 
+`promote` does more than its list. Before it: a plan that was edited is refused, the publication of a process
+that died is finished, a plan is refused that has waited for too long, is not built to the end, or lacks
+approvals or answers, and the act is signed where a policy asks for that. After it: the evidence is written,
+and consumers are told.
+
+`Check` does not raise what it refuses: it puts the refusal into the outcome. `apply` tells it, `Publish` raises it.
+
 The queue, late data and launches by hand run the same stages. Each stage does only its remaining work, so
 a list that was interrupted is begun again. `Publish` and `Restore` are different once they have stored their
-decision. When the lease of the process that died is over, the next process that needs one of its tables (a
-batch, a publication, `promote` itself) finishes that decision without a new check; if a copy fails or a pointer
-has moved, it takes the copies back, and the plan stays built. Before the decision is stored nothing is
-published: only the intent is left, and the next process withdraws it.
+decision:
+
+    intent -> locks -> look again -> decision stored -> evidence -> copies -> one transaction
+
+When the lease of a process that died is over, the next process that needs one of its tables (a batch, a
+publication, `promote` itself) finishes that decision without a new check; if a copy fails or a pointer has
+moved, it takes the copies back, and the plan stays built. Before the decision is stored nothing is published:
+only the intent is left, and the next process withdraws it.
 
 `planning.plan.build_plan` says which cells a plan may touch: an upper bound. `engine.plans.plan_verbs` runs the lists.
 """
@@ -115,7 +126,10 @@ class CarryOver:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Compare what is built with what the plan saw, and check what its strategies promise."""
+    """Compare what is built with what the plan saw, and check what its strategies promise.
+
+    A refusal is put into the outcome, for `Publish` to raise.
+    """
 
 
 @dataclass(frozen=True, slots=True)
