@@ -159,7 +159,7 @@ def _report(
         return
     for event in told:
         if isinstance(event, Waiting):
-            say(f"waits for {event.upstream}: fill that first", indent=2)
+            say(f"waits for {event.waits_for}; adopt what is left afterwards", indent=2)
     say("Next: backfill batches --failed" if failed else f"Next: backfill status --env {env}")
     adopted = count(audited.missing) - count(left)
     say(

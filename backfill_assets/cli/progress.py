@@ -318,7 +318,6 @@ def _told(
     event: Delayed | TryingAgain | Committed | Failed | Waiting | NeedsPlan,
 ) -> tuple[str, IntervalSet, str]:
     """Give the word for an event, its cells, and the end of the line."""
-    cells = event.cells if isinstance(event, Waiting | NeedsPlan) else event.stretches
     match event:
         case Delayed():
             told = "waits", f"for {event.why}"
@@ -331,9 +330,9 @@ def _told(
         case Failed():
             told = "FAILED", event.error
         case Waiting():
-            told = "waits", f"for {event.upstream}"
+            told = "waits", f"for {event.waits_for}"
         case NeedsPlan():
             told = "late" if event.automatic else "stale", event.words
         case _:
             assert_never(event)
-    return told[0], cells, told[1]
+    return told[0], event.cells, told[1]

@@ -98,11 +98,11 @@ def logged(context: dg.OpExecutionContext) -> "Listener":
     def listen(event: Event) -> None:
         match event:
             case Committed():
-                context.log.info("%s %s: %d rows", event.model, event.stretches, event.rows)
+                context.log.info("%s %s: %d rows", event.model, event.cells, event.rows)
             case Failed():
-                context.log.error("%s %s failed: %s", event.model, event.stretches, event.error)
+                context.log.error("%s %s failed: %s", event.model, event.cells, event.error)
             case Waiting():
-                context.log.warning("%s waits for %s", event.model, event.upstream)
+                context.log.warning("%s waits for %s", event.model, event.waits_for)
             case NeedsPlan():
                 context.log.warning("%s: %s", event.model, event.words)
             case Noted():

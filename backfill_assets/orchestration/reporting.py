@@ -74,7 +74,7 @@ class Reporter:
         """Report one event."""
         match event:
             case Started():
-                cells = self._ranges(event.stretches)
+                cells = self._ranges(event.cells)
                 self.context.log.info("batch %s: %s started", event.batch_id, cells)
             case Noted() | Delayed() | TryingAgain():
                 self._log(event)
@@ -84,9 +84,9 @@ class Reporter:
                 self._skipped(event)
             case Failed():
                 self.results += event.audits
-                self._lacks(event.stretches, event.error)
+                self._lacks(event.cells, event.error)
             case Waiting():
-                self._lacks(event.cells, f"waits for {event.upstream}")
+                self._lacks(event.cells, f"waits for {event.waits_for}")
             case NeedsPlan():
                 metadata = {"stale": True, "changed_upstream": event.upstream}
                 self._observed(event.cells - self.reported, event.words, metadata)
@@ -97,15 +97,15 @@ class Reporter:
             case Noted():
                 log.warning(event.note)
             case Delayed():
-                log.info("%s waits for %s", self._ranges(event.stretches), event.why)
+                log.info("%s waits for %s", self._ranges(event.cells), event.why)
             case TryingAgain():
-                log.warning("%s: %s", self._ranges(event.stretches), event.words)
+                log.warning("%s: %s", self._ranges(event.cells), event.words)
 
     def rebuilding(self, event: Event) -> None:
         """Report one event of a plan's workspace: nothing of it is published yet."""
         if isinstance(event, Committed) and event.model == self.model.name:
             self.results += event.audits
-            cells = self._ranges(event.stretches)
+            cells = self._ranges(event.cells)
             self.context.log.info("batch %s: %s built, unpublished", event.batch_id, cells)
         elif isinstance(event, Noted) or (
             isinstance(event, Failed) and event.model == self.model.name
@@ -158,7 +158,7 @@ class Reporter:
         self.context.log.info(
             "batch %s: %s committed as delta_version %d: %d rows in %.1f s (%s)",
             event.batch_id,
-            self._ranges(event.stretches),
+            self._ranges(event.cells),
             event.delta_version,
             event.rows,
             event.timing.total,

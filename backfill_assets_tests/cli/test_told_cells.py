@@ -106,7 +106,7 @@ def _committed(day: int) -> Committed:
     return Committed(
         model="toy.sales",
         batch_id=f"b{day}",
-        stretches=IntervalSet.of([days(day, day + 1)]),
+        cells=IntervalSet.of([days(day, day + 1)]),
         delta_version=0,
         contents={days(day, day + 1): content(1)},
         audits=(),

@@ -298,7 +298,7 @@ def test_a_batch_fills_the_rest_where_another_run_has_filled_some_of_its_cells(
     events = world.fill(graph)[VISITS]
     (skipped,) = ended(events, Skipped)
     assert list(skipped.built_by) == [day(8)]
-    done = IntervalSet.union_all(one.stretches for one in ended(events, Committed))
+    done = IntervalSet.union_all(one.cells for one in ended(events, Committed))
     assert text(graph, VISITS, done) == "2024-01-07, 2024-01-09..2024-01-10 (2)"
     assert world.rows(VISITS) == kept(*ROWS)
 
@@ -381,7 +381,7 @@ def test_two_processes_that_commit_to_one_table_lose_nothing(world: World, clock
     other = loop(world, "odd", str(last))
     for number in range(2, last + 1, 2):
         (one,) = ended(world.fill(GRAPH.graph, cells=days(number))[LOOP], Committed)
-        assert one.stretches.span() == day(number)
+        assert one.cells.span() == day(number)
     assert other.wait(600) == 0
     assert world.rows(LOOP) == read(world.path(LOOP), ("ds", "id", "cost")) == kept(*rows)
     assert len(batches_in_log(world, LOOP)) == len(set(batches_in_log(world, LOOP))) == last

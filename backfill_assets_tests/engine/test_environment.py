@@ -118,7 +118,7 @@ def test_a_day_in_berlin_reads_both_utc_days_also_when_clocks_change(world: Worl
     counts = [(str(ds), n) for ds, n in world.rows("web.berlin", "ds", "n")]
     assert counts == [("2024-03-30", 24), ("2024-03-31", 23)]
     done = [one for one in world.heard if isinstance(one, Committed) and one.model == "web.berlin"]
-    assert [one.stretches.span().end - one.stretches.span().start for one in done] == [
+    assert [one.cells.span().end - one.cells.span().start for one in done] == [
         timedelta(hours=24),
         timedelta(hours=23),
     ]

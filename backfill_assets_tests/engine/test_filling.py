@@ -44,7 +44,7 @@ def test_a_first_fill_makes_every_cell_ready_in_batches_and_a_second_one_does_no
     world.land(a_source(), *rows)
     events = world.fill(graph)[VISITS]
     assert told(events) == ["committed"] * 3
-    batches = sorted(text(graph, VISITS, one.stretches) for one in ended(events, Committed))
+    batches = sorted(text(graph, VISITS, one.cells) for one in ended(events, Committed))
     assert batches == [
         "2024-01-01..2024-01-04 (4)",
         "2024-01-05..2024-01-08 (4)",
@@ -79,7 +79,7 @@ def test_where_no_size_is_declared_a_batch_reads_as_many_bytes_as_it_should(
 
 
 def intervals(events: Iterable[Event]) -> list[Interval]:
-    return sorted(one.stretches.span() for one in ended(events, Committed))
+    return sorted(one.cells.span() for one in ended(events, Committed))
 
 
 def test_every_commit_names_its_batch_and_every_batch_is_recorded_with_its_inputs(world: World):
@@ -175,13 +175,13 @@ def test_a_failing_batch_blocks_only_the_cells_that_read_it_and_the_next_run_fil
     events = world.fill(graph)
     assert told(events[VISITS]) == ["committed"] * 3 + ["failed"]
     (waiting,) = ended(events["web.daily"], Waiting)
-    assert waiting.upstream == VISITS
+    assert waiting.waits_for == VISITS
     assert text(graph, "web.daily", waiting.cells) == "2024-03-01..2024-03-02 (2)"
     assert world.rows("web.monthly") == kept((date(2024, 2, 1), 1, 2.0))
     world.land(a_source(), (february, 1, 2.0), (march, 1, 1.0))
     events = world.fill(graph)
     (done,) = ended(events[VISITS], Committed)
-    assert text(graph, VISITS, done.stretches) == "2024-03-01"
+    assert text(graph, VISITS, done.cells) == "2024-03-01"
     assert world.rows("web.daily") == kept((february, 1, 2.0), (march, 1, 1.0))
 
 
@@ -200,7 +200,7 @@ def test_a_source_may_let_cells_wait_fail_or_be_empty(world: World):
         assert told(events) == expected
         for failed in ended(events, Failed):
             assert "no rows for 2024-01-09" in failed.error
-            assert text(graph, name, failed.stretches) == "2024-01-09"
+            assert text(graph, name, failed.cells) == "2024-01-09"
 
 
 def test_missing_cells_that_wait_for_rows_of_a_source_are_told_from_those_a_run_can_build(
@@ -259,6 +259,7 @@ def test_a_self_reading_model_is_filled_in_order_and_stops_at_a_failure(world: W
     events = world.fill(graph)["web.total"]
     assert told(events) == ["committed", "committed", "failed", "waiting"]
     (behind,) = ended(events, Waiting)
+    assert behind.waits_for == "its own earlier cells"
     assert text(graph, "web.total", behind.cells) == "2024-01-09..2024-01-10 (2)"
     world.land(a_source(), *(row(n) for n in range(6, 11)))
     world.fill(graph)
@@ -320,7 +321,7 @@ def test_by_hand_an_unprotected_environment_rebuilds_but_for_what_the_same_root_
     events = world.fill(graph, published=Published.REBUILT, root_id="root")[VISITS]
     (skipped,), (built,) = ended(events, Skipped), ended(events, Committed)
     assert list(skipped.built_by) == [day(9)]
-    assert built.stretches.span() == day(10)
+    assert built.cells.span() == day(10)
     assert world.store.batches.get(built.batch_id).reason == "rerun"
 
 

@@ -187,4 +187,4 @@ def test_two_batches_at_once_name_themselves_and_keep_each_key_single(dev: World
         if (commit := BatchCommit.from_json(one.get("userMetadata"))) is not None
     ]
     done = ended(events, Committed)
-    assert sorted(named) == sorted((one.batch_id, str(one.stretches.span())) for one in done)
+    assert sorted(named) == sorted((one.batch_id, str(one.cells.span())) for one in done)

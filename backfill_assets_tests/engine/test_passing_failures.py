@@ -83,7 +83,7 @@ def test_a_batch_that_something_passing_has_failed_is_tried_again_with_a_row_of_
     assert len(ended(events, Committed)) == 2
     assert ended(events, Failed) == []
     (again,) = ended(world.heard, TryingAgain)
-    assert (again.attempt, again.limit, again.stretches.span()) == (2, 3, day(9))
+    assert (again.attempt, again.limit, again.cells.span()) == (2, 3, day(9))
     assert rows(world) == [
         (9, 1, "failed", FailureKind.TRANSIENT),
         (9, 2, "committed", None),
@@ -101,7 +101,7 @@ def test_one_that_fails_every_time_ends_after_the_last_attempt_and_the_others_go
     world.effects = Effects(rows=failing(compute, gone, times=3))
     events = filled()
     (failed,) = ended(events, Failed)
-    assert (failed.kind, failed.stretches.span()) == (FailureKind.TRANSIENT, day(9))
+    assert (failed.kind, failed.cells.span()) == (FailureKind.TRANSIENT, day(9))
     assert len(ended(events, Committed)) == 1
     assert [one[1:3] for one in rows(world) if one[0] == 9] == [(n, "failed") for n in (1, 2, 3)]
     assert all(one.error for one in world.store.batches.latest(model=VISITS) if one.failure)

@@ -207,7 +207,8 @@ def test_dev_leaves_gaps_of_prods_tables_to_prod(world: World, plans: Plans):
     world.store.environments.save_environment(Environment("dev", protected=False, follows=PROD))
     world.environment = "dev"
     (waiting,) = ended(world.fill(OLD, VISITS)[VISITS], Waiting)
-    assert (waiting.upstream, text(OLD, VISITS, waiting.cells)) == (PROD, "2024-01-10")
+    assert text(OLD, VISITS, waiting.cells) == "2024-01-10"
+    assert waiting.waits_for == f"environment {PROD}, which writes its table"
 
 
 def test_an_hourly_model_is_planned_and_promoted_while_it_is_filled(world: World, plans: Plans):
@@ -267,7 +268,7 @@ def test_a_new_model_that_an_open_plan_brings_is_left_to_that_plan(world: World,
     plan = plans.make(more)
     plans.apply(more, plan)
     (waiting,) = ended(world.fill(more, "web.other")["web.other"], Waiting)
-    assert plan.plan_id in waiting.upstream
+    assert plan.plan_id in waiting.waits_for
     plans.promote(more, plan)
     assert told(world.fill(more, "web.other")["web.other"]) == ["skipped"]
 

@@ -125,7 +125,7 @@ def test_of_a_restated_month_only_the_readers_of_days_that_differ_are_built_agai
     plan = plans.make(graph, restate=(Restatement(VISITS, "2024-01-01", "2024-01-30"),))
     applied = plans.apply(graph, plan)
     done = ended(applied.events[COSTS], Committed)
-    assert text(graph, COSTS, IntervalSet.union_all(one.stretches for one in done)) == FOUR
+    assert text(graph, COSTS, IntervalSet.union_all(one.cells for one in done)) == FOUR
     assert {name: world.pointer(name) for name in (VISITS, COSTS)} == before
     plans.promote(graph, plan)
     assert world.rows(COSTS, "ds", "total")[2] == (on(3), 4)
@@ -148,7 +148,7 @@ def test_a_plan_is_built_in_batches_of_the_size_that_it_was_shown_with(
     monkeypatch.undo()
     assert plan.batch_cells["web.visits"] == 2
     applied = plans.apply(graph, plan)
-    done = sorted(one.stretches.span() for one in ended(applied.events["web.visits"], Committed))
+    done = sorted(one.cells.span() for one in ended(applied.events["web.visits"], Committed))
     shown = plan.model("web.visits")
     assert shown is not None
     assert done == [one.interval for one in shown.batches]

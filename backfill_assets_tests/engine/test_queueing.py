@@ -144,7 +144,7 @@ def test_applying_a_held_plan_ends_cleanly_says_so_and_goes_on_when_it_is_resume
 
     assert (held.status, held.failed) == (PlanStatus.APPLYING, ())
     waiting = ended(held.events[VISITS], Waiting)
-    assert {one.upstream for one in waiting} == {f"plan {plan.plan_id}, which is {control.words}"}
+    assert {one.waits_for for one in waiting} == {f"plan {plan.plan_id}, which is {control.words}"}
     assert sum(len(one.cells) for one in waiting) >= 1
     assert not ended(held.events[VISITS], Committed)
 

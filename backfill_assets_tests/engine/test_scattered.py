@@ -68,8 +68,8 @@ def test_stretches_in_one_batch_hold_what_a_batch_each_holds(
         (one,) = ended(world.fill(GRAPH, joined)[joined], Committed)
 
         assert len(ended(many, Committed)) > 1
-        assert one.stretches == left if "sums" not in joined else len(one.stretches) > 1
-        assert text(GRAPH, joined, one.contents) == text(GRAPH, joined, one.stretches)
+        assert one.cells == left if "sums" not in joined else len(one.cells) > 1
+        assert text(GRAPH, joined, one.contents) == text(GRAPH, joined, one.cells)
         assert world.rows(joined) == world.rows(apart)
         assert contents(world, joined) == contents(world, apart)
         assert before.items() <= held(world, joined).items(), "what lies between was written again"
@@ -94,7 +94,7 @@ def test_rows_after_the_last_stretch_are_refused_and_those_between_two_are_left_
 
     (again,) = ended(world.heard, TryingAgain)
     assert "1 rows outside the batch's cells (cells 2024-01-07 to 2024-01-07)" in again.error
-    assert [*map(str, (one.stretches for one in failed))] == [
+    assert [*map(str, (one.cells for one in failed))] == [
         str(days(6)),
         str(days(3, 4)),
         str(days(1)),
@@ -109,8 +109,8 @@ def test_a_stretch_that_fails_an_audit_fails_alone(world: World):
     events = world.fill(graph, cells=scattered())["web.visits"]
 
     (failed,) = ended(events, Failed)
-    assert failed.stretches == days(6)
-    assert IntervalSet.union_all(one.stretches for one in ended(events, Committed)) == days(1, 3, 4)
+    assert failed.cells == days(6)
+    assert IntervalSet.union_all(one.cells for one in ended(events, Committed)) == days(1, 3, 4)
 
 
 def test_a_batch_of_several_stretches_is_committed_and_recorded_as_one(world: World):

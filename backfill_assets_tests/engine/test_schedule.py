@@ -273,7 +273,9 @@ def test_a_model_of_which_a_batch_is_held_begins_nothing_more():
     assert IntervalSet.union_all(waits) == TARGET
     assert toy.done == {"web.a": TARGET, "web.b": none}
     assert len(begun) == 1
-    assert {one.upstream for one in events if isinstance(one, Waiting)} == {"a plan that is paused"}
+    assert {one.waits_for for one in events if isinstance(one, Waiting)} == {
+        "a plan that is paused"
+    }
 
 
 def test_models_are_filled_side_by_side_and_hold_what_they_hold_one_after_the_other(world: World):

@@ -122,7 +122,7 @@ def test_what_is_waited_for_is_told_once_each(store: Store):
     waiter.join()
 
     assert [one.why for one in waiter.told] == ["a slot of model orders, where the limit is 1"]
-    assert waiter.told[0].stretches == WANTED.request.stretches
+    assert waiter.told[0].cells == WANTED.request.stretches
 
 
 def test_a_free_slot_is_taken_without_a_word(store: Store):

@@ -246,7 +246,7 @@ class _Refresh:
 
 
 def _lost(failed: tuple[Failed, ...]) -> CellsByModel:
-    return CellsByModel.of((failure.model, failure.stretches) for failure in failed)
+    return CellsByModel.of((failure.model, failure.cells) for failure in failed)
 
 
 def _told(work: LateWork, done: Refreshed) -> Refreshed:

@@ -137,7 +137,7 @@ def _write(run: RunContext, opened: OpenBatch) -> Committed:
     return Committed(
         model=model.name,
         batch_id=request.batch_id,
-        stretches=request.stretches,
+        cells=request.stretches,
         delta_version=done.delta_version,
         contents={profile.cell: profile.content for profile in profiles},
         audits=results,

@@ -56,7 +56,7 @@ def attempted(run: RunContext, once: Callable[[], Event], put: Callable[[Event],
             put(
                 TryingAgain(
                     failed.model,
-                    failed.stretches,
+                    failed.cells,
                     number,
                     limit,
                     state.upcoming_sleep,

@@ -25,6 +25,7 @@ from backfill_assets.engine.fill.schedule import Needs, Piece, scheduled
 from backfill_assets.engine.fill.unresolved_failures import keep_failed_start
 from backfill_assets.engine.fill.watching import giving_up, watching
 from backfill_assets.engine.project.events import (
+    OWN_CELLS,
     Committed,
     Failed,
     NeedsPlan,
@@ -226,12 +227,14 @@ class Filling:
 
     @cached_property
     def _leader(self) -> str | None:
-        """What fills the model's table in place of this run, if anything does."""
+        """What fills the model's table in place of this run, in words; None where nothing does."""
         store, environment = self.run.store, self.run.environment.name
         owner = store.versions.owner(self.run.pointer(self.model).version)
         if owner not in (None, environment):
-            return owner
-        return None if self.model.name in store.environments.pointers(environment) else "a plan"
+            return f"environment {owner}, which writes its table"
+        if self.model.name in store.environments.pointers(environment):
+            return None
+        return "a plan, which alone can bring it"
 
     @cached_property
     def _in_the_way(self) -> BackfillAssetsError | None:
@@ -243,13 +246,13 @@ class Filling:
         return None
 
 
-def _followed(run: RunContext, model: Model, target: IntervalSet, owner: str) -> Iterator[Event]:
+def _followed(run: RunContext, model: Model, target: IntervalSet, leader: str) -> Iterator[Event]:
     """Leave a table alone that another environment writes: what it lacks is for that one to fill."""
     view = run.view()
     work = run.work(model.name, view)
     yield from _at_rest(view, model, replace(work, blocked={}), target, IntervalSet.empty())
     if gaps := work.gaps & target:
-        yield Waiting(model.name, gaps, owner)
+        yield Waiting(model.name, gaps, leader)
 
 
 def _asked_again(run: RunContext, model: Model, work: Work) -> IntervalSet:
@@ -285,7 +288,7 @@ def _held_up(
             cells, kind = IntervalSet.of([interval]), kind_of(held.error)
             yield Failed(model.name, "", cells, str(held.error), kind=kind), held.cells
     if model.in_order and (behind := _behind_a_gap(work.gaps - undecided, todo)):
-        yield Waiting(model.name, behind, model.name), behind
+        yield Waiting(model.name, behind, OWN_CELLS), behind
 
 
 def _held(run: RunContext, model: Model, work: Work, todo: IntervalSet) -> tuple[Held, ...]:

@@ -22,6 +22,7 @@ from backfill_assets.engine.fill.watching import giving_up
 from backfill_assets.engine.project.at_work import Phase
 from backfill_assets.engine.project.cancelling import RunCancelledError
 from backfill_assets.engine.project.events import (
+    OWN_CELLS,
     Delayed,
     Failed,
     Skipped,
@@ -228,9 +229,9 @@ class _Lane:
     def heed(self, event: Event) -> Iterator[Event]:
         """Let batches that have not begun wait, if one that did can't be."""
         if isinstance(event, Waiting):
-            self.behind = event.upstream
+            self.behind = event.waits_for
         elif self.model.in_order and isinstance(event, Failed):
-            self.behind = self.model.name
+            self.behind = OWN_CELLS
         else:
             return
         yield from self._held()

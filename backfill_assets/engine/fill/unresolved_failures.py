@@ -32,7 +32,7 @@ def keep_failed_start(run: RunContext, event: Event) -> None:
             return
         failed = FailedStart(
             event.model,
-            event.stretches,
+            event.cells,
             event.error,
             event.kind,
             run.run_id,

@@ -107,7 +107,7 @@ def what_lacked(events: Mapping[str, tuple[Event, ...]]) -> tuple[str, ...]:
     told = [event for each in events.values() for event in each]
     failed = [event.error for event in told if isinstance(event, Failed)]
     waits = [
-        f"{event.model} waits for {event.upstream}" for event in told if isinstance(event, Waiting)
+        f"{event.model} waits for {event.waits_for}" for event in told if isinstance(event, Waiting)
     ]
     return (*failed, *dict.fromkeys(waits))
 

@@ -49,7 +49,7 @@ class Started:
 
     model: str
     batch_id: str
-    stretches: IntervalSet
+    cells: IntervalSet
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Delayed:
     """
 
     model: str
-    stretches: IntervalSet
+    cells: IntervalSet
     why: str
 
 
@@ -75,7 +75,7 @@ class Committed:
 
     model: str
     batch_id: str
-    stretches: IntervalSet
+    cells: IntervalSet
     delta_version: int
     contents: Mapping[Interval, Content]
     audits: tuple[AuditResult, ...]
@@ -95,7 +95,7 @@ class Failed:
 
     model: str
     batch_id: str
-    stretches: IntervalSet
+    cells: IntervalSet
     error: str
     audits: tuple[AuditResult, ...] = ()
     kind: FailureKind = FailureKind.CODE
@@ -113,7 +113,7 @@ class TryingAgain:
     """
 
     model: str
-    stretches: IntervalSet
+    cells: IntervalSet
     attempt: int
     limit: int
     seconds: float
@@ -137,15 +137,16 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Cells can't be filled yet: what they read is not ready.
+    """Cells can't be filled yet.
 
     Attributes:
-        upstream: the model or source that lacks them.
+        waits_for: what has to come first, in words: a model or source that they read, `OWN_CELLS`, a plan, or
+            the environment that writes the table.
     """
 
     model: str
     cells: IntervalSet
-    upstream: str
+    waits_for: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +169,9 @@ class NeedsPlan:
             return f"{self.upstream} changed since; the refresh of late data builds them again"
         return f"{self.upstream} changed since; published history changes by a plan only"
 
+
+OWN_CELLS = "its own earlier cells"
+"""What cells wait for whose model reads its own cells."""
 
 Event = Noted | Started | Delayed | TryingAgain | Committed | Failed | Skipped | Waiting | NeedsPlan
 if TYPE_CHECKING:
