@@ -258,7 +258,9 @@ def _report(ended: _Ended) -> None:
     built = sum(model.done for model in ended.done)
     failed = counted(len(ended.applied.failed), "batch", "batches")
     stands = f"{status.value}{f', {ended.control.words}' if ended.control.holds else ''}"
-    say(f"{ended.plan.plan_id}: {stands}, {counted(built, 'cell')} built, {failed} failed.")
+    canaries = ended.applied.canaries and not (ended.applied.failed or ended.applied.refused)
+    rest = "; the same `apply` builds the rest" if canaries else ""
+    say(f"{ended.plan.plan_id}: {stands}, {counted(built, 'cell')} built, {failed} failed{rest}.")
 
 
 def _say_taken(ended: _Ended) -> None:

@@ -34,4 +34,7 @@ def confirm(effect: str, *, yes: bool) -> None:
         )
     say(f"This will {effect}. Go on? [y/N]", to=err)
     if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
-        raise RequestError(found="not confirmed: nothing was written")
+        raise RequestError(
+            found="not confirmed: nothing was written",
+            do="give the command again and answer y, or say --yes",
+        )

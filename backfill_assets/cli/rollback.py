@@ -45,7 +45,8 @@ def rollback(
     """
     if (plan is None) == (to is None):
         raise RequestError(
-            found="name the plan to roll back, or --to PLAN to go back to; one of the two"
+            found="rollback needs one plan: the one to take back, or with --to the one to go back to",
+            do="give `backfill rollback PLAN` or `backfill rollback --to PLAN`",
         )
     with operating() as at:
         named = kept_plan(at.store, to or plan or "").plan

@@ -42,17 +42,17 @@ class Cadence:
     the first and the last cell are never half ones.
 
     Attributes:
-        unit: How long a cell is.
-        tz: The model's zone, a name of the tz database.
-        start: Where history begins; None: not known yet.
-        end: Where history ends, exclusive; None: it goes on.
-        cron: When work becomes due; None: as soon as a cell is over.
-        cron_tz: The zone of the cron's clocks, `tz` if None.
+        unit: how long a cell is.
+        tz: the model's zone, a name of the tz database.
+        start: where history begins; None: not known yet.
+        end: where history ends, exclusive; None: it goes on.
+        cron: when work becomes due; None: as soon as a cell is over.
+        cron_tz: the zone of the cron's clocks, `tz` if None.
 
     Raises:
-        UnknownZoneError: A zone is unknown.
-        DeclarationError: The cron can't be read.
-        DeclarationError: The end is not after the start.
+        UnknownZoneError: a zone is unknown.
+        DeclarationError: the cron can't be read.
+        DeclarationError: the end is not after the start.
     """
 
     unit: Unit
@@ -70,9 +70,9 @@ class Cadence:
         end = in_utc(self.end) if self.end else None
         if start and end and end <= start:
             raise DeclarationError(
-                found=f"The cadence starts at {start.isoformat()} and ends at {end.isoformat()}, "
+                found=f"the cadence starts at {start.isoformat()} and ends at {end.isoformat()}, "
                 "which is not after it",
-                do="Give an end after the start (a date as end is meant with its day).",
+                do="give an end after the start (a date as end is meant with its day)",
             )
         object.__setattr__(self, "start", self.floor(start) if start else None)
         object.__setattr__(self, "end", self.ceil(end) if end else None)
@@ -140,12 +140,12 @@ class Cadence:
         """The partition key of a cell, letter for letter Dagster's.
 
         Raises:
-            RequestError: The interval is not exactly one cell.
+            RequestError: the interval is not exactly one cell.
         """
         if self.floor(cell.start) != cell.start or self.next(cell.start) != cell.end:
             raise RequestError(
                 found=f"{cell} is not exactly one cell of one {self.unit.value} in {self.tz}",
-                do="Take cells from cadence.cells(...).",
+                do="take cells from cadence.cells(...)",
             )
         return key_at(epoch_of(cell.start), self.unit, self.tz)
 
@@ -153,7 +153,7 @@ class Cadence:
         """The cell of a partition key.
 
         Raises:
-            PartitionKeyError: No cell has exactly this key.
+            PartitionKeyError: no cell has exactly this key.
         """
         start = instant_of(start_of_key(key, self.unit, self.tz))
         return Interval(start, self.next(start))

@@ -20,8 +20,8 @@ class Cron:
     """A cron expression on the clocks of a zone.
 
     Raises:
-        DeclarationError: The expression can't be read.
-        UnknownZoneError: The zone is unknown.
+        DeclarationError: the expression can't be read.
+        UnknownZoneError: the zone is unknown.
     """
 
     expression: str
@@ -33,9 +33,9 @@ class Cron:
         fields = len(self.expression.split())
         if not croniter.is_valid(self.expression) or not (word or fields == _FIELDS):
             raise DeclarationError(
-                found=f"Cron {self.expression!r} can't be read",
-                do="Give five fields (minute hour day month weekday), for example '0 5 * * *', or "
-                "a word such as '@daily'.",
+                found=f"cron {self.expression!r} can't be read",
+                do="give five fields (minute hour day month weekday), for example '0 5 * * *', or "
+                "a word such as '@daily'",
             )
 
     def floor(self, instant: datetime) -> datetime:
@@ -62,7 +62,7 @@ def cron_of(expression: str, zone: str) -> Cron:
     """The cron of an expression on the clocks of a zone, checked once.
 
     Raises:
-        DeclarationError: The expression can't be read.
-        UnknownZoneError: The zone is unknown.
+        DeclarationError: the expression can't be read.
+        UnknownZoneError: the zone is unknown.
     """
     return Cron(expression, zone)

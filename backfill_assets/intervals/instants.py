@@ -20,9 +20,9 @@ class InstantFormatError(BackfillAssetsError):
 
     def __init__(self, text: str) -> None:
         super().__init__(
-            f"{text!r} is neither a date nor an instant. Give a date such as '2024-01-31' (the "
+            f"{text!r} is neither a date nor an instant; give a date such as '2024-01-31' (the "
             "whole day in the model's zone) or an instant with its offset such as "
-            "'2024-01-31T06:00:00Z'."
+            "'2024-01-31T06:00:00Z'"
         )
         self.text = text
 
@@ -31,8 +31,8 @@ def read(when: When) -> date | datetime:
     """A plain date, or an aware instant in UTC.
 
     Raises:
-        InstantFormatError: The text is neither, or an instant without an offset.
-        RequestError: A datetime without a time zone.
+        InstantFormatError: the text is neither, or an instant without an offset.
+        RequestError: a datetime without a time zone.
     """
     if isinstance(when, datetime):
         return in_utc(when)

@@ -16,14 +16,14 @@ def in_utc(instant: datetime) -> datetime:
     """The same instant in UTC.
 
     Raises:
-        RequestError: It has no time zone.
+        RequestError: it has no time zone.
     """
     if instant.tzinfo is UTC:
         return instant
     if instant.utcoffset() is None:
         raise RequestError(
             found=f"{instant.isoformat()} has no time zone; every instant here is aware",
-            do="Give it one, for example `.replace(tzinfo=UTC)`.",
+            do="give it one, for example `.replace(tzinfo=UTC)`",
         )
     return instant.astimezone(UTC)
 
@@ -45,8 +45,8 @@ class Interval:
     Ordered by start, then end.
 
     Raises:
-        RequestError: A boundary has no time zone.
-        RequestError: The end is not after the start.
+        RequestError: a boundary has no time zone.
+        RequestError: the end is not after the start.
     """
 
     start: datetime
@@ -57,9 +57,9 @@ class Interval:
         object.__setattr__(self, "end", in_utc(self.end))
         if self.end <= self.start:
             raise RequestError(
-                found=f"An interval is half open and never empty, but [{self.start.isoformat()}, "
+                found=f"an interval is half open and never empty, but [{self.start.isoformat()}, "
                 f"{self.end.isoformat()}) is",
-                do="Give an end after the start.",
+                do="give an end after the start",
             )
 
     def __str__(self) -> str:

@@ -30,9 +30,9 @@ def _not_canonical(boundaries: tuple[int, ...]) -> RequestError:
     dots = ", ..." if len(boundaries) > _GLIMPSE else ""
     shown = ", ".join(map(str, boundaries[:_GLIMPSE]))
     return RequestError(
-        found="Boundaries must be pairs of strictly increasing epoch seconds, found "
+        found="boundaries must be pairs of strictly increasing epoch seconds, found "
         f"({shown}{dots})",
-        do="Build the set with IntervalSet.of(...) instead.",
+        do="build the set with IntervalSet.of(...) instead",
     )
 
 
@@ -41,7 +41,7 @@ class IntervalSet:
     """An immutable set of instants, made of disjoint intervals.
 
     Attributes:
-        boundaries: Epoch seconds `(start0, end0, start1, end1, ...)`, strictly increasing.
+        boundaries: epoch seconds `(start0, end0, start1, end1, ...)`, strictly increasing.
 
     Raises:
         RequestError: `boundaries` is not in that canonical form.
@@ -64,7 +64,7 @@ class IntervalSet:
         """The set of all instants of these intervals, in any order, overlapping or not.
 
         Raises:
-            RequestError: A boundary is not a whole second.
+            RequestError: a boundary is not a whole second.
         """
         given = [*intervals]
         return cls.of_bounds(
@@ -197,7 +197,7 @@ def _whole(instant: datetime) -> int:
         raise RequestError(
             found=f"{instant.isoformat()} is not a whole second, but interval sets hold whole "
             "seconds",
-            do="Round the interval to its model's cells first.",
+            do="round the interval to its model's cells first",
         )
     return since.days * _SECONDS_OF_A_DAY + since.seconds
 

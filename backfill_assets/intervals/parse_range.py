@@ -19,8 +19,8 @@ class ReversedRangeError(BackfillAssetsError):
 
     def __init__(self, start: When, end: When) -> None:
         super().__init__(
-            f"The range {start} to {end} holds no time: it ends where it starts, or before. "
-            "Give the earlier bound first (a date as end is meant with its day)."
+            f"the range {start} to {end} holds no time: it ends where it starts, or before; "
+            "give the earlier bound first (a date as end is meant with its day)"
         )
 
 
@@ -30,8 +30,8 @@ class OutsideLifeError(BackfillAssetsError):
     def __init__(self, asked: Interval, cadence: Cadence) -> None:
         life = f"from {_text(cadence.start)}" + (f" to {_text(cadence.end)}" if cadence.end else "")
         super().__init__(
-            f"The range {_text(asked.start)} to {_text(asked.end)} lies wholly outside the "
-            f"model's life, which is {life} (exclusive). Ask for a range within it."
+            f"the range {_text(asked.start)} to {_text(asked.end)} lies wholly outside the "
+            f"model's life, which is {life} (exclusive); ask for a range within it"
         )
         self.asked = asked
 
@@ -41,9 +41,9 @@ class RequestedRange:
     """A range that was asked for, in whole cells of the model's life.
 
     Attributes:
-        interval: The resulting range. Instants closer together than one cell stay as they were asked.
-        asked: What was asked for, neither rounded nor clipped: the end that `end_bounded` respects.
-        note: What was changed about the request, in words, or None.
+        interval: the resulting range. Instants closer together than one cell stay as they were asked.
+        asked: what was asked for, neither rounded nor clipped: the end that `end_bounded` respects.
+        note: what was changed about the request, in words, or None.
     """
 
     interval: Interval
@@ -55,8 +55,8 @@ def parse_interval(start: When, end: When, cadence: Cadence) -> Interval:
     """Both bounds as instants, neither rounded nor clipped.
 
     Raises:
-        InstantFormatError: A bound is neither a date nor an instant with its offset.
-        ReversedRangeError: The end is not after the start.
+        InstantFormatError: a bound is neither a date nor an instant with its offset.
+        ReversedRangeError: the end is not after the start.
     """
     first, last = start_at(start, cadence.tz), end_at(end, cadence.tz)
     if last <= first:
@@ -68,9 +68,9 @@ def parse_range(start: When, end: When, cadence: Cadence) -> RequestedRange:
     """A range in the model's zone, rounded outward to cells and clipped to the model's life.
 
     Raises:
-        InstantFormatError: A bound is neither a date nor an instant with its offset.
-        ReversedRangeError: The end is not after the start.
-        OutsideLifeError: Nothing of it lies in the model's life.
+        InstantFormatError: a bound is neither a date nor an instant with its offset.
+        ReversedRangeError: the end is not after the start.
+        OutsideLifeError: nothing of it lies in the model's life.
     """
     asked = parse_interval(start, end, cadence)
     within = _clipped(asked, cadence)

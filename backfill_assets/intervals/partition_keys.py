@@ -27,8 +27,8 @@ class PartitionKeyError(BackfillAssetsError):
         grid = grid_of(unit, zone)
         example = key_at(grid.boundary(grid.index(_EXAMPLE_AT)), unit, zone)
         super().__init__(
-            f"{key!r} is not the key of a cell of one {unit.value} in {zone}. "
-            f"A right one is {example!r}."
+            f"{key!r} is not the key of a cell of one {unit.value} in {zone}; "
+            f"a right one is {example!r}"
         )
         self.key = key
         self.example = example
@@ -48,7 +48,7 @@ def start_of_key(key: str, unit: Unit, zone: str) -> int:
     """The epoch second at which the cell of this key starts.
 
     Raises:
-        PartitionKeyError: No cell has exactly this key.
+        PartitionKeyError: no cell has exactly this key.
     """
     grid = grid_of(unit, zone)
     start = _read(key, unit, zone)

@@ -32,15 +32,15 @@ def required(
     one shorter than a cell requires none. A model that is rebuilt as a whole requires its one cell.
 
     Args:
-        cadence: The model's cells and life.
-        start: The requested start; None: the model's.
-        end: The requested exclusive end; None: the model's, or now.
-        now: The instant that counts as now.
-        ignore_cron: Every cell that is over by now is due, whatever the cron says.
-        end_bounded: Nothing past the requested end: the last cell must be over by then.
+        cadence: the model's cells and life.
+        start: the requested start; None: the model's.
+        end: the requested exclusive end; None: the model's, or now.
+        now: the instant that counts as now.
+        ignore_cron: every cell that is over by now is due, whatever the cron says.
+        end_bounded: nothing past the requested end: the last cell must be over by then.
 
     Raises:
-        DeclarationError: Neither the model nor the request has a start.
+        DeclarationError: neither the model nor the request has a start.
     """
     if cadence.unit is Unit.WHOLE:
         return IntervalSet.of([WHOLE_CELL])
@@ -68,7 +68,7 @@ def _latest(requested: datetime | None, life: datetime | None) -> datetime:
     starts = [start for start in (requested, life) if start is not None]
     if not starts:
         raise DeclarationError(
-            found="The model has no start, reads nothing that has one, and no start was requested",
-            do="Give its cadence one, for example Daily(start='2024-01-01').",
+            found="the model has no start, reads nothing that has one, and no start was requested",
+            do="give its cadence one, for example Daily(start='2024-01-01')",
         )
     return max(starts)

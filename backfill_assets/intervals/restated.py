@@ -18,10 +18,10 @@ def restated(cadence: Cadence, asked: Interval, *, in_order: bool, now: datetime
     """The cells that a restatement declares wrong; the ready ones of them become work again.
 
     Args:
-        cadence: The model's cells.
-        asked: The range that a person names; it rounds outward.
-        in_order: The model reads its own earlier cells: all later ones are wrong too, up to now.
-        now: The instant that counts as now.
+        cadence: the model's cells.
+        asked: the range that a person names; it rounds outward.
+        in_order: the model reads its own earlier cells: all later ones are wrong too, up to now.
+        now: the instant that counts as now.
     """
     cells = cadence.snap_out(asked)
     if not in_order:

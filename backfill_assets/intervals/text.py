@@ -31,9 +31,9 @@ def ranges_text(cadence: Cadence, span: IntervalSet, limit: int = 5) -> str:
     """The cells that overlap the span: `2024-01-01..2024-01-31 (31), 2024-02-05`.
 
     Args:
-        cadence: Whose cells.
-        span: Which of them.
-        limit: How many runs are written out; the rest is counted.
+        cadence: whose cells.
+        span: which of them.
+        limit: how many runs are written out; the rest is counted.
     """
     cells = cadence.snap_out(span)
     if not cells:
@@ -55,8 +55,8 @@ def ranges_list(cadence: Cadence, span: IntervalSet) -> list[str]:
     """Every run of cells that overlap the span, for programs: `["2024-01-01..2024-01-31", "2024-02-05"]`.
 
     Args:
-        cadence: Whose cells.
-        span: Which of them.
+        cadence: whose cells.
+        span: which of them.
     """
     return [_ends(cadence, start, end) for start, end in cadence.snap_out(span).pairs()]
 

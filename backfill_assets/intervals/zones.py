@@ -20,8 +20,8 @@ class UnknownZoneError(BackfillAssetsError):
 
     def __init__(self, zone: str) -> None:
         super().__init__(
-            f"Time zone {zone!r} is unknown. Use a name of the tz database, "
-            "for example 'UTC' or 'Europe/Berlin'."
+            f"time zone {zone!r} is unknown; use a name of the tz database, "
+            "for example 'UTC' or 'Europe/Berlin'"
         )
         self.zone = zone
 
@@ -31,7 +31,7 @@ def zone_of(name: str) -> ZoneInfo:
     """The zone of that name.
 
     Raises:
-        UnknownZoneError: There is none.
+        UnknownZoneError: there is none.
     """
     try:
         return ZoneInfo(name)

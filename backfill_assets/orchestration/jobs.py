@@ -288,7 +288,10 @@ def _ended(work: PlanWork, plan: Plan, done: Outcome) -> None:
     told = {"left": left, "cells_spared": dict(done.spared), "audits": audits or "none changed"}
     if left:
         listed = "; ".join(f"{name}: {cells}" for name, cells in left.items())
-        said = f"plan {plan.plan_id} is not built to the end; left are {listed}"
+        said = (
+            f"plan {plan.plan_id} is not built to the end; left are {listed}; "
+            f"`backfill apply {plan.plan_id}` goes on with them"
+        )
         raise work.failure(plan, said, **told)
     if blocks(done.audited):
         raise work.failure(plan, audits, **told)

@@ -29,8 +29,8 @@ class PromotionPendingError(BackfillAssetsError):
         self.intent, self.plan_id, self.version = intent, intent.plan_id, version
         super().__init__(
             f"the {intent.kind.value} of plan {intent.plan_id} was begun by {intent.holder} and never "
-            f"finished; table {version} is closed until it is. Readers see nothing of it. Finish it "
-            f"with `backfill {intent.kind.value} {intent.plan_id}`"
+            f"finished; table {version} is closed until it is. Readers see nothing of it. The next batch "
+            f"or publication of this table finishes it, and so does `backfill {intent.kind.value} {intent.plan_id}`"
         )
 
 

@@ -105,7 +105,7 @@ def test_a_model_whose_life_a_range_misses_is_left_out_with_a_note(
     )
 
     assert ended.code == 0
-    assert ended.err.startswith("toy.clicks: left out: The range ")
+    assert ended.err.startswith("toy.clicks: left out: the range ")
 
 
 def test_an_audit_of_nothing_passes_and_says_what_is_not_published(backfill: Backfill):

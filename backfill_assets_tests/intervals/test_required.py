@@ -86,7 +86,7 @@ def test_cells_wait_for_the_cron_unless_it_is_ignored():
 
 
 def test_an_unknown_start_never_means_infinite_history():
-    with pytest.raises(DeclarationError, match="The model has no start"):
+    with pytest.raises(DeclarationError, match="the model has no start"):
         required(Daily(), now=NOW)
 
 

@@ -179,7 +179,7 @@ def test_a_plan_whose_batches_can_t_be_is_refused(plan: Plan, word: str, value: 
         (
             ("models", 0, "work", 0, "cells"),
             [["2024-01-02T00:00:00Z", "2024-01-01T00:00:00Z"]],
-            "'models.0.work.0.cells.0' can't be read: An interval is half open and never empty",
+            "'models.0.work.0.cells.0' can't be read: an interval is half open and never empty",
         ),
     ],
     ids=str,

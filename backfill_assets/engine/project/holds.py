@@ -28,7 +28,9 @@ def hold_consumer(
     consumer, now = project.loaded.graph.consumer(name), project.clock()
     if until is not None and until <= now:
         raise RequestError(
-            found=f"--until {until.isoformat()} is past", expected="an instant that is to come"
+            found=f"--until {until.isoformat()} is past",
+            expected="an instant that is to come",
+            do=f"name a later one, or none: then `backfill release '{name}'` ends the hold",
         )
     models = tuple(reading.model for reading in consumer.reads)
     wanted = Hold(
