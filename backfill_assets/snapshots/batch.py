@@ -54,6 +54,8 @@ class BatchRequest:
         slots: how many batches may be in flight beside it.
         resources: the Spark settings that it runs with, beside those of all batches.
         who: the person or the automation whose run it is; empty where that is not known.
+        seen: the pin of its table when the work was decided: what was committed to its cells since is
+            this work, done by another run. None where the work was not decided on a pin.
     """
 
     batch_id: str
@@ -73,6 +75,7 @@ class BatchRequest:
     slots: Slots = field(default_factory=Slots)
     resources: Mapping[str, str] = field(default_factory=dict[str, str])
     who: str = ""
+    seen: int | None = None
 
     @property
     def interval(self) -> Interval:

@@ -133,7 +133,7 @@ class Batches(Aggregate[D]):
         Raises:
             InputsMovedError: its model or an upstream points elsewhere by now, or cells that it
                 read or rewrites were published anew since it pinned its inputs.
-            CellsReadyError: it fills a gap, and some of its cells are ready by now.
+            CellsReadyError: another run has done some of its work by now.
         """
         self._database.read(lambda connection: overtaking.check_inputs(connection, opened))
 
@@ -145,7 +145,7 @@ class Batches(Aggregate[D]):
             UpstreamNotReadyError: it reads cells that are not ready at the pin.
             RequestError: another environment alone writes the version.
             CellsClaimedError: a live batch holds some of its cells.
-            CellsReadyError: it fills a gap, and some of its cells are ready by now.
+            CellsReadyError: another run has done some of its work by now.
             PlanPausedOrStoppedError: its plan is paused or stopped.
             NoSlotError: all slots of a limit are taken.
         """

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from backfill_assets.intervals.interval import Interval
     from backfill_assets.snapshots.batch import BatchRequest
     from backfill_assets.snapshots.environment import Pointer
+    from backfill_assets.snapshots.ready import ReadyRecord
 
 
 class UpstreamNotReadyError(BackfillAssetsError):
@@ -67,13 +68,13 @@ class VersionMovedError(BackfillAssetsError):
 
 
 class CellsReadyError(BackfillAssetsError):
-    """Another run has filled a gap while its batch was on its way."""
+    """Another run has built cells while the batch of this one was on its way."""
 
     def __init__(self, model: str, built_by: Mapping[Interval, str]) -> None:
         self.model, self.built_by = model, built_by
         super().__init__(
-            f"{len(built_by)} cells of {model} were filled by another run meanwhile; a gap fill "
-            "leaves ready cells as they are. Run again for what is still missing"
+            f"{len(built_by)} cells of {model} were built by another run meanwhile; they are left as "
+            "they are"
         )
 
 
@@ -109,8 +110,7 @@ def _open_batch(
         request.batch_id, request.run_id, request.model, request.version, now, lease
     )
     claims.claim(connection, claimant, request.stretches)
-    if request.reason == GAP:
-        refuse_ready(connection, request, own)
+    refuse_done(connection, request, own)
     pins = [
         pin for upstream in sorted(request.reads) for pin in _pins(connection, request, upstream)
     ]
@@ -133,17 +133,28 @@ def _ensure_owner(connection: sa.Connection, own: Pointer, environment: str) -> 
     versions.set_owner(connection, own.version, environment)
 
 
-def refuse_ready(connection: sa.Connection, request: BatchRequest, own: Pointer) -> None:
-    """Make sure that no cell of a gap's batch is ready by now.
+def refuse_done(connection: sa.Connection, request: BatchRequest, own: Pointer) -> None:
+    """Make sure that no other run has done the work of a batch by now.
+
+    A gap that is ready is filled. Cells that are built again were committed to the table since that was
+    decided.
 
     Raises:
-        CellsReadyError: some cells are.
+        CellsReadyError: some cells are done.
     """
-    ready = layers.records(connection, own, request.stretches)
-    if ready:
-        raise CellsReadyError(
-            request.model, {cell: record.batch_id for cell, record in ready.items()}
-        )
+    done = {
+        cell: record.batch_id
+        for cell, record in layers.records(connection, own, request.stretches).items()
+        if request.reason == GAP or _is_since(request, record)
+    }
+    if done:
+        raise CellsReadyError(request.model, done)
+
+
+def _is_since(request: BatchRequest, record: ReadyRecord) -> bool:
+    if request.seen is None or record.version != request.version:
+        return False
+    return record.valid_from > request.seen
 
 
 def _pins(connection: sa.Connection, request: BatchRequest, upstream: str) -> Iterator[InputPin]:

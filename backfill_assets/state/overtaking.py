@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
-from backfill_assets.snapshots.batch import GAP
 from backfill_assets.state import moves, pointers
-from backfill_assets.state.opening import VersionMovedError, refuse_ready
+from backfill_assets.state.opening import VersionMovedError, refuse_done
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,12 +33,12 @@ def check_inputs(connection: sa.Connection, opened: OpenBatch) -> None:
     """Make sure that nothing which a batch read or rewrites was published anew since it was opened.
 
     A batch of another run may have been silent for so long that its claims lapsed, and have recorded its
-    commit all the same, before this one's turn: then a gap is filled already.
+    commit all the same, before this one's turn: then the work is done already.
 
     Raises:
         InputsMovedError: something was.
         VersionMovedError: its environment is gone, or reads another version by now.
-        CellsReadyError: it fills a gap, and some of its cells are ready by now.
+        CellsReadyError: another run has done some of its work by now.
     """
     request = opened.request
     for move in _moves_since(connection, opened):
@@ -48,8 +47,7 @@ def check_inputs(connection: sa.Connection, opened: OpenBatch) -> None:
     own = pointers.pointer(connection, request.environment, request.model)
     if own is None or own.version != request.version:
         raise VersionMovedError(request, None if own is None else own.version)
-    if request.reason == GAP:
-        refuse_ready(connection, request, own)
+    refuse_done(connection, request, own)
 
 
 def _moves_since(connection: sa.Connection, opened: OpenBatch) -> Iterator[PointerMove]:

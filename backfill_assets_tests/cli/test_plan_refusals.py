@@ -217,7 +217,7 @@ WRONG = {
     ("diff", "prod", "nowhere"): "environment 'nowhere' does not exist",
     ("envs", "drop", "prod", "--yes"): "it is protected",
     ("envs", "drop", "nowhere"): "environment 'nowhere' does not exist",
-    ("rollback",): "name the plan to roll back, or --to PLAN",
+    ("rollback",): "rollback needs one plan: the one to take back",
     ("history", "toy.sale"): "did you mean 'toy.sales'?",
     ("history", "toy.sales", "soon"): "is not the key of a cell",
     ("why-not", "toy.sale", "2024-01-30"): "did you mean 'toy.sales'?",

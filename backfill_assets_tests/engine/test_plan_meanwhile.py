@@ -26,7 +26,7 @@ from backfill_assets.snapshots.environment import PROD, Environment
 from backfill_assets.snapshots.snapshot import snapshots_of
 from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets_tests.builders import a_graph, a_model, a_source, days
-from backfill_assets_tests.engine.dying import before
+from backfill_assets_tests.engine.dying import before, before_call
 from backfill_assets_tests.engine.plans import Plans
 from backfill_assets_tests.engine.test_plans import (
     CADENCE,
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from backfill_assets.models.graph import Graph
+    from backfill_assets.snapshots.batch import BatchRequest, OpenBatch
     from backfill_assets_tests.engine.world import World
 
 FIRST_HOUR = "2024-01-10T22:00:00Z"
@@ -312,3 +313,47 @@ def test_an_empty_backfill_records_cells_without_computing_them(world: World, pl
     assert [ds for ds, _ in world.rows(VISITS, "ds", "id")] == [on(9), on(10)]
     reasons = {one.reason for one in world.store.batches.latest(model=VISITS) if one.plan_id}
     assert reasons == {"empty"}
+
+
+def test_two_applies_of_a_plan_at_once_build_each_cell_once(
+    world: World, plans: Plans, monkeypatch: pytest.MonkeyPatch
+):
+    world.begin(OLD, *ROWS)
+    world.land(a_source(), *changed(row(8, 1, 99.0)))
+    plan = plans.make(OLD, restate=(Restatement(VISITS),))
+    other = Plans(world)
+    begun = world.store.batches
+    before_call(begun, "open_batch", lambda: other.apply(OLD, plan), monkeypatch)
+
+    assert plans.apply(OLD, plan).left == {}
+
+    built = [row for row in world.store.batches.of_plan(plan.plan_id) if row.is_committed]
+    counts = {name: OLD.model(name).cadence for name in (VISITS, COSTS)}
+    cells = {
+        name: sum(cadence.count(each.stretches) for each in built if each.model == name)
+        for name, cadence in counts.items()
+    }
+    assert cells == {VISITS: 4, COSTS: 1}
+    plans.promote(OLD, plan)
+    assert plans.make(OLD).is_empty
+
+
+def test_a_refresh_that_another_apply_has_done_meanwhile_is_not_done_again(
+    world: World, plans: Plans, monkeypatch: pytest.MonkeyPatch
+):
+    """The reader is stale in the workspace when both applies begin."""
+    world.begin(OLD, *ROWS)
+    world.land(a_source(), *changed(row(8, 1, 99.0)))
+    plan = plans.make(OLD, restate=(Restatement(VISITS),))
+    real, opened = world.store.batches.open_batch, list[str]()
+
+    def stepped(request: BatchRequest) -> OpenBatch:
+        opened.append(request.model)
+        if request.model == COSTS and opened.count(COSTS) == 1:
+            Plans(world).apply(OLD, plan)
+        return real(request)
+
+    monkeypatch.setattr(world.store.batches, "open_batch", stepped)
+    assert plans.apply(OLD, plan).left == {}
+    built = [row.model for row in world.store.batches.of_plan(plan.plan_id) if row.is_committed]
+    assert built.count(COSTS) == 1

@@ -103,7 +103,7 @@ def check_inputs(actor: Actor) -> Iterator[Outcome]:
 
 
 def check_ready(actor: Actor) -> Iterator[Outcome]:
-    """`state/opening.refuse_ready`: a gap fill leaves alone what is ready by now."""
+    """`state/opening.refuse_done`: a gap fill leaves alone what is ready by now."""
     rules, adopted = actor.rules, actor.memory.adopted
     asked = rules.adopted_refused if adopted else rules.ready_refused
     cells = actor.operation.cells

@@ -81,6 +81,21 @@ def test_a_gap_fill_leaves_cells_that_others_have_filled_meanwhile(store: Store)
     store.batches.open_batch(Asked(start=2, end=4, run="run-2", reason=GAP).request)
 
 
+def test_a_rebuild_leaves_cells_that_others_have_built_since_it_was_decided(store: Store):
+    first = fill(store, Asked(start=0, end=2))
+    seen = store.versions.known_head("orders__v1")
+    again = fill(store, Asked(start=0, end=1, run="run-2", reason="refresh"))
+    decided = replace(Asked(start=0, end=2, run="run-3", reason="refresh").request, seen=seen)
+
+    with pytest.raises(CellsReadyError) as refused:
+        store.batches.open_batch(decided)
+
+    assert first.batch_id != again.batch_id
+    assert refused.value.built_by == {days(0, 1): again.batch_id}
+    now = store.versions.known_head("orders__v1")
+    store.batches.open_batch(replace(decided, seen=now))
+
+
 def test_each_opening_and_each_record_draws_a_larger_number(store: Store):
     add_model(store, "revenue")
     first = store.batches.open_batch(Asked("orders", 0, 1).request)

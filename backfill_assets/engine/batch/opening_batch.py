@@ -49,7 +49,7 @@ def open_when_free(run: RunContext, request: BatchRequest) -> Generator[Delayed,
             resources = run.resources(request.model)
             return run.store.batches.open_batch(replace(request, resources=resources))
         why = _waited_for(attempt.retry_state)
-        if why != told:
+        if why and why != told:
             told = why
             yield Delayed(request.model, request.stretches, why)
     raise AssertionError  # tenacity raises before it runs out of attempts
@@ -74,13 +74,13 @@ class _Wait(stop_base):
 
 
 def _waited_for(state: RetryCallState) -> str:
-    """Say what a batch waits for, the same words as long as it is the same thing."""
+    """Say what a batch waits for, the same words as long as it is the same thing; empty for nothing."""
     error = _error(state)
     if isinstance(error, NoSlotError):
         return error.words
     if isinstance(error, CellsClaimedError):
         return f"cells that run {error.run_id} is building (batch {error.batch_id})"
-    return str(error)
+    return ""
 
 
 def _error(state: RetryCallState) -> BaseException | None:

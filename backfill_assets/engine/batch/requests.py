@@ -29,9 +29,14 @@ if TYPE_CHECKING:
 
 
 def batch_request(
-    run: RunContext, model: Model, stretches: IntervalSet, *, reason: str = GAP
+    run: RunContext,
+    model: Model,
+    stretches: IntervalSet,
+    *,
+    reason: str = GAP,
+    seen: int | None = None,
 ) -> BatchRequest:
-    """Say what a batch over some cells asks of the state."""
+    """Say what a batch over some cells asks of the state; see `BatchRequest`."""
     pointer = run.pointer(model)
     attempt = run.store.batches.attempts(pointer.version, stretches) + 1
     return BatchRequest(
@@ -59,6 +64,7 @@ def batch_request(
         attempt=attempt,
         slots=Slots(model.batch_concurrency, run.project.batches_at_once),
         who=run.project.who,
+        seen=seen,
     )
 
 

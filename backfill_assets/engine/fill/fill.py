@@ -176,8 +176,8 @@ class Filling:
             rest = self.target - again - refresh - taken - behind
             events = [*_at_rest(view, model, work, rest, _automatic(run, model, work)), *events]
             told |= rest - now
-        claimed = view.claimed[model.name]
-        return Needs(self._pieces(reasons, claimed), later, self._count(later), told, tuple(events))
+        pieces = self._pieces(reasons, view)
+        return Needs(pieces, later, self._count(later), told, tuple(events))
 
     def _behind(self, now: IntervalSet) -> IntervalSet:
         """Give the cells after the first stretch that is built, of a model that reads its own cells.
@@ -195,11 +195,12 @@ class Filling:
     def _count(self, cells: IntervalSet) -> int:
         return len(self._cut(cells))
 
-    def _pieces(
-        self, reasons: Mapping[str, IntervalSet], claimed: IntervalSet
-    ) -> tuple[Piece, ...]:
+    def _pieces(self, reasons: Mapping[str, IntervalSet], view: StateView) -> tuple[Piece, ...]:
+        name = self.model.name
+        claimed, state = view.claimed[name], view.models.get(name)
+        seen = None if state is None else state.pointer.delta_version
         pieces = [
-            Piece(stretches, reason)
+            Piece(stretches, reason, seen)
             for reason, cells in reasons.items()
             for stretches in self._joined(cells, claimed)
         ]

@@ -54,10 +54,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Cells that shall become one batch, and why."""
+    """Cells that shall become one batch, why, and at which pin of the model's table that was decided."""
 
     stretches: IntervalSet
     reason: str
+    seen: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,7 +348,7 @@ _ONE_S_OWN = (FailureKind.AUDIT, FailureKind.CODE, FailureKind.INPUT, FailureKin
 def _attempt(run: RunContext, model: Model, piece: Piece, put: Callable[[Event], None]) -> Event:
     """Run one batch once, tell what happens meanwhile, and give how it ended."""
     try:
-        request = batch_request(run, model, piece.stretches, reason=piece.reason)
+        request = batch_request(run, model, piece.stretches, reason=piece.reason, seen=piece.seen)
         for event in run_batch(run, request):
             if not isinstance(event, Started | Delayed):
                 return event
