@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.cli.output import err, say
 from backfill_assets.cli.stored_plans import kept_plan
+from backfill_assets.engine.plans.building import built_in
 from backfill_assets.engine.plans.remaining_work import left_in
 from backfill_assets.errors import RequestError
 from backfill_assets.models.graph import unknown_model
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
     from backfill_assets.cli.operating import Operating
     from backfill_assets.cli.stored_plans import Kept
     from backfill_assets.intervals.interval_set import IntervalSet
+    from backfill_assets.planning.plan.plan import Plan
     from backfill_assets.snapshots.environment import Pointer
+    from backfill_assets.snapshots.stored_plan import PlanStatus
 
 _PLAN_AND_MODEL, _TWO_AND_MODEL = 2, 3
 
@@ -34,9 +37,9 @@ _WANTED = "PLAN [MODEL], or two environments and perhaps a MODEL"
 
 
 def _not_built(plan_id: str, status: str) -> RequestError:
-    if status == "proposed":
+    if status in {"proposed", "applying"}:
         return RequestError(
-            found=f"plan {plan_id} is {status}: there is nothing to compare",
+            found=f"nothing of plan {plan_id} is built yet: there is nothing to compare",
             do=f"`backfill apply {plan_id}` builds it",
         )
     return RequestError(
@@ -125,24 +128,10 @@ def _place(pointer: Pointer | None) -> object:
 
 def _of_plan(at: Operating, kept: Kept) -> Iterator[Pair]:
     plan, status = kept.plan, kept.stored.status
-    cells = {planned.model: planned.cells or None for planned in plan.models}
     if status in OPEN:
-        if not at.store.environments.exists(workspace_name(plan.plan_id)):
-            raise _not_built(plan.plan_id, status.value)
-        before = at.store.environments.pointers(plan.environment)
-        after = at.store.environments.pointers(workspace_name(plan.plan_id))
-        left = left_in(at.run(workspace_name(plan.plan_id)), plan)
-        for planned in plan.models:
-            name = planned.model
-            if _place(before.get(name)) != _place(after.get(name)):
-                if left[name]:
-                    named = at.naming.ranges(name, left[name])
-                    say(f"not built yet, and left out: {name} {named}", to=err, indent=2)
-                own = cells[name]
-                yield Pair(
-                    name, before.get(name), after[name], own and own - left[name], plan.plan_id
-                )
+        yield from _of_workspace(at, plan, status)
         return
+    cells = {planned.model: planned.cells or None for planned in plan.models}
     promoted = [
         move
         for move in at.store.history.moves_of(plan.plan_id)
@@ -152,6 +141,27 @@ def _of_plan(at: Operating, kept: Kept) -> Iterator[Pair]:
         raise _not_built(plan.plan_id, status.value)
     for move in promoted:
         yield Pair(move.model, move.old, move.new, cells.get(move.model), plan.plan_id)
+
+
+def _of_workspace(at: Operating, plan: Plan, status: PlanStatus) -> Iterator[Pair]:
+    """Find what a plan that is not published would change; what it has not built yet is left out."""
+    workspace = workspace_name(plan.plan_id)
+    if not at.store.environments.exists(workspace):
+        raise _not_built(plan.plan_id, status.value)
+    before = at.store.environments.pointers(plan.environment)
+    after = at.store.environments.pointers(workspace)
+    left = left_in(at.run(workspace), plan)
+    if left and not built_in(at.store, plan):
+        raise _not_built(plan.plan_id, status.value)
+    for planned in plan.models:
+        name = planned.model
+        if _place(before.get(name)) == _place(after.get(name)):
+            continue
+        if left[name]:
+            named = at.naming.ranges(name, left[name])
+            say(f"not built yet, and left out: {name} {named}", to=err, indent=2)
+        cells = planned.cells - left[name] if planned.cells else None
+        yield Pair(name, before.get(name), after[name], cells, plan.plan_id)
 
 
 def compared(at: Operating, pair: Pair) -> Compared:

@@ -13,7 +13,7 @@ from backfill_assets.cli.diff_options import DiffOptions, question
 from backfill_assets.cli.exits import CHANGES
 from backfill_assets.cli.operating import Operating, operating
 from backfill_assets.cli.options import AsJson, Verbose  # noqa: TC001 - typer reads them
-from backfill_assets.cli.output import Heading, err, print_json, print_table, say
+from backfill_assets.cli.output import Heading, print_json, print_table, say
 from backfill_assets.cli.progress import AT_WORK
 from backfill_assets.engine.batch.kept_rows import kept_rows_in
 from backfill_assets.engine.plans.comparing import shown_once
@@ -124,7 +124,6 @@ class _ModelDiff:
 
 def _compared(at: Operating, pair: Pair, options: DiffOptions, rows: int, after: str) -> _ModelDiff:
     """Compare a model; of a plan, what an earlier comparison of the same files has found is given."""
-    say(f"comparing {pair.model}", to=err)
     both = compared(at, pair)
     wanted = question(both.model, options, pair.cells)
     with AT_WORK.at(Phase.COMPARING, pair.model):

@@ -138,6 +138,19 @@ def test_a_model_that_others_read_cannot_be_removed(backfill: Backfill, edited: 
     assert "toy.returns_daily" in ended.err
 
 
+def test_a_plan_that_has_built_nothing_yet_cannot_be_compared(
+    backfill: Backfill, monkeypatch: pytest.MonkeyPatch
+):
+    plan_id = planned(backfill)
+    monkeypatch.setattr("backfill_assets.engine.plans.building.fill_cells", lambda *_, **__: {})
+    assert backfill("apply", plan_id).code == 1
+
+    ended = backfill("diff", plan_id)
+
+    assert (ended.code, ended.out) == (1, "")
+    assert f"nothing of plan {plan_id} is built yet" in ended.err
+
+
 def test_what_was_never_applied_cannot_be_compared_or_taken_back(backfill: Backfill):
     plan_id = planned(backfill)
 

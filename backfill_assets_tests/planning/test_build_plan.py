@@ -90,6 +90,11 @@ RESTATED = (Restatement("web.a", "2024-01-03", "2024-01-04"),)
         ({"end": "2019-01-01"}, OutsideLifeError, "2019"),
         ({"start": "2019-01-01", "end": "2019-02-01"}, OutsideLifeError, "2019"),
         ({"where": "id = 1"}, RequestError, "add --restate MODEL"),
+        (
+            {"restate": RESTATED, "where": "ID = 1 AND kost > 2"},
+            RequestError,
+            "names 'kost', which is no column of 'web.a'; did you mean 'cost'?",
+        ),
         ({"restate_all_snapshots": True}, RequestError, "widens a restatement"),
         ({"effective_from": "2024-01-05"}, RequestError, "add --forward-only"),
         ({"cutoff": "2024-01-05"}, RequestError, "say why with --reason"),

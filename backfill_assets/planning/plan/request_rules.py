@@ -11,6 +11,8 @@ from sqlglot.errors import SqlglotError
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.instants import start_at
 from backfill_assets.intervals.text import ranges_text
+from backfill_assets.models.column import AUDIT_COLUMNS, CELL_COLUMN
+from backfill_assets.models.graph import close_to
 from backfill_assets.planning.plan.request import Category, Strategy
 from backfill_assets.planning.plan.windows import in_the_future
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from backfill_assets.models.graph import Graph
+    from backfill_assets.models.model import Model
     from backfill_assets.planning.plan.plan import ModelPlan
     from backfill_assets.planning.plan.request import PlanRequest
     from backfill_assets.snapshots.state_view import StateView
@@ -74,6 +77,25 @@ def is_condition(text: str) -> bool:
         )
     except (SqlglotError, ValueError):
         return False
+
+
+def refuse_unknown_columns(where: str, model: Model) -> None:
+    """Refuse a condition on columns that a model's table does not have.
+
+    Raises:
+        RequestError: it names such a column.
+    """
+    condition = sqlglot.parse_one(where, read="spark")
+    if condition.find(exp.Lambda):  # its parameters are no columns
+        return
+    names = [column.name for column in model.schema]
+    names += [CELL_COLUMN, *(AUDIT_COLUMNS if model.audit_columns else ())]
+    known = {name.lower() for name in names}
+    for column in condition.find_all(exp.Column):
+        name = column.parts[0].name  # of a field: the column that holds it
+        if name.lower() not in known:
+            found = f"--where {where!r} names '{name}', which is no column of '{model.name}'"
+            raise RequestError(found=found, do=close_to(name, names))
 
 
 def _impossible(request: PlanRequest) -> list[tuple[str, str]]:

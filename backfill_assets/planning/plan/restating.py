@@ -17,6 +17,7 @@ from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.models.graph import unknown_model
 from backfill_assets.models.model import Model
 from backfill_assets.models.upstream import Reopens
+from backfill_assets.planning.plan.request_rules import refuse_unknown_columns
 from backfill_assets.planning.plan.windows import check_start
 from backfill_assets.planning.rule.reopening import reads_whole, reopened
 
@@ -74,7 +75,8 @@ def wrong_cells(
     Raises:
         RequestError: there is no such model or source.
         OutsideLifeError: a named range lies outside the life of what it names.
-        RequestError: a source is restated, and only some rows of a model may differ.
+        RequestError: a source is restated, and only some rows of a model may differ; or the condition on
+            these names a column that the model does not have.
         RequestError: a named range starts in the future.
     """
     wrong = Restated()
@@ -83,6 +85,8 @@ def wrong_cells(
         node = _node(graph, restatement.name)
         asked = _asked(request, restatement, node.cadence, now)
         if isinstance(node, Model):
+            if request.where is not None:
+                refuse_unknown_columns(request.where, node)
             cells = restated(node.cadence, asked, in_order=node.in_order, now=now)
             wrong.declare(restatement.name, cells, by)
             _keep_asked(wrong, node, IntervalSet.of([asked]))
