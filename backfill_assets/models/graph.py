@@ -201,9 +201,31 @@ def _check_upstreams(graph: Graph, model: Model) -> None:
                 do="add it to `upstreams`",
             )
         model.logic.require_placeable(_columns_read(graph, model))
+        _check_outputs(model, model.logic)
     for upstream in model.reads:
         if upstream.time_column is not None:
             _require_column(graph, model, upstream.name, upstream.time_column)
+
+
+def _check_outputs(model: Model, query: SqlQuery) -> None:
+    """Refuse a query whose columns are not the declared ones, as far as its text names them."""
+    gives = query.output_names()
+    declared = frozenset(column.name.lower() for column in model.schema)
+    if gives is None or gives == declared:
+        return
+    differing = [
+        f"{words} {', '.join(sorted(names))}"
+        for words, names in (
+            ("does not give", declared - gives),
+            ("gives, undeclared,", gives - declared),
+        )
+        if names
+    ]
+    raise DeclarationError(
+        found=f"the query of '{model.name}' {', and '.join(differing)}",
+        expected="exactly the declared columns",
+        do="rename in the query, or change the declaration",
+    )
 
 
 def _require_column(graph: Graph, model: Model, upstream: str, column: str) -> None:

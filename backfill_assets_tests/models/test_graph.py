@@ -67,6 +67,30 @@ def test_a_query_reads_only_what_its_model_declares():
         a_graph(a_whole("web.all", upstreams=[], sql="SELECT * FROM delta.`/tmp/x`"))
 
 
+WHERE = "FROM web.events WHERE ds >= :start_ds AND ds < :end_ds"
+
+
+@pytest.mark.parametrize(
+    ("sql", "words"),
+    [
+        (f"SELECT ds, id, cost AS kost {WHERE}", "does not give cost, and gives, undeclared, kost"),
+        (f"SELECT ds, id {WHERE}", "does not give cost"),
+        (f"SELECT ds, id, cost, 1 AS n {WHERE}", "gives, undeclared, n"),
+        (f"SELECT ds, id {WHERE} UNION ALL SELECT ds, id {WHERE}", "does not give cost"),
+    ],
+)
+def test_a_query_that_gives_other_columns_than_are_declared_does_not_load(sql: str, words: str):
+    with pytest.raises(DeclarationError, match=f"the query of 'web.visits' {words}; expected"):
+        a_graph(a_model(sql=sql))
+
+
+@pytest.mark.parametrize(
+    "columns", ["*", "ds, id, e.*", "ds, id, MAX(cost)", "Ds, ID, cost AS Cost"]
+)
+def test_columns_that_the_text_does_not_name_are_left_to_the_first_batch(columns: str):
+    a_graph(a_model(sql=f"SELECT {columns} {WHERE}".replace("web.events", "web.events e")))
+
+
 def test_an_audit_names_an_upstream_and_a_column_of_it():
     with pytest.raises(DeclarationError, match=r"named by 'web.visits.reconciles_cost'"):
         a_graph(a_model(audits=[reconciles("cost", "web.nothing")]))

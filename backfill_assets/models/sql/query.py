@@ -74,6 +74,14 @@ class SqlQuery:
         """
         return lossless_tree(self.sql)
 
+    def output_names(self) -> frozenset[str] | None:
+        """Name the columns that it gives, in small letters; None where its text does not name each."""
+        tree = self.analysis()
+        selects = [] if tree is None else tree.selects
+        if not all(_names_one_column(each) for each in selects):
+            return None
+        return frozenset(each.alias_or_name.lower() for each in selects) or None
+
     def tables(self) -> frozenset[str]:
         """Name the tables that it reads, CTEs left out."""
         tokens = self.tokens()
@@ -119,6 +127,10 @@ class SqlQuery:
 
     def _colons(self) -> list[int]:
         return parameters_in(self.sql, self.tokens(), PARAMETERS)
+
+
+def _names_one_column(projection: exp.Expr) -> bool:
+    return isinstance(projection, (exp.Alias, exp.Column)) and not projection.is_star
 
 
 def require_one_query(sql: str, tokens: Sequence[Token]) -> None:
