@@ -239,7 +239,13 @@ def _folder_of(plan: str) -> Path:
     from backfill_assets.engine.review.evidence import location_of  # noqa: PLC0415
 
     with operating() as at:
-        where = location_of(at, at.store.plans.get(plan).plan_id)
+        stored, records = at.store.plans.get(plan), at.store.evidence.of_plan(plan)
+        if not any(record.written for record in records):
+            raise RequestError(
+                found=f"no evidence of plan {plan} is written yet; the plan is {stored.status.value}",
+                do=f"it is written when a plan ends; `backfill evidence write {plan}` writes it from the state",
+            )
+        where = location_of(at, stored.plan_id)
     if "://" in where:
         raise RequestError(
             found=f"the evidence lies in {where}", do="copy it to a folder, and name that"

@@ -146,7 +146,10 @@ def _results(at: Operating, proposed: Plan) -> tuple[str, ...]:
 
 
 def _after(at: Operating, proposed: Plan) -> tuple[str, ...]:
-    commands = next_commands(proposed.plan_id, PlanStatus.PROPOSED.value)
+    before = dict.fromkeys(each.plan_id for each in proposed.in_flight if each.blocks)
+    commands = [f"backfill show {plan_id}" for plan_id in before] or next_commands(
+        proposed.plan_id, PlanStatus.PROPOSED.value
+    )
     new = new_environment(at.project, proposed.environment)
     made_by = f"{proposed.environment} does not exist yet: applying makes it, and it follows prod."
     return (

@@ -94,6 +94,15 @@ def test_a_folder_that_is_none_is_a_clear_error(backfill: Backfill, tmp_path: Pa
     assert "holds no evidence of a plan that can be read" in " ".join(empty.err.split())
 
 
+def test_a_plan_without_evidence_says_when_it_is_written(backfill: Backfill, plan_id: str):
+    said = backfill("evidence", "show", plan_id)
+
+    assert (said.code, said.out) == (1, "")
+    words = " ".join(said.err.split())
+    assert f"no evidence of plan {plan_id} is written yet; the plan is proposed" in words
+    assert f"`backfill evidence write {plan_id}`" in words
+
+
 def test_evidence_that_can_not_be_written_is_a_clear_error(
     shop: Prepared, backfill: Backfill, plan_id: str
 ):

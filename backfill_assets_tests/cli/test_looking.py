@@ -82,7 +82,10 @@ def test_a_plan_that_waits_is_in_the_way_of_another_until_it_has_waited_for_too_
         run.store.plans.set_plan_status(plan_id, (PlanStatus.PROPOSED,), PlanStatus.BUILT)
 
     conflict = f"toy.sales 2024-01-29, 2024-01-31: plan {plan_id}; this plan can't be applied"
-    assert conflict in backfill("plan", *SALES).out
+    blocked = backfill("plan", *SALES).out
+    assert conflict in blocked
+    assert f"Next: backfill show {plan_id}\n" in blocked
+    assert "backfill apply" not in blocked
 
     monkeypatch.setattr(Plans, "touched", lambda *_: datetime(2024, 1, 1, tzinfo=UTC))
     assert plan_id not in backfill("plan", *SALES).out

@@ -128,9 +128,12 @@ def abandon_plan(project: Project, plan: Plan, why: str = "") -> Outcome:
     finish_publication(op.environment(), plan.plan_id)
     so_far = _stored_outcome(op)
     if so_far.status not in (PlanStatus.PROPOSED, *OPEN, PlanStatus.ABANDONED):
+        is_published = so_far.status is PlanStatus.PROMOTED
         raise RequestError(
             found=f"plan {plan.plan_id} is {so_far.status.value} and can't be abandoned any more",
-            do=f"`backfill rollback {plan.plan_id}` brings back what was published before it",
+            do=f"`backfill rollback {plan.plan_id}` brings back what was published before it"
+            if is_published
+            else "nothing of it is published, and nothing is left to be given up",
         )
     done = run_stages(op, abandon_stages(), so_far)
     _tell_of(op)

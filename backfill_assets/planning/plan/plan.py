@@ -259,6 +259,11 @@ class InFlight:
     who: str
     blocks: bool
 
+    @property
+    def plan_id(self) -> str:
+        """The plan that has to end first; empty where nothing has to."""
+        return self.who.removeprefix("plan ").partition(" ")[0] if self.blocks else ""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
