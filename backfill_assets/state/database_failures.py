@@ -34,6 +34,16 @@ _REFUSED_FOR_GOOD = (
 _POSTGRES_UNAVAILABLE = ("08", "28", "3D", "25006", "53", "57P", "58")
 
 
+_OF_A_FILE = (
+    "Give it a writable local disk with free space, or point the state URL elsewhere; if the file is "
+    "damaged, move it aside and run `backfill state rebuild`"
+)
+_OF_A_SERVER = (
+    "Check that the server runs, and host, port, user and database in the state URL; then give the same "
+    "command again"
+)
+
+
 class StateBusyError(BackfillAssetsError):
     """Others kept the state locked for longer than we wait."""
 
@@ -50,10 +60,10 @@ class StateUnavailableError(BackfillAssetsError):
 
     def __init__(self, where: str, reason: str) -> None:
         self.where = where
+        remedy = _OF_A_SERVER if where.startswith("postgresql") else _OF_A_FILE
         super().__init__(
-            f"the state database {where} can't be used: {reason}. Nothing was written and published "
-            "data is as it was. Give it a writable local disk with free space, or point the state "
-            "URL elsewhere; if the file is damaged, move it aside and run `backfill state rebuild`"
+            f"the state database {where} can't be used: {reason.rstrip('.?!')}. Nothing was written and "
+            f"published data is as it was. {remedy}"
         )
 
 
