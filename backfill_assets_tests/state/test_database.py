@@ -55,6 +55,8 @@ def test_processes_never_draw_the_same_number(store: Store, url: str):
     with starting.Pool(2) as processes:
         asked = [(url, first * 30, 30) for first in range(2)]
         drawn = processes.starmap(_numbers_elsewhere, asked)
+        processes.close()  # it ends by itself: where SIGTERM is ignored it could not be terminated
+        processes.join()
 
     assert sorted(chain(*drawn)) == list(range(1, 61))
     assert all(each == sorted(each) for each in drawn)
