@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
-import pytest
 
 from backfill_assets import build_definitions
 from backfill_assets.engine.plans.operation import Operation
@@ -159,17 +158,14 @@ def test_what_comes_out_the_same_is_counted_on_the_page_of_the_run(shop: Shop):
     assert figures(result) == {"plan": plan.plan_id, "cells_built": 1, "cells_same_content": 1}
 
 
-def test_a_run_whose_models_were_edited_fails_with_the_difference(
-    shop: Shop, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_run_whose_models_were_edited_fails_with_the_difference(shop: Shop):
     shop.fill("toy.returns", cells=ALL)
     plan = queued(shop, "toy.returns", DAYS[1])
     edited = replace(returns, description="in other words")
     models = [edited if one is returns else one for one in MODELS]
     changed = build_definitions(models=models, sources=SOURCES)
-    monkeypatch.setattr("backfill_assets_tests.orchestration.shop.defs", changed)
 
-    result = serve(shop, plan, "toy.returns", DAYS[1])
+    result = serve(replace(shop, defs=changed), plan, "toy.returns", DAYS[1])
 
     assert not result.success
     assert "the code has changed" in failure(result)

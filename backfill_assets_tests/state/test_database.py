@@ -127,6 +127,8 @@ def test_a_read_only_folder_is_named(foreign_folder: Path):
     path = foreign_folder / "state.db"
     with multiprocessing.get_context("spawn").Pool(1) as process:
         refusal = process.apply(_refusal_of, (path,))
+        process.close()
+        process.join()
 
     assert f"{path} can't be used: Permission denied" in refusal
 
