@@ -73,6 +73,7 @@ RESTATED = (Restatement("web.a", "2024-01-03", "2024-01-04"),)
         ({"select": ("web.moon",)}, RequestError, "no model or source 'web.moon'"),
         ({"select": ("sea.*",)}, RequestError, "selects no model"),
         ({"select": ("tag:tier=tin",)}, RequestError, "selects no model"),
+        ({"select": ("", " ")}, RequestError, "'' selects no model"),
         ({"restate": (Restatement("web.moon"),)}, RequestError, "no model or source 'web.moon'"),
         (
             {"restate": (Restatement("web.a", "2019-01-01", "2019-01-05"),)},

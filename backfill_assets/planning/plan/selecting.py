@@ -36,11 +36,14 @@ def selected(graph: Graph, select: Iterable[str], *, gone: Iterable[str] = ()) -
 
     Raises:
         RequestError: a name is no model; it says which one may be meant.
-        RequestError: a glob, a tag or an owner matches none.
+        RequestError: a glob, a tag or an owner matches none, or every selector is empty.
     """
     names = (*graph.order, *sorted(gone))
-    chosen = [selector.strip() for selector in select if selector.strip()]
+    asked = [selector.strip() for selector in select]
+    chosen = [selector for selector in asked if selector]
     if not chosen:
+        if asked:  # a variable of a shell that is not set must not select everything
+            raise _nothing_selected("")
         return names
     matched = {name for selector in chosen for name in _matched(graph, names, selector)}
     return tuple(name for name in names if name in matched)

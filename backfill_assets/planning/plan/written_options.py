@@ -48,9 +48,9 @@ def restatement(name: str, first: str = "", last: str = "") -> Restatement:
 
 
 def chosen(asked: Iterable[str] | None) -> tuple[str, ...]:
-    """Read selectors that are given one by one, or with commas between them."""
-    parts = (part.strip() for option in asked or () for part in option.split(","))
-    return tuple(part for part in parts if part)
+    """Read selectors that are given one by one, or with commas between them; an empty one only where it is alone."""
+    parts = tuple(part.strip() for option in asked or () for part in option.split(","))
+    return tuple(part for part in parts if part) or parts[:1]
 
 
 def categories(asked: Iterable[str] | None) -> tuple[tuple[str, Category], ...]:
