@@ -82,7 +82,8 @@ def test_of_an_older_log_only_columns_that_were_rounded_are_marked_in_a_rebuild(
     commit = filled(tmp_path, "web.visits", exact=False)
     types = {"ds": "date", "x": "bigint", "y": "double"}
     columns = tuple(Column(*one) for one in types.items())
-    model = a_model(name=loaded, columns=columns, unique_key=["x"])
+    sql = "SELECT ds, x, y FROM web.events WHERE ds >= :start_ds AND ds < :end_ds"
+    model = a_model(name=loaded, sql=sql, columns=columns, unique_key=["x"])
     with Store.open(
         f"sqlite:///{tmp_path / 'again.db'}", clock=clock, data_root=str(tmp_path)
     ) as store:
