@@ -114,6 +114,11 @@ class Move:
         """Whose pointer moves."""
         return self.pointer.model
 
+    @property
+    def in_place(self) -> bool:
+        """Whether the environment reads the same table as before."""
+        return self.pointer.version == self.old_version
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Publication:

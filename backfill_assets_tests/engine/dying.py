@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from backfill_assets.testing.dying import DEATHS, Killed, MortalStore, dying_effects
+import pytest
 
-__all__ = ["STEPS", "Killed", "MortalStore", "before", "before_call", "die_after", "mortal"]
+from backfill_assets.testing.dying import DEATHS, Killed, MortalStore, dying_effects
+from backfill_assets_tests.engine.world import World
+
+__all__ = [
+    "STEPS",
+    "Killed",
+    "MortalStore",
+    "before",
+    "before_call",
+    "die_after",
+    "doomed",
+    "mortal",
+]
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import pytest
-
-    from backfill_assets_tests.engine.world import World
+    from collections.abc import Callable, Iterator
 
 
 STEPS = DEATHS
@@ -28,6 +37,20 @@ def mortal(world: World) -> MortalStore:
         lease_seconds=world.store.lease_seconds,
         data_root=str(world.root),
     )
+
+
+@contextmanager
+def doomed(
+    world: World,
+    death: Callable[[MortalStore, pytest.MonkeyPatch], None],
+    patch: pytest.MonkeyPatch,
+) -> Iterator[World]:
+    """Give a process that dies as `death` arranges it; what is done in the block must end so."""
+    with mortal(world) as store, patch.context() as arranged:
+        process = World(world.spark, world.root, store, world.clock, runs=100)
+        death(store, arranged)
+        with pytest.raises(Killed):
+            yield process
 
 
 def die_after(step: str, world: World) -> None:

@@ -13,7 +13,7 @@ from backfill_assets.planning.plan.request import Restatement
 from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets.state.publications import PointerMovedError
 from backfill_assets_tests.builders import a_source
-from backfill_assets_tests.engine.dying import Killed, MortalStore, mortal
+from backfill_assets_tests.engine.dying import MortalStore, doomed
 from backfill_assets_tests.engine.plans import Plans
 from backfill_assets_tests.engine.test_plans import COSTS, MORE, OLD, ROWS, VISITS, changed
 from backfill_assets_tests.engine.world import World, on, row
@@ -67,11 +67,8 @@ def test_a_promotion_that_dies_is_seen_as_a_whole_or_not_at_all(
     plan = plans.make(OLD, restate=(Restatement(VISITS),))
     plans.apply(OLD, plan)
     old = world.rows(COSTS, "ds", "total"), world.rows(VISITS)
-    with mortal(world) as store, monkeypatch.context() as patch:
-        doomed = Plans(World(world.spark, world.root, store, world.clock, runs=100))
-        death(store, patch)
-        with pytest.raises(Killed):
-            doomed.promote(OLD, plan)
+    with doomed(world, death, monkeypatch) as process:
+        Plans(process).promote(OLD, plan)
     assert (world.rows(COSTS, "ds", "total"), world.rows(VISITS)) == old
     world.clock.pass_lease()
     world.clock.now = world.clock.now.replace(day=12)
@@ -95,11 +92,8 @@ def test_a_dead_promotion_that_cannot_be_finished_keeps_no_other_work_from_going
     world.land(a_source(), *changed(row(8, 1, 99.0)))
     plan = plans.make(OLD, restate=(Restatement(VISITS),))
     plans.apply(OLD, plan)
-    with mortal(world) as store, monkeypatch.context() as patch:
-        doomed = Plans(World(world.spark, world.root, store, world.clock, runs=100))
-        before_the_first_copy(store, patch)
-        with pytest.raises(Killed):
-            doomed.promote(OLD, plan)
+    with doomed(world, before_the_first_copy, monkeypatch) as process:
+        Plans(process).promote(OLD, plan)
     world.clock.pass_lease()
     world.clock.now = world.clock.now.replace(day=12)
     world.land(a_source(), *changed(row(8, 1, 99.0)), row(11, 1, 11.0))
@@ -132,11 +126,8 @@ def test_a_way_back_that_dies_after_its_decision_is_ended_by_the_same_command(
     world.begin(OLD, *ROWS)
     world.land(a_source(), *changed(row(8, 1, 99.0)))
     plan = plans.published(OLD, restate=(Restatement(VISITS),))
-    with mortal(world) as store, monkeypatch.context() as patch:
-        doomed = Plans(World(world.spark, world.root, store, world.clock, runs=100))
-        death(store, patch)
-        with pytest.raises(Killed):
-            take_back(doomed.project(OLD), plan)
+    with doomed(world, death, monkeypatch) as process:
+        take_back(Plans(process).project(OLD), plan)
     world.clock.pass_lease()
 
     back = take_back(plans.project(OLD), plan)
@@ -157,11 +148,8 @@ def test_an_undo_of_another_version_that_dies_before_it_is_closed_leaves_no_work
     world.begin(OLD, *ROWS)
     plan = plans.published(MORE)
     before = world.store.environments.by_name()
-    with mortal(world) as store, monkeypatch.context() as patch:
-        doomed = Plans(World(world.spark, world.root, store, world.clock, runs=100))
-        before_it_is_closed(store, patch)
-        with pytest.raises(Killed):
-            undo_plan(doomed.project(MORE), plan)
+    with doomed(world, before_it_is_closed, monkeypatch) as process:
+        undo_plan(Plans(process).project(MORE), plan)
     world.clock.pass_lease()
     assert world.store.environments.by_name() != before
 

@@ -29,7 +29,7 @@ from backfill_assets.planning.plan.request import Restatement
 from backfill_assets.snapshots.environment import PROD
 from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets_tests.builders import a_graph, a_model, a_source
-from backfill_assets_tests.engine.dying import Killed, MortalStore, mortal
+from backfill_assets_tests.engine.dying import MortalStore, doomed
 from backfill_assets_tests.engine.plans import Plans
 from backfill_assets_tests.engine.test_plans import (
     CADENCE,
@@ -371,11 +371,8 @@ def test_evidence_of_a_promotion_that_dies_is_completed_by_the_next_operation(
     world.land(a_source(), *changed(row(8, 1, 99.0)))
     plan = plans.make(OLD, restate=(Restatement(VISITS),))
     plans.apply(OLD, plan)
-    with mortal(world) as store, monkeypatch.context() as patch:
-        doomed = Plans(World(world.spark, world.root, store, world.clock, runs=100))
-        death(store, patch)
-        with pytest.raises(Killed):
-            doomed.promote(OLD, plan)
+    with doomed(world, death, monkeypatch) as process:
+        Plans(process).promote(OLD, plan)
     incomplete = verify(folder_of(world, plan)).findings
     world.clock.pass_lease()
     world.land(a_source(), *changed(row(8, 1, 99.0), row(9, 1, 5.0)))

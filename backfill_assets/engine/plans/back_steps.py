@@ -113,7 +113,7 @@ def _taken_away(
     op: Operation, view: StateView, undone: PointerMove, made: Move | None
 ) -> IntervalSet:
     """Give the ready cells of a model that are not ready any more after it went back."""
-    if made is not None and made.pointer.version == made.old_version:
+    if made is not None and made.in_place:
         return made.emptied
     if made is not None:
         there = op.store.views.view_with(op.plan.environment, {undone.model: made.pointer})
@@ -126,7 +126,7 @@ def _taken_away(
 
 def _untouched(view: StateView, made: Move | None) -> IntervalSet:
     """Give the ready cells of a model that goes back which hold afterwards what they hold now."""
-    if made is None or made.pointer.version != made.old_version:
+    if made is None or not made.in_place:
         return IntervalSet.empty()
     copied = IntervalSet.union_all(copy.cells for copy in made.copies if copy.cells is not None)
     return view.ready(made.model) - copied - made.emptied

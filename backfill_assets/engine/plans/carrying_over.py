@@ -24,7 +24,7 @@ from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.plan.left import left_of
 from backfill_assets.planning.plan.plan import Build
 from backfill_assets.planning.plan.stages import Logic
-from backfill_assets.planning.rule.lost_inputs import reading_lost
+from backfill_assets.planning.rule.lost_inputs import reading
 from backfill_assets.snapshots.environment import workspace_name
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def cells_to_carry_back(op: Operation) -> CellsByModel:
     for name in (each for each in run.graph.order if each in own):
         model = run.graph.models[name]
         gaps = run.work(name, view).gaps & model.cadence.snap_out(published.ready(name))
-        while more := (reading_lost(run.graph, model, lost) & gaps) - lost[name]:
+        while more := (reading(run.graph, model, lost) & gaps) - lost[name]:
             lost |= {name: more}  # and so on, where a model reads its own earlier cells
         carried |= {name: gaps - lost[name]}
     return carried

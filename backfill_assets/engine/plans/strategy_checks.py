@@ -17,7 +17,6 @@ from backfill_assets.engine.review.acting import gate_in
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.restated import onward
-from backfill_assets.models.cells import cells_reading
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.models.codec import dumps
 from backfill_assets.planning.change.compared import Group
@@ -34,6 +33,7 @@ from backfill_assets.planning.plan.plan import Build, Change, Why
 from backfill_assets.planning.plan.request import KeptRows, Strategy
 from backfill_assets.planning.plan.restating import restated_cells
 from backfill_assets.planning.review.acceptance import voided, with_acceptances
+from backfill_assets.planning.rule.lost_inputs import reading
 from backfill_assets.snapshots.plan_check import CONSUMER, STRATEGY, PlanCheck
 from backfill_assets.warehouse.compare.comparison_sql import Compared, Question
 
@@ -314,12 +314,8 @@ class _Sides:
             if name in self.environment.graph.models:
                 stale = self.environment.work(name, view).stale_cells
                 own.append(stale if planned.build is Build.NEW_VERSION else stale & planned.cells)
-            read = (
-                cells_reading(model.cadence, up, graph.models[up.name].cadence, differs)
-                for up in model.reads
-                if (differs := moved[up.name] | self.gone[up.name])
-            )
-            cells = IntervalSet.union_all([*own, self.restated[name], *read])
+            read = reading(graph, model, moved | self.gone)
+            cells = IntervalSet.union_all([*own, self.restated[name], read])
             moved |= {name: onward(cells, ready(name)) if model.in_order else cells}
         return moved
 

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from backfill_assets.snapshots.state_view import ModelState, StateView
 
 
-def reading_lost(graph: Graph, model: Model, lost: CellsByModel) -> IntervalSet:
-    """Give the cells of a model that read any of the cells that are lost."""
-    return IntervalSet.union_all(cells for _, cells in _by_upstream(graph, model, lost))
+def reading(graph: Graph, model: Model, cells: CellsByModel) -> IntervalSet:
+    """Give the cells of a model that read any of some cells of models."""
+    return IntervalSet.union_all(each for _, each in _by_upstream(graph, model, cells))
 
 
 def computed_from(graph: Graph, view: StateView, lost: CellsByModel) -> CellsByModel:
@@ -43,12 +43,12 @@ def computed_from(graph: Graph, view: StateView, lost: CellsByModel) -> CellsByM
 
 
 def _by_upstream(
-    graph: Graph, model: Model, lost: CellsByModel
+    graph: Graph, model: Model, cells: CellsByModel
 ) -> Iterator[tuple[str, IntervalSet]]:
     for up in model.reads:
-        if up.name in lost:
+        if up.name in cells:
             theirs = graph.models[up.name].cadence
-            yield up.name, cells_reading(model.cadence, up, theirs, lost[up.name])
+            yield up.name, cells_reading(model.cadence, up, theirs, cells[up.name])
 
 
 def _appeared(state: ModelState, cells: IntervalSet) -> int:
