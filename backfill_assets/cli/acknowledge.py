@@ -12,7 +12,7 @@ from backfill_assets.cli.options import AsJson, PlanId, Why  # noqa: TC001 - typ
 from backfill_assets.cli.output import print_json, say
 from backfill_assets.cli.stored_plans import kept_plan
 from backfill_assets.engine.review.answers import answer, answers
-from backfill_assets.planning.review.answers import ACKNOWLEDGED, OBJECTED
+from backfill_assets.snapshots.stored_plan import PlanEventKind
 
 
 def acknowledge(
@@ -38,7 +38,7 @@ def acknowledge(
     """
     with operating() as at:
         plan_id = kept_plan(at.store, plan).plan.plan_id
-        event = OBJECTED if object_ else ACKNOWLEDGED
+        event = PlanEventKind.OBJECTED if object_ else PlanEventKind.ACKNOWLEDGED
         given = answer(at.project, plan_id, consumer, event, reason)
         awaits = answers(at.project, plan_id).awaits
     if as_json:

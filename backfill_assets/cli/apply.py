@@ -26,10 +26,10 @@ from backfill_assets.engine.project.events import Committed
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.text import counted
 from backfill_assets.planning.plan.request import PlanRequest
-from backfill_assets.render.actual import MEASURED, Actual, actual_text
+from backfill_assets.render.actual import Actual, actual_text
 from backfill_assets.render.plan_life import Progress, audit_lines, blocks, next_commands, progress
 from backfill_assets.render.plan_words import estimate_text
-from backfill_assets.snapshots.stored_plan import PlanStatus
+from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -208,7 +208,7 @@ def _applied(at: Operating, plan: Plan, why: str) -> _Ended:
     if applied.status is not PlanStatus.APPLYING:
         estimate = asdict(plan.estimate) if plan.estimate else None
         detail = {"estimate": estimate, "actual": asdict(actual)}
-        at.store.plans.tell(plan.plan_id, MEASURED, who=str(at.who), detail=detail)
+        at.store.plans.tell(plan.plan_id, PlanEventKind.MEASURED, who=str(at.who), detail=detail)
     if applied.status is PlanStatus.PROMOTED:
         tell_quietly(at, plan.environment)
     control = at.store.queue.control_of(plan.plan_id)

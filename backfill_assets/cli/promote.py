@@ -25,7 +25,7 @@ from backfill_assets.planning.review.aftercare import read_watch, watch_of
 from backfill_assets.planning.review.appointment import appointment_json
 from backfill_assets.render.actual import actual_text
 from backfill_assets.render.plan_life import appointment_text, next_commands
-from backfill_assets.snapshots.stored_plan import PlanStatus
+from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -49,7 +49,6 @@ _At = Annotated[
         help="Promote it then, such as 'Sun 03:00 Europe/Berlin' or an instant; never: not then.",
     ),
 ]
-_PROMOTED = PlanStatus.PROMOTED.value
 
 
 def promote(
@@ -165,7 +164,9 @@ def _say_next(plan: Plan, watching: Watch | None) -> None:
 def _already(at: Operating, plan: Plan, *, as_json: bool) -> None:
     """Say when and by whom a plan was promoted before."""
     plan_id = plan.plan_id
-    events = [event for event in at.store.plans.events(plan_id) if event.event == _PROMOTED]
+    events = [
+        event for event in at.store.plans.events(plan_id) if event.event == PlanEventKind.PROMOTED
+    ]
     done = events[-1] if events else None
     if as_json:
         number = done.detail.get("number") if done else None

@@ -21,7 +21,7 @@ from backfill_assets.engine.review.answers import answers
 from backfill_assets.intervals.instants import minute_text
 from backfill_assets.intervals.text import counted
 from backfill_assets.planning.review.acceptance import with_acceptances
-from backfill_assets.planning.review.aftercare import LOOKED, watch_json, watch_of
+from backfill_assets.planning.review.aftercare import watch_json, watch_of
 from backfill_assets.planning.review.appointment import appointment_json, appointment_of
 from backfill_assets.planning.review.dual_run import dual_run_json, dual_run_of
 from backfill_assets.render.plan_life import (
@@ -36,7 +36,7 @@ from backfill_assets.render.plan_life import (
 )
 from backfill_assets.render.plan_markdown import plan_markdown
 from backfill_assets.render.plan_words import naming_of
-from backfill_assets.snapshots.stored_plan import PlanStatus
+from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus
 
 if TYPE_CHECKING:
     from backfill_assets.cli.watching import Standing
@@ -153,7 +153,7 @@ def _print_history(plan: Plan, events: list[PlanEvent]) -> None:
     if watch := watch_of(events):
         say(f"Watch     {watch_text(watch)}", indent=10)
     for event in events:
-        if event.event != LOOKED or event.detail["found"]:
+        if event.event != PlanEventKind.LOOKED or event.detail["found"]:
             say(_event(event), indent=12)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.intervals.text import counted
 from backfill_assets.render.plan_words import bytes_text, parts_text, seconds_text
+from backfill_assets.snapshots.stored_plan import PlanEventKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -15,9 +16,6 @@ if TYPE_CHECKING:
     from backfill_assets.snapshots.stored_plan import PlanEvent
     from backfill_assets.snapshots.timing import Timing
     from backfill_assets.state.batch_rows import BatchRow
-
-MEASURED = "measured"
-"""The event of a plan that keeps its estimate beside what it took."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +67,9 @@ def _taken(events: Iterable[PlanEvent], timings: Sequence[Timing]) -> float | No
     """Sum up the steps; where none are stored, take the recorded time of building alone."""
     if timings:
         return sum(sum(timing.steps.values()) for timing in timings)
-    said = [event.detail.get("seconds") for event in events if event.event != MEASURED]
+    said = [
+        event.detail.get("seconds") for event in events if event.event != PlanEventKind.MEASURED
+    ]
     walls = [float(seconds) for seconds in said if isinstance(seconds, int | float)]
     return sum(walls) if walls else None
 

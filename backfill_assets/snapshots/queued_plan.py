@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from backfill_assets.snapshots.stored_plan import PlanEventKind
+
 if TYPE_CHECKING:
     from datetime import datetime
 
@@ -33,9 +35,17 @@ class Control(StrEnum):
         return "stopped" if self is Control.CANCELLED else self.value
 
     @property
-    def event(self) -> str:
+    def event(self) -> PlanEventKind:
         """Name it in the history of a plan."""
-        return {Control.RUNNING: "resumed", Control.CANCELLED: "stopped now"}.get(self, self.value)
+        return _EVENTS[self]
+
+
+_EVENTS = {
+    Control.RUNNING: PlanEventKind.RESUMED,
+    Control.PAUSED: PlanEventKind.PAUSED,
+    Control.STOPPED: PlanEventKind.STOPPED,
+    Control.CANCELLED: PlanEventKind.STOPPED_NOW,
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,8 +31,53 @@ OPEN = (PlanStatus.APPLYING, PlanStatus.BUILT)
 ENDS = (PlanStatus.PROMOTED, PlanStatus.ROLLED_BACK, PlanStatus.UNDONE, PlanStatus.ABANDONED)
 """The ends of a plan: each of them leaves evidence."""
 
-AUDITED = "audited"
-"""The event that tells what audits that a plan changes found in published cells that it keeps."""
+
+class PlanEventKind(StrEnum):
+    """What can happen to a plan; its history names them. A history of an earlier release may name others."""
+
+    NEEDED = "needed"
+    """It was made for late data that reaches beyond a late window."""
+    APPLYING = "applying"
+    QUEUED = "queued"
+    FILLED = "filled"
+    """Its gaps are filled."""
+    BUILT = "built"
+    INCOMPLETE = "incomplete"
+    """An apply ended, and cells are left."""
+    CANARIES = "canaries"
+    CANARIES_COMPARED = "canaries compared"
+    MEASURED = "measured"
+    """What an apply took is kept beside its estimate."""
+    COMPARED = "compared"
+    """Its dual run was compared."""
+    KEPT_ROWS = "kept rows"
+    """A batch carried or dropped rows that only history has."""
+    AUDITED = "audited"
+    """Audits that it changes were run on published cells that it keeps."""
+    APPROVED = "approved"
+    ACKNOWLEDGED = "acknowledged"
+    OBJECTED = "objected"
+    ACCEPTED = "accepted"
+    """A person accepted a difference that a check has found."""
+    PAUSED = "paused"
+    STOPPED = "stopped"
+    STOPPED_NOW = "stopped now"
+    RESUMED = "resumed"
+    APPENDED = "appended"
+    """Cells that were published while it waited were computed with its logic."""
+    PROMOTED = "promoted"
+    ROLLED_BACK = "rolled back"
+    UNDONE = "undone"
+    CARRIED_BACK = "carried back"
+    """Cells that were published since were computed with the logic before it."""
+    TAKEN_BACK = "taken back"
+    """Its copies into published tables belong to no publication that the state knows."""
+    APPOINTED = "appointed"
+    APPOINTMENT_ENDED = "appointment ended"
+    WATCH = "watch"
+    LOOKED = "looked"
+    WATCH_ENDED = "watch ended"
+    ABANDONED = "abandoned"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +117,7 @@ class PlanEvent:
         plan_id: whose.
         number: 1 for the plan's first.
         at: when.
-        event: what, in a word or two: ``proposed``, ``applied``, ``promoted``, ...
+        event: what: the value of a `PlanEventKind`, or a word of an earlier release.
         who: the person or run.
         why: in words; empty where no reason was given.
         detail: more, as plain values.

@@ -11,7 +11,13 @@ import sqlalchemy as sa
 
 from backfill_assets.errors import BackfillAssetsError, RequestError
 from backfill_assets.models.cells_by_model import CellsByModel
-from backfill_assets.snapshots.stored_plan import ENDS, PlanEvent, PlanStatus, StoredPlan
+from backfill_assets.snapshots.stored_plan import (
+    ENDS,
+    PlanEvent,
+    PlanEventKind,
+    PlanStatus,
+    StoredPlan,
+)
 from backfill_assets.snapshots.timing import Timing
 from backfill_assets.state import evidence
 from backfill_assets.state.aggregate import Aggregate, D
@@ -63,7 +69,7 @@ class NewEvent:
     """An event of a plan, before it has its number."""
 
     plan_id: str
-    event: str
+    event: PlanEventKind
     who: str
     why: str
     detail: Mapping[str, Any]
@@ -103,7 +109,9 @@ class Plans(Aggregate[D]):
             read_as(PlanEvent, row) for row in self._rows(wanted.order_by(PLAN_EVENTS.c.number))
         ]
 
-    def begun_and_not_ended(self, begun: str, ended: str, status: PlanStatus) -> list[str]:
+    def begun_and_not_ended(
+        self, begun: PlanEventKind, ended: PlanEventKind, status: PlanStatus
+    ) -> list[str]:
         """Read the ids of the plans of a status to which one event came after the last of another.
 
         Args:
@@ -138,7 +146,7 @@ class Plans(Aggregate[D]):
         """Count, by model, the planned cells that were not built, since what they read came out equal."""
         events = PLAN_EVENTS.c
         wanted = sa.select(events.plan_id, events.detail).where(
-            events.event == "built", events.at >= since
+            events.event == PlanEventKind.BUILT, events.at >= since
         )
         rows = self._rows(wanted.order_by(events.plan_id, events.number))
         last = {row.plan_id: row.detail.get("spared", {}) for row in rows}
@@ -218,7 +226,7 @@ class Plans(Aggregate[D]):
     def tell(
         self: Plans[Database],
         plan_id: str,
-        event: str,
+        event: PlanEventKind,
         *,
         who: str,
         why: str = "",
@@ -325,7 +333,7 @@ def tell(connection: sa.Connection, added: NewEvent, now: datetime) -> PlanEvent
     return event
 
 
-def _last(event: str) -> sa.ScalarSelect[int]:
+def _last(event: PlanEventKind) -> sa.ScalarSelect[int]:
     """Give the number of a plan's last event of a name."""
     own = PLAN_EVENTS.c.plan_id == PLANS.c.plan_id, PLAN_EVENTS.c.event == event
     return (

@@ -15,7 +15,7 @@ from backfill_assets.snapshots.publication import (
     PointerMove,
     PublicationKind,
 )
-from backfill_assets.snapshots.stored_plan import PlanStatus
+from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus
 from backfill_assets.state import (
     clock_back,
     environments,
@@ -322,7 +322,11 @@ def _close(connection: sa.Connection, moment: _Moment, intent: Intent) -> None:
         plans.put_status(connection, publication.plan_id, status, moment.now)
         detail = {"number": moment.number, "environment": publication.environment}
         event = NewEvent(
-            publication.plan_id, status.value, publication.who, publication.why, detail
+            publication.plan_id,
+            PlanEventKind(status.value),
+            publication.who,
+            publication.why,
+            detail,
         )
         plans.tell(connection, event, moment.now)
     if publication.kind is PublicationKind.PROMOTE:

@@ -15,7 +15,7 @@ from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.audit import Severity
 from backfill_assets.models.audit_result import AuditResult
-from backfill_assets.snapshots.stored_plan import PlanStatus, StoredPlan
+from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus, StoredPlan
 from backfill_assets_tests.state.building import content, write
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Prepared:
             request = batch_request(run, run.graph.model(model), span, reason=reason)
             served = replace(request, plan_id=plan_id)
             run.store.plans.save_plan(_plan(plan_id, run.clock()))
-            run.store.plans.tell(plan_id, "promoted", who="grace")
+            run.store.plans.tell(plan_id, PlanEventKind.PROMOTED, who="grace")
             write(run.store, run.store.batches.open_batch(served))
         return served.batch_id
 

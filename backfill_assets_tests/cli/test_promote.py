@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from backfill_assets.cli.project import opened_run
-from backfill_assets.snapshots.stored_plan import PlanStatus
+from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus
 from backfill_assets_tests.toy import FIRST, LAST
 
 if TYPE_CHECKING:
@@ -21,7 +21,9 @@ def test_a_promoted_plan_says_when_and_by_whom_it_was_and_ends_with_0(
     plan_id = backfill("plan", "--restate", asked, "--reason", "wrong", "--json").json["plan_id"]
     with opened_run("prod") as run:
         run.store.plans.set_plan_status(plan_id, PlanStatus.PROPOSED, PlanStatus.PROMOTED)
-        told = run.store.plans.tell(plan_id, "promoted", who="grace", detail={"number": 7})
+        told = run.store.plans.tell(
+            plan_id, PlanEventKind.PROMOTED, who="grace", detail={"number": 7}
+        )
 
     said = backfill("promote", plan_id)
     plain = backfill("promote", plan_id, "--json")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.cli.project import opened_run
 from backfill_assets.cli.status import _remedy
-from backfill_assets.snapshots.stored_plan import PlanStatus
+from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus
 from backfill_assets.state.plans import Plans
 
 if TYPE_CHECKING:
@@ -124,7 +124,9 @@ def test_cells_that_plans_needed_not_build_are_counted(shop: Prepared, backfill:
     shop.serve("p1", "toy.sales", "2024-01-28", "2024-01-28", reason="restated")
     with opened_run("prod") as run:
         for _ in range(2):  # applied twice: the last count is the one
-            run.store.plans.tell("p1", "built", who="ana", detail={"spared": {"toy.sales": 3}})
+            run.store.plans.tell(
+                "p1", PlanEventKind.BUILT, who="ana", detail={"spared": {"toy.sales": 3}}
+            )
 
     said = backfill("status", "--select", "toy.sales").out
 

@@ -22,9 +22,8 @@ from backfill_assets.models.consumer import Consumer, Reading
 from backfill_assets.models.graph import build_graph
 from backfill_assets.orchestration.follow_ups import notices_due
 from backfill_assets.planning.plan.request import Restatement
-from backfill_assets.planning.review.answers import ACKNOWLEDGED, OBJECTED
 from backfill_assets.planning.review.approval import Act
-from backfill_assets.snapshots.stored_plan import PlanStatus
+from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus
 from backfill_assets_tests.builders import a_source
 from backfill_assets_tests.engine.plans import Plans
 from backfill_assets_tests.engine.test_plans import COSTS, OLD, ROWS, VISITS, changed
@@ -111,7 +110,7 @@ def test_a_plan_waits_for_the_acknowledgement_of_a_consumer_that_asks_for_it(
         plans.promote(graph, plan)
     assert total(world) == (on(8), 8)
 
-    answer(plans.project(graph), plan.plan_id, "board", ACKNOWLEDGED, "told them")
+    answer(plans.project(graph), plan.plan_id, "board", PlanEventKind.ACKNOWLEDGED, "told them")
     plans.promote(graph, plan)
     assert total(world) == (on(8), 99)
 
@@ -123,13 +122,13 @@ def test_an_objection_holds_a_plan_until_it_is_taken_back_whoever_objects(
     plan = built(world, plans, graph)
     project = plans.project(graph)
     with pytest.raises(RequestError, match="an objection has no reason"):
-        answer(project, plan.plan_id, "log", OBJECTED)
-    answer(project, plan.plan_id, "log", OBJECTED, "the quarter closes")
+        answer(project, plan.plan_id, "log", PlanEventKind.OBJECTED)
+    answer(project, plan.plan_id, "log", PlanEventKind.OBJECTED, "the quarter closes")
 
     with pytest.raises(UnansweredError, match=r"log objected by ana on .*: the quarter closes"):
         plans.promote(graph, plan)
 
-    answer(project, plan.plan_id, "log", ACKNOWLEDGED)
+    answer(project, plan.plan_id, "log", PlanEventKind.ACKNOWLEDGED)
     plans.promote(graph, plan)
     assert total(world) == (on(8), 99)
 
@@ -147,7 +146,7 @@ def test_a_notice_period_counts_from_the_build_and_an_acknowledgement_ends_it(
     world.clock.now += timedelta(seconds=1)
     over = answers(plans.project(graph), plan.plan_id).awaits
     world.clock.now -= DAY
-    answer(plans.project(graph), plan.plan_id, "board", ACKNOWLEDGED)
+    answer(plans.project(graph), plan.plan_id, "board", PlanEventKind.ACKNOWLEDGED)
     acknowledged = answers(plans.project(graph), plan.plan_id).awaits
 
     assert (len(awaits), over, acknowledged) == (1, (), ())
@@ -164,7 +163,7 @@ def test_a_consumer_for_which_nothing_changes_is_not_asked(
     graph = reading(consumer("board", on_change="ack", reads=[reads]))
     plan = built(world, plans, graph)
     with pytest.raises(RequestError, match="changes nothing that consumer 'board' reads"):
-        answer(plans.project(graph), plan.plan_id, "board", ACKNOWLEDGED)
+        answer(plans.project(graph), plan.plan_id, "board", PlanEventKind.ACKNOWLEDGED)
 
     plans.promote(graph, plan)
 
@@ -194,8 +193,8 @@ def test_consumers_are_told_of_late_data_that_needs_a_plan(world: World, plans: 
 def test_an_answer_to_an_earlier_build_does_not_count(world: World, plans: Plans):
     graph = reading(consumer("board", on_change="ack"))
     plan = built(world, plans, graph)
-    answer(plans.project(graph), plan.plan_id, "board", ACKNOWLEDGED)
-    world.store.plans.tell(plan.plan_id, "built", who="another apply")
+    answer(plans.project(graph), plan.plan_id, "board", PlanEventKind.ACKNOWLEDGED)
+    world.store.plans.tell(plan.plan_id, PlanEventKind.BUILT, who="another apply")
 
     with pytest.raises(UnansweredError, match="has not acknowledged"):
         plans.promote(graph, plan)
@@ -206,11 +205,11 @@ def test_only_a_built_plan_and_a_declared_consumer_are_answered_for(world: World
     plan = built(world, plans, graph)
     project = plans.project(graph)
     with pytest.raises(RequestError, match=r"there is no consumer 'boards'.*board"):
-        answer(project, plan.plan_id, "boards", ACKNOWLEDGED)
-    answer(project, plan.plan_id, "board", ACKNOWLEDGED)
+        answer(project, plan.plan_id, "boards", PlanEventKind.ACKNOWLEDGED)
+    answer(project, plan.plan_id, "board", PlanEventKind.ACKNOWLEDGED)
     plans.promote(graph, plan)
     with pytest.raises(RequestError, match="is promoted; expected one that is built"):
-        answer(project, plan.plan_id, "board", OBJECTED, "too late")
+        answer(project, plan.plan_id, "board", PlanEventKind.OBJECTED, "too late")
 
 
 def test_under_a_policy_the_owner_signs_and_what_the_history_says_is_not_believed(
@@ -227,13 +226,15 @@ def test_under_a_policy_the_owner_signs_and_what_the_history_says_is_not_believe
     of = to_approve(as_("bob@shop"), plan.plan_id)
     approve(of, bound_parts(of), "")
     with pytest.raises(NotEntitledError, match="bob@shop may not acknowledge"):
-        answer(as_("bob@shop"), plan.plan_id, "board", ACKNOWLEDGED)
+        answer(as_("bob@shop"), plan.plan_id, "board", PlanEventKind.ACKNOWLEDGED)
     with pytest.raises(UnsignedActError):
-        answer(as_(None), plan.plan_id, "board", ACKNOWLEDGED)
-    world.store.plans.tell(plan.plan_id, ACKNOWLEDGED, who=DORA, detail={"consumer": "board"})
+        answer(as_(None), plan.plan_id, "board", PlanEventKind.ACKNOWLEDGED)
+    world.store.plans.tell(
+        plan.plan_id, PlanEventKind.ACKNOWLEDGED, who=DORA, detail={"consumer": "board"}
+    )
     assert answers(as_(None), plan.plan_id).awaits == ("board (dora@shop) has not acknowledged",)
 
-    answer(as_(DORA), plan.plan_id, "board", ACKNOWLEDGED, "fine")
+    answer(as_(DORA), plan.plan_id, "board", PlanEventKind.ACKNOWLEDGED, "fine")
     (given,) = answers(as_(None), plan.plan_id).given
     assert (given.who, given.agrees, given.reason) == (DORA, True, "fine")
 
@@ -251,7 +252,7 @@ def test_consumers_are_told_of_each_step_with_what_changes_for_them_and_what_the
 ):
     graph = reading(consumer("board", on_change="ack"), consumer("log", channels=[]))
     plan = built(world, plans, graph)
-    answer(plans.project(graph), plan.plan_id, "board", ACKNOWLEDGED)
+    answer(plans.project(graph), plan.plan_id, "board", PlanEventKind.ACKNOWLEDGED)
     plans.promote(graph, plan)
     rollback_plan(plans.project(graph), plan)
 
@@ -316,7 +317,7 @@ def test_a_process_that_died_before_its_notices_leaves_them_to_the_next(
     graph = reading(consumer("board", on_change="notify"))
     plan = built(world, plans, graph)
     post.told.clear()
-    world.store.plans.tell(plan.plan_id, "approved", who="bob@shop")  # and died
+    world.store.plans.tell(plan.plan_id, PlanEventKind.APPROVED, who="bob@shop")  # and died
 
     assert len(notices_due(world.store, world.clock())) == 1
     send_notices(InProject(project=plans.project(graph)))

@@ -20,7 +20,7 @@ from backfill_assets.errors import RequestError
 from backfill_assets.orchestration.follow_ups import promotions_due
 from backfill_assets.planning.plan.request import Restatement
 from backfill_assets.planning.review.appointment import appointment_of
-from backfill_assets.snapshots.stored_plan import PlanStatus
+from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus
 from backfill_assets_tests.builders import a_source
 from backfill_assets_tests.engine.plans import Plans
 from backfill_assets_tests.engine.test_plans import OLD, ROWS, VISITS, changed
@@ -142,7 +142,7 @@ def test_a_signature_for_a_time_counts_for_nothing_else(
     else:
         at = world.clock.now
         detail = {"at": at.isoformat()}
-        world.store.plans.tell(plan.plan_id, "appointed", who="eve", detail=detail)
+        world.store.plans.tell(plan.plan_id, PlanEventKind.APPOINTED, who="eve", detail=detail)
     world.clock.now = at
 
     with pytest.raises(UnsignedActError):

@@ -19,8 +19,8 @@ from backfill_assets.models.audit import accepted_range
 from backfill_assets.models.upstream import Upstream
 from backfill_assets.planning.plan.plan_json import read_plan
 from backfill_assets.planning.plan.request import PlanRequest, Restatement
-from backfill_assets.planning.rule.late_work import ASKED_BY, NEEDED
-from backfill_assets.snapshots.stored_plan import PlanStatus
+from backfill_assets.planning.rule.late_work import ASKED_BY
+from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus
 from backfill_assets_tests.builders import a_graph, a_model, a_source, days
 from backfill_assets_tests.engine.plans import Plans
 from backfill_assets_tests.engine.world import arrow, kept, row
@@ -150,14 +150,14 @@ def test_what_needs_a_plan_is_planned_once_for_a_person_to_decide(world: World):
     assert (stored.status, again.needed) == (PlanStatus.PROPOSED, stored.plan_id)
     assert stored.reason == "late data: web.events got, lost or changed rows"
     assert said(graph, stored.cells)[C] == "2024-01-03..2024-01-04 (2)"
-    assert events(world, stored.plan_id) == [NEEDED]
+    assert events(world, stored.plan_id) == [PlanEventKind.NEEDED]
 
     late(world, row(3, 3))  # once more the same cell: it is planned already
     assert refresh(world, graph).needed == first.needed
     late(world, row(2, 2))
     wider = refresh(world, graph)
     assert world.store.plans.get(str(first.needed)).status is PlanStatus.ABANDONED
-    assert events(world, str(wider.needed)) == [NEEDED]
+    assert events(world, str(wider.needed)) == [PlanEventKind.NEEDED]
 
     plan = read_plan(world.store.plans.get(str(wider.needed)).content)
     plans = Plans(world)
@@ -179,7 +179,7 @@ def test_a_plan_of_a_person_for_what_is_late_is_taken_for_the_one_that_is_needed
     world.clock.now += timedelta(days=8)
     anew = refresh(world, graph).needed
     assert anew != plan.plan_id, "that one has expired"
-    assert events(world, str(anew)) == [NEEDED]
+    assert events(world, str(anew)) == [PlanEventKind.NEEDED]
     world.clock.now += timedelta(days=8)
     assert events(world, str(refresh(world, graph).needed)) == [], "they were told of these cells"
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from backfill_assets.engine.batch import table_turn
-from backfill_assets.engine.batch.table_turn import TAKEN_BACK
 from backfill_assets.engine.plans.plan_verbs import undo_plan
 from backfill_assets.planning.plan.request import Restatement
+from backfill_assets.snapshots.stored_plan import PlanEventKind
 from backfill_assets.state.store import Store
 from backfill_assets_tests.builders import a_source, days
 from backfill_assets_tests.engine.dying import Killed, mortal
@@ -92,7 +92,11 @@ def test_a_promotion_that_a_restored_state_does_not_know_is_never_read_by_half(
     world.land(a_source(), *changed(row(8, 1, 99.0)), row(11, 1, 11.0))
     world.fill(OLD, VISITS)
     world.fill(OLD)
-    told_of = [one for one in world.store.plans.events(plan.plan_id) if one.event == TAKEN_BACK]
+    told_of = [
+        one
+        for one in world.store.plans.events(plan.plan_id)
+        if one.event == PlanEventKind.TAKEN_BACK
+    ]
     assert {one.detail["model"] for one in told_of} == {VISITS, COSTS}
     seen = {ds: int(cost) for ds, _, cost in world.rows(VISITS)}
     assert totals(world) == seen == {**old, on(11): 11}

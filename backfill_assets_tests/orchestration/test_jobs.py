@@ -17,7 +17,7 @@ from backfill_assets.orchestration.resources import StateResource
 from backfill_assets.orchestration.switches import lacking
 from backfill_assets.planning.plan.request import PlanRequest, Restatement
 from backfill_assets.snapshots.queued_plan import Control
-from backfill_assets.snapshots.stored_plan import PlanStatus
+from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus
 from backfill_assets_tests.builders import a_model, a_source, day
 from backfill_assets_tests.engine.queue_world import QueueWorld
 from backfill_assets_tests.making import plan_made
@@ -270,7 +270,9 @@ def test_an_appointment_that_can_not_be_kept_fails_its_run_and_the_plans_history
 
     asked = launchpad.launch("promote", plan=plan, at="03:00", reason="at night")
     assert str(shown(asked)["appointment"]).startswith("is to be promoted on ")
-    store.plans.tell(plan, "appointed", who="ann", detail={"at": "2024-01-01T03:00:00+00:00"})
+    store.plans.tell(
+        plan, PlanEventKind.APPOINTED, who="ann", detail={"at": "2024-01-01T03:00:00+00:00"}
+    )
     kept = launchpad.launch("promote", plan=plan, who="sensor")
 
     assert "nothing was published" in failure(kept)

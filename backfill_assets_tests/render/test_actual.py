@@ -3,9 +3,9 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from backfill_assets.render.actual import MEASURED, actual_of, actual_text
+from backfill_assets.render.actual import actual_of, actual_text
 from backfill_assets.render.plan_words import estimate_text
-from backfill_assets.snapshots.stored_plan import PlanEvent
+from backfill_assets.snapshots.stored_plan import PlanEvent, PlanEventKind
 from backfill_assets.snapshots.timing import Timing
 from backfill_assets_tests.render.plans import NOON, added_columns
 from backfill_assets_tests.render.test_plan_life import a_batch
@@ -32,7 +32,7 @@ def test_what_a_plan_took_is_summed_over_its_applies_and_its_own_batches():
     told = [
         an_event("stopped", seconds=40.0),
         an_event("built", seconds=20.0),
-        an_event(MEASURED, seconds=9.0),
+        an_event(PlanEventKind.MEASURED, seconds=9.0),
     ]
 
     found = actual_of(told, [committed(30), committed(20), failed])

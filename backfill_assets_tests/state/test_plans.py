@@ -8,7 +8,7 @@ import pytest
 
 from backfill_assets.errors import RequestError
 from backfill_assets.models.cells_by_model import CellsByModel
-from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus, StoredPlan
+from backfill_assets.snapshots.stored_plan import OPEN, PlanEventKind, PlanStatus, StoredPlan
 from backfill_assets.state.plans import (
     UnknownPlanError,
 )
@@ -90,15 +90,19 @@ def test_a_status_moves_only_from_where_it_is_believed_to_be(store: Store):
 def test_what_happens_to_a_plan_is_told_in_order(store: Store, clock: Clock):
     store.plans.save_plan(_plan("p1"))
     store.plans.tell(
-        "p1", "proposed", who="ada", why="late rows", detail={"cells": 4, "of": ["orders"]}
+        "p1",
+        PlanEventKind.APPLYING,
+        who="ada",
+        why="late rows",
+        detail={"cells": 4, "of": ["orders"]},
     )
     clock.pass_by(60)
-    store.plans.tell("p1", "applied", who="bob")
+    store.plans.tell("p1", PlanEventKind.BUILT, who="bob")
 
     first, second = store.plans.events("p1")
-    assert (first.number, first.event, first.who, first.at) == (1, "proposed", "ada", NOON)
+    assert (first.number, first.event, first.who, first.at) == (1, "applying", "ada", NOON)
     assert first.detail == {"cells": 4, "of": ("orders",)}
-    assert (second.number, second.event) == (2, "applied")
+    assert (second.number, second.event) == (2, "built")
     assert second.at == NOON + timedelta(seconds=60)
     with pytest.raises(UnknownPlanError):
-        store.plans.tell("p2", "applied", who="bob")
+        store.plans.tell("p2", PlanEventKind.BUILT, who="bob")

@@ -15,8 +15,8 @@ from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.plan.plan_json import read_plan
 from backfill_assets.planning.plan.request import PlanRequest
 from backfill_assets.planning.plan.stale_inputs import moved
-from backfill_assets.planning.rule.late_work import ASKED_BY, NEEDED
-from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
+from backfill_assets.planning.rule.late_work import ASKED_BY
+from backfill_assets.snapshots.stored_plan import OPEN, PlanEventKind, PlanStatus
 
 if TYPE_CHECKING:
     from backfill_assets.engine.project.project import Project
@@ -80,7 +80,7 @@ def _proposed(
     keep(project, plan)
     told = CellsByModel.of(each for stored in before for each in stored.cells.items())
     if work.waiting - told:
-        run.store.plans.tell(plan.plan_id, NEEDED, who=ASKED_BY, why=request.reason)
+        run.store.plans.tell(plan.plan_id, PlanEventKind.NEEDED, who=ASKED_BY, why=request.reason)
     for stored in before:
         if stored.plan_id != plan.plan_id:
             abandon_plan(project, read_plan(stored.content), f"{plan.plan_id} takes its place")

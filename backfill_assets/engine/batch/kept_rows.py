@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.batch.requests import REFRESH
+from backfill_assets.snapshots.stored_plan import PlanEventKind
 from backfill_assets.warehouse.files.cells import cell_number, number_text
 from backfill_assets.warehouse.rows.kept_rows import Kept
 
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
     from backfill_assets.engine.project.run_context import RunContext
     from backfill_assets.snapshots.batch import BatchRequest
     from backfill_assets.snapshots.stored_plan import PlanEvent
-
-EVENT = "kept rows"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +49,16 @@ def tell_kept_rows(run: RunContext, request: BatchRequest, kept: Kept | None) ->
     if counts:
         detail = {"model": request.model, "carried": kept.carried, "cells": counts}
         why = f"{request.model}: {kept.words}"
-        run.store.plans.tell(request.plan_id, EVENT, who=request.run_id, why=why, detail=detail)
+        run.store.plans.tell(
+            request.plan_id, PlanEventKind.KEPT_ROWS, who=request.run_id, why=why, detail=detail
+        )
 
 
 def kept_rows_in(events: Iterable[PlanEvent]) -> dict[str, KeptRowsFound]:
     """Read what became of kept rows, by model: of each cell what was said last."""
     by_model: dict[str, KeptRowsFound] = {}
     for event in events:
-        if event.event == EVENT:
+        if event.event == PlanEventKind.KEPT_ROWS:
             name = str(event.detail["model"])
             known = by_model.setdefault(name, KeptRowsFound({}, {}))
             (known.carried if event.detail["carried"] else known.dropped).update(

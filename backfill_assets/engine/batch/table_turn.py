@@ -17,6 +17,7 @@ from backfill_assets.engine.project.waiting import until_free
 from backfill_assets.errors import BackfillAssetsError, RequestError
 from backfill_assets.snapshots.batch import BatchCommit
 from backfill_assets.snapshots.publication import PROMOTED
+from backfill_assets.snapshots.stored_plan import PlanEventKind
 from backfill_assets.state.locks import TableLockedError
 from backfill_assets.state.plans import UnknownPlanError
 from backfill_assets.warehouse.files.housekeeping import (
@@ -38,8 +39,6 @@ if TYPE_CHECKING:
     from backfill_assets.state.locks import CommitLock
     from backfill_assets.warehouse.log.delta_log import LoggedCommit
 
-TAKEN_BACK = "taken back"
-"""The event of a plan whose copy into a published table was taken back."""
 
 LONGEST_WAIT = 1800.0
 """Seconds that a batch waits for its turn before it gives up, saying who holds the lock."""
@@ -149,7 +148,9 @@ def _tell_copies(run: RunContext, commits: tuple[LoggedCommit, ...]) -> None:
         )
         detail = {"model": commit.model, "delta_version": logged.delta_version}
         with suppress(UnknownPlanError):  # the backup is older than the plan
-            run.store.plans.tell(commit.plan_id, TAKEN_BACK, who=run.run_id, why=why, detail=detail)
+            run.store.plans.tell(
+                commit.plan_id, PlanEventKind.TAKEN_BACK, who=run.run_id, why=why, detail=detail
+            )
 
 
 def _taken_back(commits: tuple[LoggedCommit, ...]) -> set[int]:

@@ -16,7 +16,7 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.plan.stages import BuildCanaries, BuildCells, FillGaps
 from backfill_assets.snapshots.batch import EMPTY
-from backfill_assets.snapshots.stored_plan import PlanStatus
+from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,7 +37,8 @@ def fill_gaps(op: Operation, stage: FillGaps, so_far: Outcome) -> Outcome:
     watch.lap("compute")
     view = run.view()
     left = CellsByModel({name: cells - view.ready(name) for name, cells in stage.cells.items()})
-    op.tell("stopped" if left else "filled", **figures(events), seconds=watch.timing().compute)
+    event = PlanEventKind.INCOMPLETE if left else PlanEventKind.FILLED
+    op.tell(event, **figures(events), seconds=watch.timing().compute)
     status = PlanStatus.APPLYING if left else so_far.status
     return replace(so_far, status=status, events={**so_far.events, **events}, left=left)
 
@@ -59,7 +60,7 @@ def build_cells(op: Operation, stage: BuildCells, so_far: Outcome) -> Outcome:
         spared = {} if left else _spared(run, op.plan)
     said = {**figures(events), "seconds": watch.timing().compute, "spared": spared}
     if left or _committed(events) or so_far.status is not PlanStatus.BUILT:
-        op.tell("stopped" if left else "built", **said)
+        op.tell(PlanEventKind.INCOMPLETE if left else PlanEventKind.BUILT, **said)
     status = PlanStatus.APPLYING if left else so_far.status
     events = {**so_far.events, **events}
     return replace(so_far, status=status, events=events, left=left, spared=spared)
@@ -87,7 +88,7 @@ def build_canaries(op: Operation, stage: BuildCanaries, so_far: Outcome) -> Outc
             run.frozen.check()
         left = left_in(run, op.plan)
     cells = as_text(run.graph, todo - left)
-    op.tell("canaries", **figures(events), seconds=watch.timing().compute, cells=cells)
+    op.tell(PlanEventKind.CANARIES, **figures(events), seconds=watch.timing().compute, cells=cells)
     return replace(
         so_far,
         status=PlanStatus.APPLYING,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
+from backfill_assets.snapshots.stored_plan import OPEN, PlanEventKind, PlanStatus
 
 if TYPE_CHECKING:
     from backfill_assets.engine.plans.operation import Operation
@@ -30,5 +30,5 @@ def close(op: Operation, stage: Close, so_far: Outcome) -> Outcome:
         store.plans.set_plan_status(op.plan_id, (PlanStatus.PROPOSED, *OPEN), stage.status)
         if stage.status is PlanStatus.ABANDONED:
             store.environments.drop_workspace(op.plan_id)  # one that was opened in between
-            op.tell("abandoned")
+            op.tell(PlanEventKind.ABANDONED)
     return replace(so_far, status=stage.status)

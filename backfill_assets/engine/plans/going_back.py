@@ -25,7 +25,7 @@ from backfill_assets.engine.plans.rollback_checks import (
 )
 from backfill_assets.snapshots.environment import plan_of
 from backfill_assets.snapshots.publication import PublicationKind
-from backfill_assets.snapshots.stored_plan import PlanStatus
+from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus
 from backfill_assets.warehouse.spark.spark_errors import PinGoneError
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def restore(op: Operation, stage: Restore, so_far: Outcome) -> Outcome:
         refuse_expired(op, moves, "files that hold the old cells are gone")
     if so_far.carried:
         cells = as_text(op.environment().graph, so_far.carried)
-        op.tell("carried back", cells=cells, number=number)
+        op.tell(PlanEventKind.CARRIED_BACK, cells=cells, number=number)
     return replace(so_far, status=_ENDS[stage.kind], number=number)
 
 

@@ -19,7 +19,7 @@ from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.plan.plan import Build
 from backfill_assets.planning.plan.request import Category
 from backfill_assets.snapshots.snapshot import stored_model
-from backfill_assets.snapshots.stored_plan import AUDITED, OPEN, PlanStatus
+from backfill_assets.snapshots.stored_plan import OPEN, PlanEventKind, PlanStatus
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -85,7 +85,7 @@ def _audited(op: Operation) -> dict[str, tuple[AuditResult, ...]]:
             tables = _tables(run, name)
             audits = _changed_audits(op, _planned(op, name))
             results = audit_published(run, name, cells, audits)
-            op.tell(AUDITED, **_detail(run, name, cells, tables, results))
+            op.tell(PlanEventKind.AUDITED, **_detail(run, name, cells, tables, results))
             audited[name] = results
     return audited
 
@@ -155,7 +155,11 @@ def _committed_since(run: RunContext, name: str, since: Mapping[str, int]) -> In
 def _passed(op: Operation) -> dict[str, dict[str, int]]:
     """Read per model at which pins its kept cells have passed."""
     events = op.store.plans.events(op.plan_id)
-    told = (event.detail for event in events if event.event == AUDITED and event.detail["passed"])
+    told = (
+        event.detail
+        for event in events
+        if event.event == PlanEventKind.AUDITED and event.detail["passed"]
+    )
     return {detail["model"]: detail["tables"] for detail in told}
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from backfill_assets.engine.project.run_context import RunContext
     from backfill_assets.planning.plan.plan import Plan
+    from backfill_assets.snapshots.stored_plan import PlanEventKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +67,7 @@ class Operation(InProject):
         """Open a run in the workspace in which the plan is undone."""
         return self.run_in(workspace_name(self.undo_id))
 
-    def tell(self, event: str, **detail: object) -> None:
+    def tell(self, event: PlanEventKind, **detail: object) -> None:
         """Add to the plan's history."""
         self.store.plans.tell(self.plan_id, event, who=self.who, why=self.why, detail=detail)
 

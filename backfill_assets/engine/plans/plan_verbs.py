@@ -40,10 +40,9 @@ from backfill_assets.planning.plan.stages import (
 )
 from backfill_assets.planning.queue.off_peak import read_off_peak
 from backfill_assets.planning.review.approval import Act
-from backfill_assets.planning.review.dual_run import COMPARED
 from backfill_assets.snapshots.environment import workspace_name
 from backfill_assets.snapshots.queued_plan import Control
-from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
+from backfill_assets.snapshots.stored_plan import OPEN, PlanEventKind, PlanStatus
 from backfill_assets.snapshots.timing import APPLY, PROMOTE
 from backfill_assets.state.queue import PlanPausedOrStoppedError
 
@@ -166,7 +165,7 @@ def queue_plan(op: Operation, off_peak: str | None = None) -> QueuedPlan:
     start_applying(op)
     run_stages(op, queue_stages(op.plan), _stored_outcome(op))
     queued = op.store.queue.queue_plan(op.plan_id, op.who, window)
-    op.tell("queued", off_peak=window)
+    op.tell(PlanEventKind.QUEUED, off_peak=window)
     return queued
 
 
@@ -190,7 +189,9 @@ def run_apply(op: Operation) -> Outcome:
     op.timed(APPLY, since)
     if op.plan.request.dual_run_days and not (done.left or done.canaries):
         appended = as_text(op.project.loaded.graph, done.carried)
-        op.tell(COMPARED, appended=appended, found=_differences(op), refused=done.refused)
+        op.tell(
+            PlanEventKind.COMPARED, appended=appended, found=_differences(op), refused=done.refused
+        )
     if done.left:
         record_end(op, op.plan_id, STOPPED, _why_left(done))
     elif done.refusal is not None:
@@ -267,7 +268,7 @@ def start_applying(op: Operation) -> None:
             op = signed_for(op, Act.APPLY)
         _owe_everywhere(op)  # before: a plan that is resumed does not come here again
         op.store.plans.set_plan_status(op.plan_id, PlanStatus.PROPOSED, PlanStatus.APPLYING)
-        op.tell("applying")
+        op.tell(PlanEventKind.APPLYING)
 
 
 def _refuse_unopened(op: Operation) -> None:

@@ -25,7 +25,7 @@ from backfill_assets.engine.plans.refusals import (
 from backfill_assets.engine.plans.remaining_work import as_text
 from backfill_assets.engine.project.at_work import Phase
 from backfill_assets.snapshots.publication import PublicationKind
-from backfill_assets.snapshots.stored_plan import PlanStatus
+from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus
 
 if TYPE_CHECKING:
     from backfill_assets.engine.plans.operation import Operation
@@ -47,7 +47,7 @@ def publish_built(op: Operation, so_far: Outcome) -> Outcome:
     number = move_pointers(op, PublicationKind.PROMOTE, concerned(op), partial(_decided, op))
     if so_far.carried:
         cells = as_text(op.environment().graph, so_far.carried)
-        op.tell("appended", cells=cells, number=number)
+        op.tell(PlanEventKind.APPENDED, cells=cells, number=number)
     return replace(so_far, status=PlanStatus.PROMOTED, number=number, removed=op.plan.removed)
 
 

@@ -35,6 +35,7 @@ from backfill_assets.planning.plan.restating import restated_cells
 from backfill_assets.planning.review.acceptance import voided, with_acceptances
 from backfill_assets.planning.rule.lost_inputs import reading
 from backfill_assets.snapshots.plan_check import CONSUMER, STRATEGY, PlanCheck
+from backfill_assets.snapshots.stored_plan import PlanEventKind
 from backfill_assets.warehouse.compare.comparison_sql import Compared, Question
 
 if TYPE_CHECKING:
@@ -156,7 +157,9 @@ def check_canaries(op: Operation, so_far: Outcome) -> Outcome:
     gate = gate_in(op.project, op.plan.environment)
     goes_on = refusal is None and gate is not None and gate.policy.goes_on(op.plan.environment)
     found = [f"{each.model}: {each.check}: {each.text}" for each in checks]
-    op.tell("canaries compared", checked=found, goes_on=goes_on, refused=str(refusal or ""))
+    op.tell(
+        PlanEventKind.CANARIES_COMPARED, checked=found, goes_on=goes_on, refused=str(refusal or "")
+    )
     if goes_on:
         return replace(so_far, canaries=CellsByModel())
     return replace(so_far, refusal=refusal)

@@ -10,16 +10,8 @@ from backfill_assets.engine.review.evidence import WATCHED, record_end
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.audit import Severity
-from backfill_assets.planning.review.aftercare import (
-    LOOKED,
-    NOT_JUDGED,
-    WATCH,
-    WATCH_ENDED,
-    Watched,
-    findings,
-    watch_of,
-)
-from backfill_assets.snapshots.stored_plan import PlanStatus
+from backfill_assets.planning.review.aftercare import NOT_JUDGED, Watched, findings, watch_of
+from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,12 +53,16 @@ class WatchedPlan:
 def ask_watch(project: Project, plan_id: str, time: timedelta) -> None:
     """Let a plan be watched for so long after its promotion, made already or to come."""
     seconds = time.total_seconds()
-    project.store.plans.tell(plan_id, WATCH, who=project.who, detail={"seconds": seconds})
+    project.store.plans.tell(
+        plan_id, PlanEventKind.WATCH, who=project.who, detail={"seconds": seconds}
+    )
 
 
 def watches(store: Store, environment: str | None = None) -> dict[str, Watch]:
     """Read every watch that is under way, by plan; of one environment, or of all."""
-    asked = store.plans.begun_and_not_ended(WATCH, WATCH_ENDED, PlanStatus.PROMOTED)
+    asked = store.plans.begun_and_not_ended(
+        PlanEventKind.WATCH, PlanEventKind.WATCH_ENDED, PlanStatus.PROMOTED
+    )
     plans = [
         plan_id for plan_id in asked if environment in {None, store.plans.get(plan_id).environment}
     ]
@@ -90,11 +86,11 @@ def look_after(project: Project, plan_id: str) -> WatchedPlan:
     run, now = look(project, plan.environment), project.clock()
     consumers = project.loaded.graph.consumers.values()
     found = findings(list(_watched(run, plan, watch.since, now)), consumers, watch.since, now)
-    told = WATCH_ENDED if now >= watch.until else LOOKED
+    told = PlanEventKind.WATCH_ENDED if now >= watch.until else PlanEventKind.LOOKED
     detail = {"found": list(found), "not_judged": [NOT_JUDGED]}
     store.plans.tell(plan.plan_id, told, who=project.who, detail=detail)
     looked = WatchedPlan(plan.plan_id, watch_of(store.plans.events(plan.plan_id)) or watch)
-    if told == WATCH_ENDED or (found and found != watch.found):
+    if told == PlanEventKind.WATCH_ENDED or (found and found != watch.found):
         record_end(run, plan.plan_id, WATCHED, looked.alarm)
     return looked
 

@@ -12,17 +12,10 @@ from backfill_assets.engine.review.results import results_awaited
 from backfill_assets.engine.review.reviewed import Reviewed, built_plan
 from backfill_assets.errors import BackfillAssetsError, RequestError
 from backfill_assets.models.consumer import OnChange
-from backfill_assets.planning.review.answers import (
-    ACKNOWLEDGED,
-    OBJECTED,
-    Answer,
-    awaited,
-    built_at,
-    told_answers,
-)
+from backfill_assets.planning.review.answers import Answer, awaited, built_at, told_answers
 from backfill_assets.planning.review.approval import Act
 from backfill_assets.planning.review.touched import ChangedModel, touched
-from backfill_assets.snapshots.stored_plan import PlanStatus
+from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -35,7 +28,7 @@ if TYPE_CHECKING:
 
 _HOLDS = timedelta(days=3650)  # an answer is void once the plan is another, not after a time
 _CONSUMER = "for consumer"
-_ACTS = {ACKNOWLEDGED: Act.ACKNOWLEDGE, OBJECTED: Act.OBJECT}
+_ACTS = {PlanEventKind.ACKNOWLEDGED: Act.ACKNOWLEDGE, PlanEventKind.OBJECTED: Act.OBJECT}
 
 
 class UnansweredError(BackfillAssetsError):
@@ -102,7 +95,9 @@ def refuse_unanswered(project: Project, plan_id: str) -> None:
         raise UnansweredError(plan_id, found.awaits)
 
 
-def answer(project: Project, plan_id: str, consumer: str, event: str, reason: str = "") -> Answer:
+def answer(
+    project: Project, plan_id: str, consumer: str, event: PlanEventKind, reason: str = ""
+) -> Answer:
     """Answer for a consumer to a plan that is built; under a policy, its owner signs.
 
     Args:
@@ -130,10 +125,12 @@ def answer(project: Project, plan_id: str, consumer: str, event: str, reason: st
         who = sign(held, _ACTS[event], until, parts, reason, may).principal
     detail = {"consumer": consumer}
     told = project.store.plans.tell(plan_id, event, who=who, why=reason, detail=detail)
-    return Answer(consumer, who, told.at, event == ACKNOWLEDGED, reason)
+    return Answer(consumer, who, told.at, event == PlanEventKind.ACKNOWLEDGED, reason)
 
 
-def _refuse(project: Project, plan_id: str, consumer: str, event: str, reason: str) -> None:
+def _refuse(
+    project: Project, plan_id: str, consumer: str, event: PlanEventKind, reason: str
+) -> None:
     graph, stored = project.loaded.graph, project.store.plans.get(plan_id)
     graph.consumer(consumer)
     if stored.status is not PlanStatus.BUILT:
@@ -141,7 +138,7 @@ def _refuse(project: Project, plan_id: str, consumer: str, event: str, reason: s
             found=f"plan {plan_id} is {stored.status.value}",
             expected="one that is built and not promoted: what it changes is known then",
         )
-    if event == OBJECTED and not reason.strip():
+    if event == PlanEventKind.OBJECTED and not reason.strip():
         raise RequestError(
             found="an objection has no reason", do="say with --reason what has to change"
         )

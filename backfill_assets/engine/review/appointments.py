@@ -13,15 +13,13 @@ from backfill_assets.engine.review.reviewed import Reviewed, built_plan, reviewe
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.instants import minute_text
 from backfill_assets.planning.review.appointment import (
-    APPOINTED,
-    APPOINTMENT_ENDED,
     NEVER,
     Appointment,
     appointment_of,
     next_time,
 )
 from backfill_assets.planning.review.approval import Act
-from backfill_assets.snapshots.stored_plan import PlanStatus
+from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus
 
 if TYPE_CHECKING:
     from backfill_assets.engine.project.gate import Gate
@@ -81,19 +79,23 @@ def appoint(project: Project, plan_id: str, at: datetime, reason: str) -> Appoin
         parts = {**bound_parts(held), _NOT_BEFORE: at.isoformat()}
         who = sign(held, Act.PROMOTE, at + _LATE, parts, reason).principal
     detail = {"at": at.isoformat()}
-    event = project.store.plans.tell(plan_id, APPOINTED, who=who, why=reason, detail=detail)
+    event = project.store.plans.tell(
+        plan_id, PlanEventKind.APPOINTED, who=who, why=reason, detail=detail
+    )
     return Appointment(at, who, reason, event.number)
 
 
 def end_appointment(project: Project, plan_id: str, why: str) -> None:
     """Take the appointment of a plan back, if one stands, or say that it could not be kept."""
     if appointment_of(project.store.plans.events(plan_id)) is not None:
-        project.store.plans.tell(plan_id, APPOINTMENT_ENDED, who=project.who, why=why)
+        project.store.plans.tell(plan_id, PlanEventKind.APPOINTMENT_ENDED, who=project.who, why=why)
 
 
 def appointments_due(store: Store, now: datetime) -> dict[str, Appointment]:
     """Read the appointments whose time has come, by plan."""
-    asked = store.plans.begun_and_not_ended(APPOINTED, APPOINTMENT_ENDED, PlanStatus.BUILT)
+    asked = store.plans.begun_and_not_ended(
+        PlanEventKind.APPOINTED, PlanEventKind.APPOINTMENT_ENDED, PlanStatus.BUILT
+    )
     found = {plan_id: appointment_of(store.plans.events(plan_id)) for plan_id in asked}
     return {plan_id: each for plan_id, each in found.items() if each and each.at <= now}
 

@@ -21,7 +21,7 @@ from backfill_assets.planning.review.policy import (
     unknown_names,
 )
 from backfill_assets.snapshots.person import names_in
-from backfill_assets.snapshots.stored_plan import PlanStatus
+from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -112,7 +112,7 @@ def approve(of: Reviewed, parts: Mapping[str, str], reason: str = "") -> SignedS
     made = sign(of, Act.APPROVE, of.clock() + timedelta(days=days), parts, reason)
     of.store.plans.tell(
         of.plan.plan_id,
-        "approved",
+        PlanEventKind.APPROVED,
         who=made.principal,
         why=reason,
         detail={"expires": made.expires},

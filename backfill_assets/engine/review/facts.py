@@ -13,9 +13,9 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.plan.plan_json import read_plan
 from backfill_assets.planning.review.touched import ChangedModel, touched
-from backfill_assets.render.actual import MEASURED
 from backfill_assets.render.plan_words import Naming
 from backfill_assets.snapshots.publication import PublicationKind
+from backfill_assets.snapshots.stored_plan import PlanEventKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -159,7 +159,9 @@ def gather(store: Store, plan: StoredPlan, end: EvidenceRecord, noted: Noted) ->
         ended=end.ended,
         at=end.at,
         why=end.why,
-        events=[event for event in store.plans.events(name) if event.event != MEASURED],
+        events=[
+            event for event in store.plans.events(name) if event.event != PlanEventKind.MEASURED
+        ],
         batches=store.batches.of_plan(name),
         audits=store.batches.audits_of_plan(name),
         checks=store.checks.of_plan(name),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.errors import RequestError
 from backfill_assets.planning.review.acceptance import check_named, known
-from backfill_assets.snapshots.stored_plan import OPEN
+from backfill_assets.snapshots.stored_plan import OPEN, PlanEventKind
 
 if TYPE_CHECKING:
     from backfill_assets.snapshots.plan_check import Acceptance
@@ -53,7 +53,7 @@ def accept_difference(
     accepted = store.checks.accept(plan.plan_id, check, who=who, reason=reason.strip())
     store.plans.tell(
         plan.plan_id,
-        "accepted",
+        PlanEventKind.ACCEPTED,
         who=who,
         why=reason.strip(),
         detail={"model": check.model, "check": check.check, "found": check.text},

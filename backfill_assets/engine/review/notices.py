@@ -15,7 +15,6 @@ from backfill_assets.engine.review.compared import sums_of
 from backfill_assets.engine.review.evidence import facts_of, report_of
 from backfill_assets.engine.review.reviewed import built_plan
 from backfill_assets.errors import BackfillAssetsError
-from backfill_assets.planning.review.answers import BUILT
 from backfill_assets.planning.review.notices import (
     TOLD,
     next_attempt,
@@ -24,7 +23,7 @@ from backfill_assets.planning.review.notices import (
     told_consumers,
 )
 from backfill_assets.planning.rule.late_work import ASKED_BY
-from backfill_assets.snapshots.stored_plan import PlanStatus
+from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus
 from backfill_assets.state.database import StateBusyError, StateUnavailableError
 from backfill_assets.state.locks import PlanLeasedError
 
@@ -77,8 +76,8 @@ def _concerned(run: InProject, event: PlanEvent) -> list[Consumer]:
 
 def _is_own_affair(plan: BuiltPlan, event: PlanEvent) -> bool:
     """Whether automation has built, or given up, a plan of its own: what it publishes is told alone."""
-    return (event.event == BUILT and plan.is_automatic) or (
-        event.event == "abandoned" and event.who == ASKED_BY
+    return (event.event == PlanEventKind.BUILT and plan.is_automatic) or (
+        event.event == PlanEventKind.ABANDONED and event.who == ASKED_BY
     )
 
 

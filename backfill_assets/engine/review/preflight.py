@@ -18,7 +18,7 @@ from backfill_assets.planning.review.checklist import Facts, Item, checklist, so
 from backfill_assets.planning.review.source_history import LostHistory, lost_history
 from backfill_assets.snapshots.environment import PROD, workspace_name
 from backfill_assets.snapshots.places import located
-from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
+from backfill_assets.snapshots.stored_plan import OPEN, PlanEventKind, PlanStatus
 from backfill_assets.warehouse.files.tables import table_now
 from backfill_assets.warehouse.log.delta_log import CorruptTableError
 from backfill_assets.warehouse.sources.null_counts import source_columns
@@ -169,7 +169,7 @@ def _published(project: Project, plan: Plan) -> str:
     events = [
         event
         for event in project.store.plans.events(plan.plan_id)
-        if event.event == PlanStatus.PROMOTED.value
+        if event.event == PlanEventKind.PROMOTED
     ]
     if not events:
         return ""

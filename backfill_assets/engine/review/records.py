@@ -11,7 +11,7 @@ from backfill_assets.evidence.manifest import json_text
 from backfill_assets.planning.review.answers import told_answers
 from backfill_assets.planning.review.touched import ROWS
 from backfill_assets.render.actual import actual_of
-from backfill_assets.snapshots.stored_plan import AUDITED
+from backfill_assets.snapshots.stored_plan import PlanEventKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -54,7 +54,7 @@ def model_diffs(facts: Facts) -> str:
 def audits(facts: Facts) -> str:
     """Write every result: of the batches' audits, of audits of kept cells, of checks of the plan."""
     committed = {row.batch_id: row.attempt for row in facts.committed}
-    kept = [dict(event.detail) for event in facts.events if event.event == AUDITED]
+    kept = [dict(event.detail) for event in facts.events if event.event == PlanEventKind.AUDITED]
     return json_text(
         {
             "batches": [_audit(row, committed) for row in facts.audits],

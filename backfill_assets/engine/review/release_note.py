@@ -14,7 +14,7 @@ from backfill_assets.planning.plan.request import Category, KeptRows
 from backfill_assets.planning.review.release_note import Cause, ConsumerNote, ModelNote, ReleaseNote
 from backfill_assets.planning.review.straddling import Straddling, straddling
 from backfill_assets.planning.review.touched import ROWS
-from backfill_assets.snapshots.stored_plan import AUDITED
+from backfill_assets.snapshots.stored_plan import PlanEventKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -154,7 +154,7 @@ def _tests(facts: Facts) -> Iterator[str]:
     if failed:
         yield f"{counted(failed, 'attempt')} failed; nothing of those is published"
     for event in facts.events:
-        if event.event == AUDITED:
+        if event.event == PlanEventKind.AUDITED:
             word = "passed" if event.detail["passed"] else "failed"
             yield f"changed audits {word} on kept cells of {event.detail['model']}"
     for check in facts.checks:

@@ -17,7 +17,7 @@ from backfill_assets.intervals.required import required
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.robust_band import robust_band
 from backfill_assets.planning.review.touched import ChangedModel, touched
-from backfill_assets.snapshots.publication import PROMOTED
+from backfill_assets.snapshots.stored_plan import PlanEventKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from backfill_assets.models.consumer import Consumer
     from backfill_assets.snapshots.stored_plan import PlanEvent
 
-WATCH, LOOKED, WATCH_ENDED = "watch", "looked", "watch ended"
-"""The events of a plan that ask for a watch, and that tell what a look has found; of the last one, the last."""
 
 NOT_JUDGED = "usage: this project sees no queries of readers"
 """What a look can't judge, and why."""
@@ -56,7 +54,7 @@ class Watch:
     @property
     def ended(self) -> bool:
         """Whether its last look has been made."""
-        return any(look.event == WATCH_ENDED for look in self.looks)
+        return any(look.event == PlanEventKind.WATCH_ENDED for look in self.looks)
 
     @property
     def found(self) -> tuple[str, ...]:
@@ -84,12 +82,12 @@ def watch_of(events: Iterable[PlanEvent]) -> Watch | None:
     asked = since = None
     looks: list[PlanEvent] = []
     for event in events:
-        if event.event == WATCH:
+        if event.event == PlanEventKind.WATCH:
             asked = timedelta(seconds=event.detail["seconds"])
-            looks = [look for look in looks if look.event != WATCH_ENDED]
-        elif event.event == PROMOTED:
+            looks = [look for look in looks if look.event != PlanEventKind.WATCH_ENDED]
+        elif event.event == PlanEventKind.PROMOTED:
             since = event.at
-        elif event.event in {LOOKED, WATCH_ENDED}:
+        elif event.event in {PlanEventKind.LOOKED, PlanEventKind.WATCH_ENDED}:
             looks.append(event)
     if asked is None or since is None:
         return None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.intervals.instants import minute_text
 from backfill_assets.models.consumer import OnChange
+from backfill_assets.snapshots.stored_plan import PlanEventKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -15,9 +16,6 @@ if TYPE_CHECKING:
 
     from backfill_assets.models.consumer import Consumer
     from backfill_assets.snapshots.stored_plan import PlanEvent
-
-ACKNOWLEDGED, OBJECTED, BUILT = "acknowledged", "objected", "built"
-"""The events of a plan that are answers, and the one that they answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,18 +46,23 @@ class Answer:
 
 def built_at(events: Iterable[PlanEvent]) -> datetime | None:
     """Give when a plan was built last (UTC): its notice periods count from then; None while it is not."""
-    return max((event.at for event in events if event.event == BUILT), default=None)
+    return max((event.at for event in events if event.event == PlanEventKind.BUILT), default=None)
 
 
 def told_answers(events: Sequence[PlanEvent]) -> tuple[Answer, ...]:
     """Read the answers from a plan's history; those to an earlier build of it do not count."""
-    built = max((event.number for event in events if event.event == BUILT), default=0)
+    built = max((event.number for event in events if event.event == PlanEventKind.BUILT), default=0)
     return tuple(
         Answer(
-            event.detail["consumer"], event.who, event.at, event.event == ACKNOWLEDGED, event.why
+            event.detail["consumer"],
+            event.who,
+            event.at,
+            event.event == PlanEventKind.ACKNOWLEDGED,
+            event.why,
         )
         for event in events
-        if event.number > built and event.event in {ACKNOWLEDGED, OBJECTED}
+        if event.number > built
+        and event.event in {PlanEventKind.ACKNOWLEDGED, PlanEventKind.OBJECTED}
     )
 
 

@@ -11,15 +11,13 @@ from backfill_assets.errors import RequestError
 from backfill_assets.intervals.instants import InstantFormatError, read
 from backfill_assets.intervals.interval import in_utc
 from backfill_assets.intervals.zones import zone_of
-from backfill_assets.snapshots.publication import PROMOTED
+from backfill_assets.snapshots.stored_plan import PlanEventKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from backfill_assets.snapshots.stored_plan import PlanEvent
 
-APPOINTED, APPOINTMENT_ENDED = "appointed", "appointment ended"
-"""The events of a plan that ask for its promotion at an instant, and that say that it is over."""
 
 NEVER = "never"
 """Takes an appointment back."""
@@ -27,7 +25,7 @@ NEVER = "never"
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _TEXT = re.compile(r"(?:([a-z]{3})[a-z]* )?(\d\d):(\d\d)(?: (\S+))?", re.IGNORECASE | re.ASCII)
 _WEEK = 7
-_ENDS = {APPOINTMENT_ENDED, PROMOTED, "abandoned"}
+_ENDS = {PlanEventKind.APPOINTMENT_ENDED, PlanEventKind.PROMOTED, PlanEventKind.ABANDONED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +49,7 @@ def appointment_of(events: Iterable[PlanEvent]) -> Appointment | None:
     """Read the appointment that stands from a plan's history; None where none does."""
     stands = None
     for event in events:
-        if event.event == APPOINTED:
+        if event.event == PlanEventKind.APPOINTED:
             at = datetime.fromisoformat(event.detail["at"])
             stands = Appointment(at, event.who, event.why, event.number)
         elif event.event in _ENDS:

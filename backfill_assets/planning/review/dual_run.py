@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from backfill_assets.planning.review.answers import BUILT
+from backfill_assets.snapshots.stored_plan import PlanEventKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from backfill_assets.snapshots.stored_plan import PlanEvent
 
-COMPARED = "compared"
-"""The event of a plan that tells of a comparison: what was appended to it before, and what was found."""
 
 _DAY = timedelta(days=1)
 
@@ -67,10 +65,12 @@ def dual_run_of(days: int, events: Iterable[PlanEvent]) -> DualRun | None:
         events: what has happened to the plan, the earliest first.
     """
     told = tuple(events)
-    since = min((event.at for event in told if event.event == BUILT), default=None)
+    since = min((event.at for event in told if event.event == PlanEventKind.BUILT), default=None)
     if not days or since is None:
         return None
-    return DualRun(since, days, tuple(event for event in told if event.event == COMPARED))
+    return DualRun(
+        since, days, tuple(event for event in told if event.event == PlanEventKind.COMPARED)
+    )
 
 
 def dual_run_json(dual: DualRun | None) -> dict[str, Any] | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from backfill_assets.intervals.durations import doubled
 from backfill_assets.intervals.instants import minute_text
 from backfill_assets.models.consumer import OnChange
-from backfill_assets.planning.rule.late_work import NEEDED
+from backfill_assets.snapshots.stored_plan import PlanEventKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -17,14 +17,15 @@ if TYPE_CHECKING:
     from backfill_assets.snapshots.stored_plan import PlanEvent
 
 TOLD = {
-    NEEDED: "is needed for late data",
-    "built": "is ready",
-    "stopped": "is not built to the end",
-    "approved": "is approved",
-    "promoted": "is published",
-    "rolled back": "is rolled back",
-    "undone": "is undone",
-    "abandoned": "is given up",
+    PlanEventKind.NEEDED: "is needed for late data",
+    PlanEventKind.BUILT: "is ready",
+    PlanEventKind.INCOMPLETE: "is not built to the end",
+    PlanEventKind.STOPPED: "is stopped",
+    PlanEventKind.APPROVED: "is approved",
+    PlanEventKind.PROMOTED: "is published",
+    PlanEventKind.ROLLED_BACK: "is rolled back",
+    PlanEventKind.UNDONE: "is undone",
+    PlanEventKind.ABANDONED: "is given up",
 }
 """The events that consumers are told of, each with what is said of the plan."""
 
@@ -54,7 +55,7 @@ def next_attempt(asked_at: datetime, attempts: int, now: datetime) -> datetime |
 
 def notice_title(event: PlanEvent, environment: str) -> str:
     """Write the first line of a notice."""
-    return f"Plan {event.plan_id} for {environment} {TOLD[event.event]}"
+    return f"Plan {event.plan_id} for {environment} {TOLD[PlanEventKind(event.event)]}"
 
 
 def notice_text(
@@ -82,9 +83,9 @@ def notice_text(
 
 def _asked(event: PlanEvent, consumer: Consumer) -> Iterator[str]:
     """Say what the consumer is asked for, and until when."""
-    if event.event == NEEDED:
+    if event.event == PlanEventKind.NEEDED:
         yield f"Late data reaches further back than it is brought in by itself: backfill show {event.plan_id}"
-    if event.event != "built":
+    if event.event != PlanEventKind.BUILT:
         return
     command = f'backfill acknowledge {event.plan_id} "{consumer.name}"'
     if consumer.on_change is OnChange.ACK:

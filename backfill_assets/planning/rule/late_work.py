@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 ASKED_BY = "late data"
 """Who asks for an automatic plan."""
-NEEDED = "needed"
-"""The event of a plan that late data needs, where late windows end: a person decides on it."""
 _NOTHING = IntervalSet.empty()
 
 
