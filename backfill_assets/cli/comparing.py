@@ -12,7 +12,6 @@ from backfill_assets.engine.plans.remaining_work import left_in
 from backfill_assets.errors import RequestError
 from backfill_assets.models.graph import unknown_model
 from backfill_assets.snapshots.environment import workspace_name
-from backfill_assets.snapshots.publication import PublicationKind
 from backfill_assets.snapshots.snapshot import stored_model
 from backfill_assets.snapshots.stored_plan import OPEN
 from backfill_assets.warehouse.compare.comparison_sql import Compared
@@ -132,11 +131,7 @@ def _of_plan(at: Operating, kept: Kept) -> Iterator[Pair]:
         yield from _of_workspace(at, plan, status)
         return
     cells = {planned.model: planned.cells or None for planned in plan.models}
-    promoted = [
-        move
-        for move in at.store.history.moves_of(plan.plan_id)
-        if move.kind is PublicationKind.PROMOTE
-    ]
+    promoted = at.store.history.promoting_moves(plan.plan_id)
     if not promoted:
         raise _not_built(plan.plan_id, status.value)
     for move in promoted:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from backfill_assets.snapshots.publication import PublicationKind
 from backfill_assets.state import batch_rows, moves, plans
 from backfill_assets.state.aggregate import Aggregate, D
 
@@ -76,6 +77,10 @@ class History(Aggregate[D]):
     def moves_of(self, plan_id: str) -> list[PointerMove]:
         """Read the pointer moves of a plan: promotion, rollback, undo; the newest last."""
         return self._database.read(lambda connection: moves.moves_of(connection, plan_id))
+
+    def promoting_moves(self, plan_id: str) -> list[PointerMove]:
+        """Read the pointer moves of a plan's promotion; none before it."""
+        return [move for move in self.moves_of(plan_id) if move.kind is PublicationKind.PROMOTE]
 
     def moves_in(self, environment: str, after: int = 0) -> list[PointerMove]:
         """Read an environment's pointer moves after a number of the counter, the newest last."""

@@ -17,7 +17,7 @@ from backfill_assets.models.sql.lineage import lineage_of
 from backfill_assets.planning.rule.lost_inputs import computed_from
 from backfill_assets.planning.rule.needs_work import needs_work
 from backfill_assets.snapshots.environment import Layer, workspace_name
-from backfill_assets.snapshots.publication import Copy, Move, PublicationKind
+from backfill_assets.snapshots.publication import Copy, Move
 from backfill_assets.snapshots.snapshot import stored_model
 from backfill_assets.snapshots.workspace import OwedCells
 
@@ -74,11 +74,9 @@ def emptied_by_undo(op: Operation) -> CellsByModel:
     """Give the cells that an undo of the plan takes out of tables that are read before and after, by model."""
     pointers = op.store.environments.pointers(op.plan.environment)
     emptied = CellsByModel()
-    for move in op.store.history.moves_of(op.plan_id):
+    for move in op.store.history.promoting_moves(op.plan_id):
         at = pointers.get(move.model)
-        if move.kind is not PublicationKind.PROMOTE or move.old is None or at is None:
-            continue
-        if move.old.version == at.version:
+        if move.old is not None and at is not None and move.old.version == at.version:
             emptied |= {move.model: _going_back(op, move, at, only_cells=True).emptied}
     return emptied
 

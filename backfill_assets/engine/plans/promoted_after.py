@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.errors import RequestError
 from backfill_assets.planning.plan.plan_json import read_plan
-from backfill_assets.snapshots.publication import PublicationKind
 from backfill_assets.snapshots.stored_plan import PlanStatus
 
 if TYPE_CHECKING:
@@ -20,11 +19,7 @@ def promoted_after(store: Store, last: Plan) -> tuple[Plan, ...]:
     Raises:
         RequestError: there is none, or the plan itself was never promoted.
     """
-    own = [
-        move.number
-        for move in store.history.moves_of(last.plan_id)
-        if move.kind is PublicationKind.PROMOTE
-    ]
+    own = [move.number for move in store.history.promoting_moves(last.plan_id)]
     after = store.history.moves_in(last.environment, max(own, default=0))
     ids = dict.fromkeys(move.plan_id for move in reversed(after))
     kept = [store.plans.get(plan_id) for plan_id in ids if plan_id != last.plan_id]

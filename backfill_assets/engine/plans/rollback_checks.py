@@ -63,11 +63,7 @@ def moves_to_take_back(op: Operation, kind: PublicationKind) -> list[PointerMove
         RequestError: what was published before is not kept any more.
     """
     status = op.store.plans.get(op.plan_id).status
-    moves = [
-        move
-        for move in op.store.history.moves_of(op.plan_id)
-        if move.kind is PublicationKind.PROMOTE
-    ]
+    moves = op.store.history.promoting_moves(op.plan_id)
     if status is not PlanStatus.PROMOTED or not moves:
         raise nothing_to_take_back(op.plan_id, status)
     refuse_after_promise(op, moves)
