@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from backfill_assets.engine.plans import promotion
 from backfill_assets.engine.plans.plan_verbs import abandon_plan
 from backfill_assets.engine.plans.refusals import (
     PlanConflictError,
@@ -24,9 +25,9 @@ from backfill_assets.models.source import TimeColumns
 from backfill_assets.planning.plan.request import Restatement
 from backfill_assets.snapshots.environment import PROD, Environment
 from backfill_assets.snapshots.snapshot import snapshots_of
-from backfill_assets.snapshots.stored_plan import PlanStatus
+from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus
 from backfill_assets_tests.builders import a_graph, a_model, a_source, days
-from backfill_assets_tests.engine.dying import before, before_call
+from backfill_assets_tests.engine.dying import MortalStore, before, before_call, doomed
 from backfill_assets_tests.engine.plans import Plans
 from backfill_assets_tests.engine.test_plans import (
     CADENCE,
@@ -69,6 +70,36 @@ def test_days_that_are_filled_while_a_plan_is_reviewed_are_carried_over(world: W
     assert [int(one) for _, one in world.rows(VISITS, "ds", "double")] == [14, 16, 18, 20, 22]
     assert told(world.fill(MORE)[COSTS]) == ["skipped"]
     assert plans.make(MORE).is_empty
+
+
+def before_pointers_move(store: MortalStore, patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(promotion, "move_pointers", store.die)
+
+
+def test_a_promotion_tells_all_that_is_carried_over_also_by_a_process_that_died(
+    world: World, plans: Plans, monkeypatch: pytest.MonkeyPatch
+):
+    world.begin(OLD, *ROWS)
+    plan = plans.make(MORE)
+    plans.apply(MORE, plan)
+    for day in (11, 12):
+        world.clock.now += timedelta(days=1)
+        landed = [row(each, 1, float(each)) for each in range(11, day + 1)]
+        world.land(a_source(), *ROWS, *landed)
+        world.fill(MORE)
+        with doomed(world, before_pointers_move, monkeypatch) as process:
+            Plans(process).promote(MORE, plan)
+        world.clock.pass_lease()
+
+    promoted = plans.promote(MORE, plan)
+
+    assert text(MORE, VISITS, promoted.carried[VISITS]) == "2024-01-11..2024-01-12 (2)"
+    (told_of,) = [
+        event.detail["cells"]
+        for event in world.store.plans.events(plan.plan_id)
+        if event.event == PlanEventKind.APPENDED
+    ]
+    assert told_of[VISITS] == "2024-01-11..2024-01-12 (2)"
 
 
 def test_a_carried_over_day_brings_no_late_row_into_a_day_that_was_reviewed(

@@ -125,10 +125,16 @@ def _spared(run: RunContext, plan: Plan) -> dict[str, int]:
     return {name: count for name, count in spared.items() if count}
 
 
-def built_in(store: Store, plan: Plan) -> CellsByModel:
-    """Give every cell that a plan's batches committed, by model: those carried over into it as well."""
+def built_in(store: Store, plan: Plan, environment: str | None = None) -> CellsByModel:
+    """Give every cell that a plan's batches committed, by model: those carried over into it as well.
+
+    Args:
+        store: the state.
+        plan: whose batches.
+        environment: which the batches were in; None for any.
+    """
     built: defaultdict[str, IntervalSet] = defaultdict(IntervalSet.empty)
     for row in store.batches.of_plan(plan.plan_id):
-        if row.is_committed:
+        if row.is_committed and environment in {None, row.environment}:
             built[row.model] |= row.stretches
     return CellsByModel(built)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.engine.batch.commit_turn import reconcile_tables
 from backfill_assets.engine.plans.back_steps import emptied_by_undo
-from backfill_assets.engine.plans.building import fill_for_plan
+from backfill_assets.engine.plans.building import built_in, fill_for_plan
 from backfill_assets.engine.plans.promotion_steps import concerned
 from backfill_assets.engine.plans.refusals import refuse_unfinished
 from backfill_assets.engine.plans.remaining_work import as_text, left_in
@@ -91,15 +91,23 @@ def _carried_over(op: Operation) -> CellsByModel:
 
 
 def _carried_back(op: Operation) -> CellsByModel:
-    """Compute in the tables that were read before the plan what was published since, and give it."""
-    cells = cells_to_carry_back(op)
-    if not cells:
-        return cells
-    run = op.old_workspace()
-    events = fill_for_plan(op, run, cells)
-    if left := cells_to_carry_back(op):
-        raise not_carried_over(op.plan_id, as_text(run.graph, left), what_lacked(events))
-    return cells
+    """Compute in the tables that were read before the plan what was published since.
+
+    Returns:
+        All that was carried back, also for an undo that was refused.
+    """
+    if cells := cells_to_carry_back(op):
+        run = op.old_workspace()
+        events = fill_for_plan(op, run, cells)
+        if left := cells_to_carry_back(op):
+            raise not_carried_over(op.plan_id, as_text(run.graph, left), what_lacked(events))
+    return built_in(op.store, op.plan, workspace_name(op.undo_id))
+
+
+def carried_into(op: Operation) -> CellsByModel:
+    """Give all that was carried over into a plan's workspace, also before a promotion that was refused."""
+    planned = CellsByModel({each.model: each.cells for each in op.plan.models})
+    return built_in(op.store, op.plan, workspace_name(op.plan_id)) - planned
 
 
 def what_lacked(events: Mapping[str, tuple[Event, ...]]) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from backfill_assets.engine.plans.carrying_over import carried_into
 from backfill_assets.engine.plans.operation import Operation
 from backfill_assets.engine.plans.outcome import Outcome
 from backfill_assets.engine.plans.publishing import finish_publication
@@ -210,7 +211,13 @@ def run_promote(op: Operation, so_far: Outcome | None = None) -> Outcome:
     if now.status is PlanStatus.PROMOTED and last is not None and last.holder == op.run_id:
         number = last.published or 0
         _tell_of(op)
-        return replace(so_far or now, status=now.status, number=number, removed=op.plan.removed)
+        return replace(
+            so_far or now,
+            status=now.status,
+            carried=carried_into(op),
+            number=number,
+            removed=op.plan.removed,
+        )
     if now.status not in OPEN:
         raise wrong_status(op.plan_id, now.status)
     refuse_outwaited(op)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from backfill_assets.engine.plans.carrying_over import cells_to_carry_over
+from backfill_assets.engine.plans.carrying_over import carried_into, cells_to_carry_over
 from backfill_assets.engine.plans.kept_audits import refuse_failing, unaudited
 from backfill_assets.engine.plans.moving import ConcurrentPublicationError, move_pointers
 from backfill_assets.engine.plans.promotion_steps import concerned, steps_of
@@ -45,10 +45,17 @@ def publish_built(op: Operation, so_far: Outcome) -> Outcome:
     refuse_unreviewed(op)
     refuse_failing(op, so_far.audited)
     number = move_pointers(op, PublicationKind.PROMOTE, concerned(op), partial(_decided, op))
-    if so_far.carried:
-        cells = as_text(op.environment().graph, so_far.carried)
+    carried = so_far.carried | carried_into(op)
+    if carried:
+        cells = as_text(op.environment().graph, carried)
         op.tell(PlanEventKind.APPENDED, cells=cells, number=number)
-    return replace(so_far, status=PlanStatus.PROMOTED, number=number, removed=op.plan.removed)
+    return replace(
+        so_far,
+        status=PlanStatus.PROMOTED,
+        carried=carried,
+        number=number,
+        removed=op.plan.removed,
+    )
 
 
 def _decided(op: Operation, view: StateView) -> Prepared:
