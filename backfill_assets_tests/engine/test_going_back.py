@@ -156,6 +156,60 @@ def test_what_was_computed_from_a_day_that_is_taken_back_is_owed(
     assert plans.make(OLD).is_empty
 
 
+EDITED = a_graph(visits(), costs("cost + 1"))
+
+
+@pytest.mark.parametrize("back", [undo_plan, rollback_plan])
+def test_what_dev_has_computed_from_a_day_of_prod_is_owed_in_dev_when_prod_takes_the_day_back(
+    world: World, plans: Plans, back: Callable[..., object]
+):
+    world.begin(OLD, *ROWS)
+    world.store.environments.save_environment(Environment("dev", protected=False, follows=PROD))
+    next_day(world, *ROWS)
+    plan = plans.published(OLD, select=(VISITS,), restate=(Restatement(VISITS),))
+    plans.published(EDITED, "dev")
+    assert plans.make(EDITED, "dev").is_empty
+
+    back(plans.project(OLD), plan)
+
+    assert text(OLD, COSTS, world.store.views.of("dev").owed[COSTS]) == "2024-01-11"
+    assert not world.store.views.of(PROD).owed
+
+
+def test_what_dev_has_computed_from_cells_that_prods_new_table_leaves_out_is_owed_in_dev(
+    world: World, plans: Plans
+):
+    world.begin(OLD, *ROWS)
+    world.store.environments.save_environment(Environment("dev", protected=False, follows=PROD))
+    plans.published(EDITED, "dev")
+
+    plans.published(a_graph(visits(cadence=Daily(start="2024-01-09")), costs()))
+
+    owed = world.store.views.of("dev").owed
+    assert text(OLD, COSTS, owed[COSTS]) == "2024-01-07..2024-01-08 (2)"
+
+
+def test_an_open_plan_that_has_read_a_day_which_prod_takes_back_is_not_promoted(
+    world: World, plans: Plans
+):
+    world.begin(OLD, *ROWS)
+    next_day(world, *ROWS)
+    plan = plans.published(OLD, select=(VISITS,), restate=(Restatement(VISITS),))
+    waiting = plans.make(EDITED)
+    assert plans.apply(EDITED, waiting).status is PlanStatus.BUILT
+    undo_plan(plans.project(OLD), plan)
+
+    with pytest.raises(RequestError, match="is not built to the end"):
+        plans.promote(EDITED, waiting)
+
+    assert totals(world) == [7, 8, 9, 10]
+    abandon_plan(plans.project(EDITED), waiting)
+    world.fill(OLD, VISITS)
+    plans.published(EDITED)
+    assert totals(world) == [8, 9, 10, 11, 12]
+    assert plans.make(EDITED).is_empty
+
+
 def test_what_a_later_plan_has_touched_is_not_taken_back(world: World, plans: Plans):
     world.begin(OLD, *ROWS)
     world.land(a_source(), *changed(BAD))

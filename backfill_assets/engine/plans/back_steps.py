@@ -14,12 +14,10 @@ from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.models.graph import stored_graph
 from backfill_assets.models.source_reading import read_readings
 from backfill_assets.models.sql.lineage import lineage_of
-from backfill_assets.planning.rule.lost_inputs import computed_from
 from backfill_assets.planning.rule.needs_work import needs_work
 from backfill_assets.snapshots.environment import Layer, workspace_name
 from backfill_assets.snapshots.publication import Copy, Move
 from backfill_assets.snapshots.snapshot import stored_model
-from backfill_assets.snapshots.workspace import OwedCells
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -30,7 +28,6 @@ if TYPE_CHECKING:
     from backfill_assets.snapshots.environment import Pointer
     from backfill_assets.snapshots.publication import PointerMove
     from backfill_assets.snapshots.ready import ReadyRecord
-    from backfill_assets.snapshots.state_view import StateView
 
 
 def steps_back(
@@ -79,55 +76,6 @@ def emptied_by_undo(op: Operation) -> CellsByModel:
         if move.old is not None and at is not None and move.old.version == at.version:
             emptied |= {move.model: _going_back(op, move, at, only_cells=True).emptied}
     return emptied
-
-
-def owed_without(
-    op: Operation, view: StateView, moves: Sequence[PointerMove], steps: Sequence[Step]
-) -> tuple[OwedCells, ...]:
-    """Give the cells that stay published and were computed from cells that going back takes away.
-
-    Args:
-        op: who goes back, from which plan.
-        view: what the environment publishes.
-        moves: what the plan's promotion moved.
-        steps: what goes back.
-    """
-    made = {step.move.model: step.move for step in steps}
-    lost = CellsByModel(
-        {move.model: _taken_away(op, view, move, made.get(move.model)) for move in moves}
-    )
-    stay = {name: view.ready(name) for name in view.models}
-    for move in moves:
-        stay[move.model] = _untouched(view, made.get(move.model))
-    computed = computed_from(op.environment().graph, view, lost) & stay
-    reason = f"what it was computed from went with plan {op.plan_id}"
-    return tuple(
-        OwedCells(view.models[name].pointer.version, cells, reason)
-        for name, cells in computed.items()
-    )
-
-
-def _taken_away(
-    op: Operation, view: StateView, undone: PointerMove, made: Move | None
-) -> IntervalSet:
-    """Give the ready cells of a model that are not ready any more after it went back."""
-    if made is not None and made.in_place:
-        return made.emptied
-    if made is not None:
-        there = op.store.views.view_with(op.plan.environment, {undone.model: made.pointer})
-    elif undone.old is not None:  # another environment's is followed again
-        there = op.store.views.of(undone.old.environment)
-    else:
-        return view.ready(undone.model)
-    return view.ready(undone.model) - there.ready(undone.model)
-
-
-def _untouched(view: StateView, made: Move | None) -> IntervalSet:
-    """Give the ready cells of a model that goes back which hold afterwards what they hold now."""
-    if made is None or not made.in_place:
-        return IntervalSet.empty()
-    copied = IntervalSet.union_all(copy.cells for copy in made.copies if copy.cells is not None)
-    return view.ready(made.model) - copied - made.emptied
 
 
 def _pointed_back(old: Pointer, at: Pointer | None, owed: IntervalSet) -> Step:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.batch.commit_turn import reconcile_tables
-from backfill_assets.engine.plans.back_steps import is_dropped, owed_without, steps_back
+from backfill_assets.engine.plans.back_steps import is_dropped, steps_back
 from backfill_assets.engine.plans.carrying_over import cells_to_carry_back
 from backfill_assets.engine.plans.moving import ConcurrentPublicationError, move_pointers
 from backfill_assets.engine.plans.publishing import Prepared
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from backfill_assets.engine.plans.outcome import Outcome
     from backfill_assets.planning.plan.stages import Restore
     from backfill_assets.snapshots.publication import PointerMove
-    from backfill_assets.snapshots.state_view import StateView
 
 _ENDS = {
     PublicationKind.ROLLBACK: PlanStatus.ROLLED_BACK,
@@ -57,9 +56,7 @@ def restore(op: Operation, stage: Restore, so_far: Outcome) -> Outcome:
     versions = [version for version in named if _is_ours(op, version)]
     reconcile_tables(op.environment(), versions)
     try:
-        number = move_pointers(
-            op, stage.kind, versions, lambda view: _decided(op, view, moves, stage.kind)
-        )
+        number = move_pointers(op, stage.kind, versions, lambda _: _decided(op, moves, stage.kind))
     except PinGoneError:
         refuse_expired(op, moves, "files that hold the old cells are gone")
     if so_far.carried:
@@ -73,9 +70,7 @@ def _is_ours(op: Operation, version: str) -> bool:
     return owner in (None, op.plan.environment) or plan_of(owner) is not None
 
 
-def _decided(
-    op: Operation, view: StateView, moves: Sequence[PointerMove], kind: PublicationKind
-) -> Prepared:
+def _decided(op: Operation, moves: Sequence[PointerMove], kind: PublicationKind) -> Prepared:
     """Look again under the locks, and decide what moves."""
     refuse_after_promise(op, moves)
     status = op.store.plans.get(op.plan_id).status
@@ -87,4 +82,4 @@ def _decided(
         raise ConcurrentPublicationError(op)
     steps = steps_back(op, moves, only_cells=only_cells)
     gone = tuple(move.model for move in moves if is_dropped(op.plan.environment, move))
-    return Prepared(steps, gone, owed=owed_without(op, view, moves, steps))
+    return Prepared(steps, gone)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from backfill_assets.engine.plans.lost_cells import owed_without
 from backfill_assets.engine.plans.publishing import publish
 from backfill_assets.errors import RequestError
 from backfill_assets.snapshots.publication import Intent
@@ -61,7 +62,15 @@ def move_pointers(
     def prepare() -> Prepared:
         view = op.store.views.of(op.plan.environment)
         pins = {name: state.pointer.delta_version for name, state in view.models.items()}
-        return replace(decide(view), who=op.who, why=op.why, seen=view.counter, pins=pins)
+        decided = decide(view)
+        return replace(
+            decided,
+            who=op.who,
+            why=op.why,
+            seen=view.counter,
+            pins=pins,
+            owed=owed_without(op, view, decided),
+        )
 
     try:
         return publish(op.environment(), intent, prepare)
