@@ -8,6 +8,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Literal, NamedTuple, overload
 
 from backfill_assets.errors import BackfillAssetsError, RequestError
@@ -17,6 +18,7 @@ from backfill_assets.snapshots.snapshot import stored_model
 from backfill_assets.state.environments import UnknownEnvironmentError
 from backfill_assets.state.store import Store
 from backfill_assets.warehouse.files.layers import EVERY_ROW, parts_of, table_read
+from backfill_assets.warehouse.files.tables import refuse_tables_without_state
 from backfill_assets.warehouse.rows.reading import read_pinned
 from backfill_assets.warehouse.spark.session import spark_settings, start_session
 
@@ -271,12 +273,16 @@ def published(
 
 @contextmanager
 def _opened(settings: Settings) -> Iterator[Store]:
-    with Store.open(
-        settings.state,
-        clock=lambda: datetime.now(UTC),  # noqa: TID251 - for a lease that is never taken
-        data_root=settings.data_root,
-    ) as store:
+    absent = Store.absent(settings.state)
+    if absent is not None:
+        refuse_tables_without_state(absent, settings.data_root)
+    opened = Store.empty if absent else partial(Store.open, settings.state)
+    with opened(clock=_now, data_root=settings.data_root) as store:
         yield store
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)  # noqa: TID251 - for a lease that is never taken
 
 
 def _table_of(store: Store, published: PublishedModel) -> Table:

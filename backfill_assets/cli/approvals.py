@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from backfill_assets.cli.operating import operating
+from backfill_assets.cli.operating import looking
 from backfill_assets.cli.options import AsJson, PlanId  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import print_json, say
 from backfill_assets.cli.stored_plans import kept_plan
@@ -36,7 +36,7 @@ def approvals(
 
     Example: backfill approvals p1a2b3c4d5
     """
-    with operating() as at:
+    with looking() as at:
         stored = kept_plan(at.store, plan).stored
         signed = at.store.approvals.of_plan(stored.plan_id)
         is_open = stored.status in (PlanStatus.PROPOSED, *OPEN)

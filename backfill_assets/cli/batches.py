@@ -10,7 +10,7 @@ import typer
 from backfill_assets.cli.named_model import model_named
 from backfill_assets.cli.options import AsJson  # noqa: TC001 - typer reads it
 from backfill_assets.cli.output import Heading, print_json, print_table, say
-from backfill_assets.cli.project import load_graph, open_store
+from backfill_assets.cli.project import load_graph, store_looked_at
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import counted, ranges_text
@@ -70,7 +70,7 @@ def batches(
     graph = load_graph(settings)
     if model is not None:
         model_named(graph, model)
-    with open_store(settings) as store:
+    with store_looked_at(settings) as store:
         if batch is not None:
             _show(_found(store, graph, batch), as_json=as_json)
             return

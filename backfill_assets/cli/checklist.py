@@ -10,7 +10,7 @@ import typer
 from backfill_assets.cli.exits import FAILED
 from backfill_assets.cli.options import AsJson, PlanId  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import print_json, say
-from backfill_assets.cli.project import opened_project
+from backfill_assets.cli.project import project_looked_at
 from backfill_assets.cli.stored_plans import kept_plan
 from backfill_assets.engine.review.preflight import checklist_of
 from backfill_assets.intervals.text import counted
@@ -37,7 +37,7 @@ def checklist(
 
     Example: backfill checklist p1a --check
     """
-    with opened_project() as (_, project):
+    with project_looked_at() as (_, project):
         examined = kept_plan(project.store, plan).plan
         items = checklist_of(project, examined)
     if as_json:

@@ -9,7 +9,7 @@ import typer
 from backfill_assets.cli.asking import Yes, confirm
 from backfill_assets.cli.options import AsJson  # noqa: TC001 - typer reads it
 from backfill_assets.cli.output import Heading, print_json, print_table, say
-from backfill_assets.cli.project import now, open_store
+from backfill_assets.cli.project import now, open_store, store_looked_at
 from backfill_assets.intervals.text import counted
 from backfill_assets.settings import read_settings
 
@@ -35,7 +35,7 @@ def envs(ctx: typer.Context, as_json: AsJson = False) -> None:
     """
     if ctx.invoked_subcommand is not None:
         return
-    with open_store(read_settings()) as store:
+    with store_looked_at(read_settings()) as store:
         rows = [
             _row(store, environment)
             for environment in store.environments.by_name()

@@ -135,7 +135,7 @@ def note(
 
     Example: backfill evidence note p1a2b3c4d5 --consumer "weekly report"
     """
-    from backfill_assets.cli.operating import operating  # noqa: PLC0415 - see above
+    from backfill_assets.cli.operating import looking  # noqa: PLC0415 - see above
     from backfill_assets.engine.review.evidence import facts_of  # noqa: PLC0415
     from backfill_assets.engine.review.release_note import release_note  # noqa: PLC0415
     from backfill_assets.planning.review.release_note import (  # noqa: PLC0415
@@ -143,7 +143,7 @@ def note(
         note_text,
     )
 
-    with operating() as at:
+    with looking() as at:
         plan_id = at.store.plans.get(plan).plan_id
         made = release_note(facts_of(at, plan_id))
     text = note_text(made if consumer is None else for_consumer(made, consumer))
@@ -216,11 +216,11 @@ def _parts_of(plan: str) -> tuple[dict[str, bytes], dict[str, str]]:
         if "timeline.json" not in parts:
             raise _unreadable(folder, "timeline.json is missing")
         return parts, {}
-    from backfill_assets.cli.operating import operating  # noqa: PLC0415 - see above
+    from backfill_assets.cli.operating import looking  # noqa: PLC0415 - see above
     from backfill_assets.engine.review.evidence import facts_of  # noqa: PLC0415
     from backfill_assets.engine.review.parts import made_parts  # noqa: PLC0415
 
-    with operating() as at:
+    with looking() as at:
         return made_parts(facts_of(at, at.store.plans.get(plan).plan_id))
 
 
@@ -235,10 +235,10 @@ def told_evidence(at: Operating, plan_id: str) -> str:
 
 
 def _folder_of(plan: str) -> Path:
-    from backfill_assets.cli.operating import operating  # noqa: PLC0415 - see above
+    from backfill_assets.cli.operating import looking  # noqa: PLC0415 - see above
     from backfill_assets.engine.review.evidence import location_of  # noqa: PLC0415
 
-    with operating() as at:
+    with looking() as at:
         stored, records = at.store.plans.get(plan), at.store.evidence.of_plan(plan)
         if not any(record.written for record in records):
             raise RequestError(

@@ -10,7 +10,7 @@ import typer
 from backfill_assets.cli.named_model import model_named
 from backfill_assets.cli.options import AsJson  # noqa: TC001 - typer reads it
 from backfill_assets.cli.output import Heading, print_json, print_table, say
-from backfill_assets.cli.project import load_graph, open_store
+from backfill_assets.cli.project import load_graph, store_looked_at
 from backfill_assets.cli.why import cells_asked
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import counted
@@ -45,7 +45,7 @@ def history(
     """
     settings = read_settings()
     graph = load_graph(settings)
-    with open_store(settings) as store:
+    with store_looked_at(settings) as store:
         entries = store.history.of_model(model, _asked(graph, model, interval))
     if not entries:
         model_named(graph, model)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from backfill_assets.cli.operating import operating
 from backfill_assets.cli.options import AsJson  # noqa: TC001 - typer reads it
 from backfill_assets.cli.output import print_json, say
 from backfill_assets.cli.project import looked_at
@@ -38,8 +39,8 @@ def enable(
 
     Example: backfill iceberg enable
     """
-    with looked_at(PROD) as run:
-        _tell(name, enable_catalogue(run, name), as_json=as_json)
+    with operating() as at:
+        _tell(name, enable_catalogue(at.run(PROD), name), as_json=as_json)
 
 
 @app.command()
@@ -48,8 +49,8 @@ def disable(as_json: AsJson = False) -> None:
 
     Example: backfill iceberg disable
     """
-    with looked_at(PROD) as run:
-        run.store.iceberg.disable()
+    with operating() as at:
+        at.store.iceberg.disable()
     if as_json:
         print_json({"catalogue": None, "names": []})
         return

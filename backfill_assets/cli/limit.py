@@ -9,7 +9,7 @@ import typer
 from backfill_assets.cli.named_model import model_named
 from backfill_assets.cli.options import AsJson  # noqa: TC001 - typer reads it
 from backfill_assets.cli.output import Heading, print_json, print_table, say
-from backfill_assets.cli.project import load_graph, open_store, who_asks
+from backfill_assets.cli.project import load_graph, open_store, store_looked_at, who_asks
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.text import counted
 from backfill_assets.settings import read_settings
@@ -68,11 +68,12 @@ def limit(
     """
     settings = read_settings()
     graph = load_graph(settings)
-    with open_store(settings) as store:
-        if of is not None and (batches is None) == default:
+    if of is not None and (batches is None) == default:
+        with open_store(settings) as store:
             store.limits.set_limit(_scope(store, graph, of), batches, str(who_asks(settings)))
-        elif of is not None or batches is not None or default:
-            raise _unclear_limit(of, batches, default=default)
+    elif of is not None or batches is not None or default:
+        raise _unclear_limit(of, batches, default=default)
+    with store_looked_at(settings) as store:
         rows = list(_rows(store, graph, settings))
     if as_json:
         print_json(rows)

@@ -80,7 +80,7 @@ def load(settings: Settings) -> Loaded:
         DeclarationError: a declaration in it is wrong.
     """
     kept, computed = _place(settings), (settings.data_root, str(settings.cache.absolute()))
-    return _kept(kept, computed) or _imported(settings.catalog, kept, computed)
+    return _kept(kept, computed) or _imported(settings, kept, computed)
 
 
 def _kept(path: Path, computed: tuple[str, ...]) -> Loaded | None:
@@ -94,9 +94,9 @@ def _kept(path: Path, computed: tuple[str, ...]) -> Loaded | None:
         return None  # it can be made again
 
 
-def _imported(catalog: str, kept: Path, computed: tuple[str, ...]) -> Loaded:
+def _imported(settings: Settings, kept: Path, computed: tuple[str, ...]) -> Loaded:
     """Import in a process of its own, and keep the manifest if nothing moved meanwhile."""
-    began = time.time_ns()
+    catalog, began = settings.catalog, time.time_ns()
     done = subprocess.run(  # noqa: S603 - our own module, by the running interpreter
         [sys.executable, "-m", "backfill_assets.cli.importing", catalog],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(_search_path())},
@@ -115,18 +115,19 @@ def _imported(catalog: str, kept: Path, computed: tuple[str, ...]) -> Loaded:
     manifest = Manifest.read(stored)
     state = manifest.origin.state(computed)
     if manifest.origin.settled(began, computed):
-        _keep(kept, json.dumps({"format": FORMAT, "state": state, **stored}))
+        # Of the data folder only what writes data makes one that is not there yet.
+        with suppress(OSError):  # without it, the next command is only slower
+            kept.parent.mkdir(parents=bool(settings.cache_dir), exist_ok=True)
+            _keep(kept, json.dumps({"format": FORMAT, "state": state, **stored}))
     return manifest.loaded
 
 
 def _keep(path: Path, text: str) -> None:
-    """Write the manifest whole or not at all, for its owner alone; without it, it is only slower."""
+    """Write the manifest whole or not at all, for its owner alone."""
     draft = path.with_suffix(f".{os.getpid()}-{threading.get_ident()}")
-    with suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:  # noqa: PTH123
-            file.write(text)
-        draft.replace(path)
+    with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:  # noqa: PTH123
+        file.write(text)
+    draft.replace(path)
 
 
 def _place(settings: Settings) -> Path:

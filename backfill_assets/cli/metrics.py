@@ -19,6 +19,7 @@ from backfill_assets.errors import RequestError
 from backfill_assets.planning.plan.selecting import selected
 from backfill_assets.planning.plan.written_options import chosen
 from backfill_assets.state.database import StateBusyError, StateUnavailableError
+from backfill_assets.warehouse.files.tables import TablesWithoutStateError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -100,7 +101,7 @@ class _Environment(Collector):
         up = GaugeMetricFamily("backfill_state_up", _UP)
         try:
             measured = _measured(self._env, self._select)
-        except (StateBusyError, StateUnavailableError) as error:
+        except (StateBusyError, StateUnavailableError, TablesWithoutStateError) as error:
             say(str(error), to=err)
             up.add_metric([], 0)
             yield up

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from backfill_assets.cli.project import opened_project, who_asks
+from backfill_assets.cli.project import opened_project, project_looked_at, who_asks
 from backfill_assets.engine.plans.making import prepare
 from backfill_assets.engine.project.asked import Asked
 from backfill_assets.engine.project.batch_policy import batch_policy_of
@@ -58,4 +58,11 @@ class Operating(Asked):
 def operating() -> Iterator[Operating]:
     """Open all of it, and close state and Spark afterwards."""
     with opened_project() as (settings, project):
+        yield Operating(project=project, settings=settings, who=who_asks(settings))
+
+
+@contextmanager
+def looking() -> Iterator[Operating]:
+    """Open all of it for a verb that only looks: neither a state nor a data folder is made."""
+    with project_looked_at() as (settings, project):
         yield Operating(project=project, settings=settings, who=who_asks(settings))

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.cli.manifest import load
+from backfill_assets.cli.output import err, say
 from backfill_assets.cli.progress import AT_WORK
 from backfill_assets.cli.signing import signer_of
 from backfill_assets.engine.project.at_work import Phase
@@ -27,6 +28,7 @@ from backfill_assets.settings import Settings, read_settings
 from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.snapshots.person import Person, known
 from backfill_assets.state.store import Store
+from backfill_assets.warehouse.files.tables import refuse_tables_without_state
 from backfill_assets.warehouse.spark.session import spark_settings
 from backfill_assets.warehouse.spark.shared_session import SharedSession
 
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 
     from backfill_assets.engine.project.run_context import RunContext
     from backfill_assets.models.graph import Graph
+    from backfill_assets.snapshots.loaded import Loaded
 
 _QUIET = Path(__file__).with_name("log4j2.properties")
 
@@ -117,7 +120,23 @@ def loaded_fingerprints(settings: Settings) -> Mapping[str, str]:
 
 
 def open_store(settings: Settings) -> Store:
-    """Open the state, and make the data folder for it if there is none.
+    """Open the state to write in it; begin a new one where there is none, and say so.
+
+    Raises:
+        TablesWithoutStateError: there is none, but tables that one has written.
+        DeclarationError: the data folder can't be made.
+    """
+    new = Store.absent(settings.state)
+    if new is not None:
+        refuse_tables_without_state(new, settings.data_root)
+    store = make_store(settings)
+    if new is not None:
+        say(f"the state at {new} is new: no table is known to it yet", to=err)
+    return store
+
+
+def make_store(settings: Settings) -> Store:
+    """Open the state, whatever tables there are; make it and the data folder where there are none.
 
     Raises:
         DeclarationError: the folder can't be made.
@@ -140,13 +159,61 @@ def open_store(settings: Settings) -> Store:
 
 
 @contextmanager
+def store_looked_at(settings: Settings) -> Iterator[Store]:
+    """Open the state for those who only look: where there is none, an empty one of which nothing stays.
+
+    Raises:
+        TablesWithoutStateError: there is none, but tables that one has written.
+    """
+    absent = Store.absent(settings.state)
+    if absent is None:
+        with make_store(settings) as store:
+            yield store
+        return
+    refuse_tables_without_state(absent, settings.data_root)
+    with Store.empty(
+        clock=now, lease_seconds=settings.lease_seconds, data_root=settings.data_root
+    ) as store:
+        yield store
+
+
+@contextmanager
 def opened_project(
     *, run_id: str | None = None, clock: Callable[[], datetime] | None = None
 ) -> Iterator[tuple[Settings, Project]]:
     """Open the project that the settings name, and close state and Spark after it."""
     settings = read_settings()
     loaded = load(settings)
-    store = open_store(settings)
+    with (
+        open_store(settings) as store,
+        _project(settings, loaded, store, clock=clock, run_id=run_id) as project,
+    ):
+        yield settings, project
+
+
+@contextmanager
+def project_looked_at(
+    *, clock: Callable[[], datetime] | None = None
+) -> Iterator[tuple[Settings, Project]]:
+    """Open the project for those who only look: neither a state nor a data folder is made."""
+    settings = read_settings()
+    loaded = load(settings)
+    with (
+        store_looked_at(settings) as store,
+        _project(settings, loaded, store, clock=clock) as project,
+    ):
+        yield settings, project
+
+
+@contextmanager
+def _project(
+    settings: Settings,
+    loaded: Loaded,
+    store: Store,
+    *,
+    clock: Callable[[], datetime] | None,
+    run_id: str | None = None,
+) -> Iterator[Project]:
     spark = LazySpark(settings)
     project = Project(
         store=store,
@@ -166,10 +233,9 @@ def opened_project(
         deliver=channels_of(settings.channels),
     )
     try:
-        yield settings, project
+        yield project
     finally:
         spark.stop()
-        store.close()
 
 
 @contextmanager
@@ -186,7 +252,7 @@ def looked_at(
     environment: str, *, clock: Callable[[], datetime] | None = None
 ) -> Iterator[RunContext]:
     """Look at an environment: nothing is written, not even a first pointer."""
-    with opened_project(clock=clock) as (_, project):
+    with project_looked_at(clock=clock) as (_, project):
         yield look(project, environment)
 
 

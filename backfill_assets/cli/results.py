@@ -9,7 +9,7 @@ import typer
 
 from backfill_assets.cli.exits import FAILED
 from backfill_assets.cli.named_model import model_named
-from backfill_assets.cli.operating import operating
+from backfill_assets.cli.operating import looking, operating
 from backfill_assets.cli.options import AsJson, Env, Why  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import print_json, say
 from backfill_assets.cli.stored_plans import kept_plan
@@ -88,7 +88,7 @@ def list_(env: Env = "prod", as_json: AsJson = False) -> None:
 
     Example: backfill results list --json
     """
-    with operating() as at:
+    with looking() as at:
         rows = [
             _row(at, result, changed_since(at.store, result))
             for result in current_results(at.store, env)

@@ -13,7 +13,7 @@ from backfill_assets.cli.exits import FAILED
 from backfill_assets.cli.options import AsJson, Markdown, PlanId, Verbose  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import Heading, bar, out, print_json, print_table, say
 from backfill_assets.cli.plan_view import print_end, print_plan
-from backfill_assets.cli.project import now, opened_project
+from backfill_assets.cli.project import now, project_looked_at
 from backfill_assets.cli.stored_plans import Kept, kept_plan
 from backfill_assets.cli.watching import watch
 from backfill_assets.engine.review.acting import PolicyMissingError
@@ -70,7 +70,7 @@ def show(
 
     Example: backfill show p1a -v
     """
-    with opened_project() as (_, project):
+    with project_looked_at() as (_, project):
         store = project.store
         kept = kept_plan(store, plan)
         if follow:

@@ -8,7 +8,7 @@ import typer
 
 from backfill_assets.cli.options import AsJson  # noqa: TC001 - typer reads it
 from backfill_assets.cli.output import Heading, print_json, print_table, say
-from backfill_assets.cli.project import load_graph, open_store
+from backfill_assets.cli.project import load_graph, make_store
 from backfill_assets.engine.upkeep.state_rebuild import rebuild_state
 from backfill_assets.intervals.text import counted
 from backfill_assets.settings import read_settings
@@ -31,7 +31,7 @@ def rebuild(as_json: AsJson = False) -> None:
     """
     settings = read_settings()
     graph = load_graph(settings)
-    with open_store(settings) as store:
+    with make_store(settings) as store:
         rebuilt = rebuild_state(store, graph, data_root=settings.data_root)
     if as_json:
         print_json(asdict(rebuilt))

@@ -9,7 +9,7 @@ import typer
 
 from backfill_assets.cli.options import AsJson, Env, ForConsumer  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import print_json, say
-from backfill_assets.cli.project import open_store
+from backfill_assets.cli.project import store_looked_at
 from backfill_assets.engine.project.views import published_views
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.text import counted
@@ -41,7 +41,7 @@ def views(
 
     Example: backfill views --for spark --consumer "yearly accounts" --out accounts.sql
     """
-    with open_store(read_settings()) as store:
+    with store_looked_at(read_settings()) as store:
         reads = env if consumer is None else store.holds.read_by(consumer, env)
         published = published_views(store, reads, env)
     if not published.views:

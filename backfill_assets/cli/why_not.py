@@ -9,7 +9,7 @@ import typer
 
 from backfill_assets.cli.looking import say_note
 from backfill_assets.cli.named_model import model_named
-from backfill_assets.cli.operating import operating
+from backfill_assets.cli.operating import looking
 from backfill_assets.cli.options import AsJson  # noqa: TC001 - typer reads it
 from backfill_assets.cli.output import print_json, say
 from backfill_assets.cli.stored_plans import kept_plan
@@ -47,7 +47,7 @@ def why_not(
 
     Example: backfill why-not web.sessions 2025-05-01..2025-05-31
     """
-    with operating() as at:
+    with looking() as at:
         declared = model_named(at.graph, model)
         cells = IntervalSet.of([cells_asked(declared.cadence, interval)])
         if plan == CURRENT:

@@ -19,6 +19,7 @@ from backfill_assets.engine.project.project import Project
 from backfill_assets.settings import Settings, read_settings
 from backfill_assets.snapshots.loaded import Loaded
 from backfill_assets.state.store import Store
+from backfill_assets.warehouse.files.tables import refuse_tables_without_state
 from backfill_assets.warehouse.spark.session import spark_settings
 from backfill_assets.warehouse.spark.shared_session import SharedSession
 
@@ -68,7 +69,10 @@ class StateResource(dg.ConfigurableResource):
     def store(self) -> Store:
         """The open store."""
         if self._store is None:
-            settings = Settings()
+            settings = read_settings()
+            absent = Store.absent(settings.state)
+            if absent is not None:
+                refuse_tables_without_state(absent, settings.data_root)
             if "://" not in settings.data_root:
                 Path(settings.data_root).mkdir(parents=True, exist_ok=True)
             self._store = Store.open(

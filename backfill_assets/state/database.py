@@ -162,6 +162,16 @@ class Database:
             )
 
 
+def sqlite_file(url: str) -> Path | None:
+    """Give the SQLite file that a URL names; None for PostgreSQL.
+
+    Raises:
+        DeclarationError: neither an SQLite file nor PostgreSQL.
+    """
+    parsed = _parsed(url)
+    return Path(parsed.database or "") if _is_sqlite(parsed) else None
+
+
 class ReadDatabase:
     """A database that can only be read."""
 

@@ -33,6 +33,11 @@ def migrate(database: Database, data_root: str | None = None) -> None:
         database.change_schema(lambda connection: _upgrade(connection, database.where, data_root))
 
 
+def is_empty(database: Database) -> bool:
+    """Whether no release has ever made its tables in a database."""
+    return database.read(_revision) is None
+
+
 def config(connection: sa.Connection, data_root: str | None = None) -> Config:
     """Configure Alembic for the migrations of this package, on a connection of ours."""
     from alembic.config import Config  # noqa: PLC0415 - 0.2 s that an up-to-date state is spared

@@ -6,8 +6,10 @@ is one transaction**. See `state.aggregate`.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Self
 
 from backfill_assets.state import counter, rebuild
@@ -16,7 +18,7 @@ from backfill_assets.state.approvals import Approvals
 from backfill_assets.state.batches import Batches
 from backfill_assets.state.checks import Checks
 from backfill_assets.state.collection import Collection
-from backfill_assets.state.database import Database, ReadDatabase
+from backfill_assets.state.database import Database, ReadDatabase, sqlite_file
 from backfill_assets.state.environments import Environments
 from backfill_assets.state.evidence import EvidenceRecords
 from backfill_assets.state.failed_starts import FailedStarts
@@ -25,7 +27,7 @@ from backfill_assets.state.holds import Holds
 from backfill_assets.state.iceberg import Iceberg
 from backfill_assets.state.limits import Limits
 from backfill_assets.state.locks import Locks
-from backfill_assets.state.migrate import migrate
+from backfill_assets.state.migrate import is_empty, migrate
 from backfill_assets.state.notices import Notices
 from backfill_assets.state.plans import Plans
 from backfill_assets.state.publications import Publications
@@ -38,8 +40,9 @@ from backfill_assets.state.versions import Versions
 from backfill_assets.state.views import Views
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from datetime import datetime
+    from pathlib import Path
 
     from sqlalchemy import Connection
 
@@ -128,6 +131,54 @@ class Store(Aggregates[Database]):
             raise
         return cls(database, clock, timedelta(seconds=lease_seconds), data_root)
 
+    @classmethod
+    def absent(cls, url: str, *, busy_seconds: float = 30) -> str | None:
+        """Name the place where `open` would begin a new state; None where there is one. Nothing is made.
+
+        Args:
+            url: as of `open`.
+            busy_seconds: how long to wait for others that have the database locked.
+
+        Raises:
+            DeclarationError: the URL names neither an SQLite file nor PostgreSQL.
+            StateUnavailableError: the database can't be opened.
+        """
+        file = sqlite_file(url)
+        if file is not None:
+            return None if _holds_something(file) else str(file)
+        database = Database.open(url, busy_seconds=busy_seconds)
+        try:
+            return database.where if is_empty(database) else None
+        finally:
+            database.close()
+
+    @classmethod
+    @contextmanager
+    def empty(
+        cls,
+        *,
+        clock: Callable[[], datetime],
+        lease_seconds: float = 60,
+        data_root: str | None = None,
+    ) -> Iterator[Self]:
+        """Open a state that holds nothing, for those who only look: nothing of it stays.
+
+        Args:
+            clock: as of `open`.
+            lease_seconds: as of `open`.
+            data_root: as of `open`.
+        """
+        with (
+            TemporaryDirectory(prefix="backfill-") as folder,
+            cls.open(
+                f"sqlite:///{folder}/state.db",
+                clock=clock,
+                lease_seconds=lease_seconds,
+                data_root=data_root,
+            ) as store,
+        ):
+            yield store
+
     @property
     def lease_seconds(self) -> float:
         """How long a claim or lock outlives its last heartbeat, in seconds."""
@@ -172,3 +223,12 @@ class Store(Aggregates[Database]):
             counter.rise_to(connection, seen)
 
         self._database.write(work)
+
+
+def _holds_something(file: Path) -> bool:
+    try:
+        return file.stat().st_size > 0
+    except FileNotFoundError:
+        return False
+    except OSError:  # opening it says why it can't be used
+        return True

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from backfill_assets.cli.app import app, call
+from backfill_assets.cli.project import make_store
+from backfill_assets.settings import read_settings
 from backfill_assets_tests.cli.prepared import Prepared
 
 if TYPE_CHECKING:
@@ -49,7 +51,7 @@ class Backfill:
 def shop(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ) -> Prepared:
-    """A project with nothing in it yet but the toy shop's declarations."""
+    """A project with nothing in it yet but the toy shop's declarations and a state."""
     for name in ("COLUMNS", "FORCE_COLOR", "TTY_COMPATIBLE", "BACKFILL_STATE_URL"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("BACKFILL_DATA_DIR", str(tmp_path / "data"))
@@ -60,6 +62,7 @@ def shop(
     monkeypatch.setattr("backfill_assets.cli.project.os_user", lambda: "ada")
     # What a verb says must not depend on how quick this machine is.
     monkeypatch.setattr("backfill_assets.cli.progress.LASTING", 3600.0)
+    make_store(read_settings()).close()
     return Prepared(tmp_path / "data")
 
 

@@ -79,6 +79,7 @@ class Shop:
 def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shop:
     package = tmp_path / "shop"
     package.mkdir()
+    (tmp_path / "data").mkdir()
     files = {"__init__.py": "", "catalog.py": CATALOG, "visits.py": VISITS, "visits.sql": SQL}
     for name, text in {**files, "words.txt": "who came"}.items():
         (package / name).write_text(text)
@@ -286,6 +287,7 @@ def test_of_a_catalog_in_no_package_what_lies_beside_it_counts_and_what_it_names
 
 def test_the_data_folder_counts_nowhere(shop: Shop):
     inside = shop.settings.model_copy(update={"data_dir": str(shop.package / "tables")})
+    (shop.package / "tables").mkdir()
     load(inside)
     (shop.package / "tables" / "state.db").write_text("a state")
 

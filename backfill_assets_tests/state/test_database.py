@@ -217,3 +217,21 @@ def test_what_is_given_for_reading_answers_like_the_store_and_cannot_be_written_
 def test_what_one_store_wrote_another_reads_at_once(store: Store, other: Store):
     fill(store, Asked(start=0, end=3))
     assert days(0, 3) in other.views.of("prod").ready("orders")
+
+
+def test_a_state_is_absent_until_it_is_opened(url: str):
+    absent = Store.absent(url)
+    Store.open(url, clock=Clock()).close()
+
+    assert absent is not None
+    assert absent in url or "***" in absent
+    assert Store.absent(url) is None
+
+
+def test_of_an_empty_state_to_look_at_nothing_stays():
+    with Store.empty(clock=Clock()) as store:
+        place = Path(store._database.where)
+        assert place.exists()
+        assert [each.name for each in store.environments.by_name()] == ["prod"]
+
+    assert not place.parent.exists()

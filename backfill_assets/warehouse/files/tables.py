@@ -10,10 +10,12 @@ from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.warehouse.files.plain_tables import can_be_named, plain_table
 from backfill_assets.warehouse.log.delta_log import (
     ABSENT,
+    LOG_FOLDER,
     delta_json_schema,
     head,
     opened_log,
 )
+from backfill_assets.warehouse.log.places import file_system
 from backfill_assets.warehouse.spark.spark_errors import explaining
 
 if TYPE_CHECKING:
@@ -35,6 +37,20 @@ class MissingTableError(BackfillAssetsError):
         self.name, self.path = name, path
         super().__init__(
             f"'{name}' has no Delta table at {path}; land it first, or correct its path"
+        )
+
+
+class TablesWithoutStateError(BackfillAssetsError):
+    """There is no state, but there are tables that one has written."""
+
+    def __init__(self, state: str, data_root: str, tables: list[str]) -> None:
+        self.state, self.data_root, self.tables = state, data_root, tables
+        more = f" and {len(tables) - 1} more" if tables[1:] else ""
+        super().__init__(
+            f"there is no state at {state}, but {data_root} holds tables that a state has written: "
+            f"{tables[0]}{more}; expected the state that belongs to them. Correct BACKFILL_STATE_URL "
+            "or BACKFILL_DATA_DIR; if that state is lost, restore its backup, or run `backfill state "
+            "rebuild`. Nothing was written"
         )
 
 
@@ -68,6 +84,41 @@ def table_now(path: str) -> Table:
         CorruptTableError: the log is damaged.
     """
     return Table(path, head(path))
+
+
+def refuse_tables_without_state(state: str, data_root: str) -> None:
+    """Refuse to work without a state where a state has written tables already.
+
+    Args:
+        state: where the state would lie.
+        data_root: folder or URI under which tables lie.
+
+    Raises:
+        TablesWithoutStateError: there are tables with commits.
+    """
+    tables = _written_tables(data_root)
+    if tables:
+        raise TablesWithoutStateError(state, data_root, tables)
+
+
+def _written_tables(data_root: str) -> list[str]:
+    """List the tables below a data root that have a log, as ``<subject>/<version>``."""
+    from pyarrow.fs import FileSelector, FileType  # noqa: PLC0415 - slow to import
+
+    files, root = file_system(data_root)
+    below = FileSelector(f"{root}/tables", allow_not_found=True, recursive=False)
+    tables = sorted(
+        table.path
+        for subject in files.get_file_info(below)
+        if subject.type is FileType.Directory
+        for table in files.get_file_info(FileSelector(subject.path))
+    )
+    logs = files.get_file_info([f"{table}/{LOG_FOLDER}" for table in tables])
+    return [
+        "/".join(table.split("/")[-2:])
+        for table, log in zip(tables, logs, strict=True)
+        if log.type is FileType.Directory
+    ]
 
 
 def snapshot_df(

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from deltalake import DeltaTable
 
 ABSENT = -1
-_LOG = "_delta_log"
+LOG_FOLDER = "_delta_log"
+"""The folder of a table's log, beside its files."""
 STEPS_PER_TOKEN = 5
 """Delta takes a transaction version once, so each step of one token's holder has a number of its own.
 
@@ -88,14 +89,14 @@ def clear_unborn(path: str) -> None:
     the file and the folder stay.
     """
     folder = local_folder(path)
-    if folder is None or not (folder / _LOG).is_dir():
+    if folder is None or not (folder / LOG_FOLDER).is_dir():
         return
-    for file in (folder / _LOG).glob(".*.json.*"):
+    for file in (folder / LOG_FOLDER).glob(".*.json.*"):
         file.unlink(missing_ok=True)
     with suppress(OSError):  # another writer's commit is there by now
-        (folder / _LOG / "_staged_commits").rmdir()
+        (folder / LOG_FOLDER / "_staged_commits").rmdir()
     with suppress(OSError):
-        (folder / _LOG).rmdir()
+        (folder / LOG_FOLDER).rmdir()
 
 
 def commits_there(path: str) -> frozenset[int]:
@@ -240,11 +241,11 @@ def _instant(milliseconds: int | None) -> datetime | None:
 def _log_names(path: str) -> list[str]:
     folder = local_folder(path)
     if folder is not None:
-        log = folder / _LOG
+        log = folder / LOG_FOLDER
         return [file.name for file in log.iterdir()] if log.is_dir() else []
     from pyarrow.fs import FileSelector  # noqa: PLC0415 - only tables in an object store need it
 
-    store, root = file_system(f"{path.rstrip('/')}/{_LOG}")
+    store, root = file_system(f"{path.rstrip('/')}/{LOG_FOLDER}")
     selector = FileSelector(root, allow_not_found=True)
     return [file.base_name for file in store.get_file_info(selector)]
 
@@ -252,7 +253,7 @@ def _log_names(path: str) -> list[str]:
 def _read(path: str, name: str) -> str:
     folder = local_folder(path)
     if folder is not None:
-        return (folder / _LOG / name).read_text(encoding="utf-8")
-    store, file = file_system(f"{path.rstrip('/')}/{_LOG}/{name}")
+        return (folder / LOG_FOLDER / name).read_text(encoding="utf-8")
+    store, file = file_system(f"{path.rstrip('/')}/{LOG_FOLDER}/{name}")
     with store.open_input_stream(file) as stream:
         return stream.read().decode("utf-8")
