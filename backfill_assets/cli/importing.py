@@ -17,12 +17,15 @@ from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import backfill_assets
 from backfill_assets.cli.manifest import CatalogError, Manifest, failure_text
 from backfill_assets.cli.origin import origin_of
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.models.graph import build_graph
 from backfill_assets.models.python.own_modules import is_of_the_project
 from backfill_assets.snapshots.loaded import Loaded, loaded
+
+_PACKAGE = Path(backfill_assets.__file__).parent
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,7 +48,7 @@ def _told(catalog: str) -> tuple[str, int]:
     try:
         declared = import_catalog(catalog)
     except BackfillAssetsError as error:
-        return failure_text(error), 1
+        return failure_text(error, _place(error)), 1
     return Manifest(origin_of(declared.graph), declared).text(), 0
 
 
@@ -83,21 +86,44 @@ def import_catalog(catalog: str) -> Loaded:
     except BackfillAssetsError:
         raise
     except Exception as error:
-        raise CatalogError(catalog, _where(error)) from error
+        raise _unusable(catalog, error) from error
     lacking = [name for name in ("MODELS", "SOURCES") if not hasattr(module, name)]
     if lacking:
-        raise CatalogError(catalog, f"has no {' and no '.join(lacking)}")
+        raise CatalogError(catalog, f"has no {' and no '.join(lacking)}", _NAME_IT)
     consumers = getattr(module, "CONSUMERS", ())
     return loaded(build_graph(module.MODELS, module.SOURCES, consumers))
 
 
-def _where(error: Exception) -> str:
-    """Say what an import stumbled over, and at which line of whose file."""
-    said = f"{type(error).__name__}: {error}"
-    if isinstance(error, (ImportError, SyntaxError)):
-        return said
-    last = traceback.extract_tb(error.__traceback__)[-1]
-    return f"{said} ({last.filename}, line {last.lineno})"
+_NAME_IT = "name a module with MODELS and SOURCES in BACKFILL_CATALOG, such as shop.catalog"
+
+
+def _unusable(catalog: str, error: Exception) -> CatalogError:
+    """Say what an import stumbled over, at which line of the project, and what to do about it."""
+    said = error.msg if isinstance(error, SyntaxError) else str(error)
+    place = _place(error)
+    found = f"{f'{place}: ' if place else ''}{type(error).__name__}: {said}"
+    return CatalogError(catalog, found, "correct it there" if place else _NAME_IT)
+
+
+def _place(error: Exception) -> str:
+    """Name the last line of the project's own files that an error has come through; empty for none."""
+    passed = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
+    if isinstance(error, SyntaxError) and error.filename:
+        passed.append((error.filename, error.lineno))
+    own = [(file, line) for file, line in passed if _is_declaring(file)]
+    if not own:
+        return ""
+    file, line = own[-1]
+    here = Path.cwd()
+    path = Path(file)
+    return f"{path.relative_to(here) if path.is_relative_to(here) else path}:{line}"
+
+
+def _is_declaring(file: str) -> bool:
+    """Whether a file may hold declarations: it is the project's, and not of the code that reads them."""
+    path = Path(file)
+    reads = path.is_relative_to(_PACKAGE) and not path.is_relative_to(_PACKAGE / "pipelines")
+    return path.is_file() and is_of_the_project(file) and not reads
 
 
 if __name__ == "__main__":

@@ -40,14 +40,17 @@ FORMAT = 4
 
 
 class CatalogError(BackfillAssetsError):
-    """The catalog module can't be imported, or has no MODELS and SOURCES."""
+    """The catalog module can't be imported, or has no MODELS and SOURCES.
 
-    def __init__(self, module: str, found: str) -> None:
-        self.module, self.found = module, found
-        super().__init__(
-            f"catalog '{module}': {found}; name a module with MODELS and SOURCES in "
-            "BACKFILL_CATALOG"
-        )
+    Args:
+        module: the catalog's name.
+        found: what is wrong.
+        do: what to do about it.
+    """
+
+    def __init__(self, module: str, found: str, do: str) -> None:
+        self.module, self.found, self.do = module, found, do
+        super().__init__(f"catalog '{module}': {found}; {do}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +110,10 @@ def _imported(settings: Settings, kept: Path, computed: tuple[str, ...]) -> Load
         stored = json.loads(done.stdout)
     except ValueError:
         found = f"its import ended with exit code {done.returncode} and without a message"
-        raise CatalogError(catalog, found) from None
+        do = f"`python -c 'import {catalog}'` shows what it does"
+        raise CatalogError(catalog, found, do) from None
     if "unusable" in stored:
-        raise CatalogError(catalog, stored["unusable"])
+        raise CatalogError(catalog, stored["unusable"], stored["do"])
     if "wrong" in stored:
         raise DeclarationError(found=stored["wrong"])
     manifest = Manifest.read(stored)
@@ -143,11 +147,11 @@ def _search_path() -> list[str]:
     return [folder for folder in sys.path if folder not in started_from]
 
 
-def failure_text(error: BackfillAssetsError) -> str:
-    """Write why there is no manifest."""
+def failure_text(error: BackfillAssetsError, place: str = "") -> str:
+    """Write why there is no manifest, and which line of the project it is about, if that is known."""
     if isinstance(error, CatalogError):
-        return json.dumps({"unusable": error.found})
-    return json.dumps({"wrong": str(error)})
+        return json.dumps({"unusable": error.found, "do": error.do})
+    return json.dumps({"wrong": f"{place}: {error}" if place else str(error)})
 
 
 def _plain(loaded: Loaded) -> str:

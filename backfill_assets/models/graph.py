@@ -24,9 +24,15 @@ if TYPE_CHECKING:
 _Node = TypeVar("_Node", Model, Source, Consumer)
 
 
-def unknown_model(name: str, known: Iterable[str]) -> RequestError:
+class UnknownModelError(RequestError):
+    """A name, or a selector, stands for no model of the catalog."""
+
+
+def unknown_model(name: str, known: Iterable[str]) -> UnknownModelError:
     """Say that a name is no model (or source), and which one may be meant."""
-    return RequestError(found=f"there is no model or source '{name}'", do=close_to(name, known))
+    return UnknownModelError(
+        found=f"there is no model or source '{name}'", do=close_to(name, known)
+    )
 
 
 def _unknown_upstream(name: str, known: Iterable[str], *, named_by: str) -> DeclarationError:

@@ -81,9 +81,10 @@ def test_a_data_folder_that_cannot_be_made_is_named(
 
 
 CATALOGS = {
-    "MODELS = [": "SyntaxError: '[' was never closed (broken.py, line 1)",
-    "MODELS = SOURCES = undefined": "NameError: name 'undefined' is not defined (",
-    "MODELS = ()": "has no SOURCES",
+    "MODELS = [": "broken.py:1: SyntaxError: '[' was never closed; correct it there",
+    "MODELS = SOURCES = undefined": "broken.py:1: NameError: name 'undefined' is not defined; correct",
+    "import absent": "broken.py:1: ModuleNotFoundError: No module named 'absent'; correct it there",
+    "MODELS = ()": "has no SOURCES; name a module with MODELS and SOURCES in BACKFILL_CATALOG",
 }
 
 
@@ -95,11 +96,48 @@ def test_a_catalog_that_cannot_be_used_is_named_with_the_place(
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "broken", raising=False)
     monkeypatch.setenv("BACKFILL_CATALOG", "broken")
+    monkeypatch.chdir(tmp_path)
 
     ended = backfill("status")
 
     assert ended.code == 1
     assert ended.err.startswith(f"error: catalog 'broken': {said}")
+
+
+def test_a_wrong_declaration_is_told_with_the_line_of_the_project_that_makes_it(
+    backfill: Backfill, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    (tmp_path / "lives.py").write_text(
+        "from backfill_assets import Daily\n\nLIFE = Daily(start='2024-13-01')\n"
+    )
+    (tmp_path / "living.py").write_text("from lives import LIFE\n")
+    monkeypatch.setenv("BACKFILL_CATALOG", "living")
+    monkeypatch.chdir(tmp_path)
+
+    ended = backfill("status")
+
+    assert ended.code == 1
+    assert ended.err.startswith("error: lives.py:3: '2024-13-01' is ")
+
+
+NOT_KNOWN = ("why", "shop.revenue", "2024-01-01"), ("status", "--select", "shop.*")
+
+
+@pytest.mark.parametrize("asked", NOT_KNOWN)
+def test_where_no_catalog_is_named_a_model_that_is_not_known_is_told_with_the_setting(
+    backfill: Backfill, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, asked: tuple[str, ...]
+):
+    monkeypatch.chdir(tmp_path)  # here lies no .env
+    named = backfill(*asked)
+    monkeypatch.delenv("BACKFILL_CATALOG")
+
+    unnamed = backfill(*asked)
+
+    assert (named.code, unnamed.code) == (1, 1)
+    assert "BACKFILL_CATALOG" not in named.err
+    assert unnamed.err.endswith(
+        "BACKFILL_CATALOG is not set, so these are the sample models: name your catalog in it\n"
+    )
 
 
 def test_the_catalog_is_found_in_the_current_folder(

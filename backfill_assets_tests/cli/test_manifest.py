@@ -377,7 +377,10 @@ def test_what_is_on_disk_now_is_told_whatever_this_process_has_imported(shop: Sh
 
 
 BROKEN = {
-    "MODELS = [": (CatalogError, "catalog 'shop.catalog': SyntaxError: '[' was never closed"),
+    "MODELS = [": (
+        CatalogError,
+        "catalog 'shop.catalog': shop/catalog.py:1: SyntaxError: '[' was never closed",
+    ),
     "MODELS = ()": (CatalogError, "catalog 'shop.catalog': has no SOURCES"),
     f"{CATALOG}\nMODELS = [VISITS, VISITS]": (DeclarationError, "'web.visits' is declared twice"),
     "import os; os._exit(3)": (CatalogError, "its import ended with exit code 3"),

@@ -5,8 +5,7 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from backfill_assets.errors import RequestError
-from backfill_assets.models.graph import unknown_model
+from backfill_assets.models.graph import UnknownModelError, unknown_model
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -17,8 +16,8 @@ if TYPE_CHECKING:
 _WILD = "*?["
 
 
-def _nothing_selected(selector: str) -> RequestError:
-    return RequestError(
+def _nothing_selected(selector: str) -> UnknownModelError:
+    return UnknownModelError(
         found=f"'{selector}' selects no model",
         do="use a name, a glob such as 'marketing.*', '+name' (with its upstreams), 'name+' (with "
         "its readers), 'tag:key=value' or 'owner:name'",
