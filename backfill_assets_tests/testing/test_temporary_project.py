@@ -32,6 +32,7 @@ def test_a_project_has_data_and_variables_of_its_own_until_the_block_ends(
         assert Path.cwd() == project.folder
         assert "BACKFILL_STATE_URL" not in os.environ
         assert "28 cells" not in project.do("status").out
+        project.do("limit", "all", "2")
         assert (project.data / "state.db").exists()
 
     assert (dict(os.environ), sys.path, Path.cwd()) == (before, path, folder)
