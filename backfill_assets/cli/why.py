@@ -13,7 +13,7 @@ from backfill_assets.cli.output import print_json, say
 from backfill_assets.cli.project import looked_at
 from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.intervals.parse_range import parse_interval
+from backfill_assets.intervals.parse_range import ReversedRangeError, parse_interval
 from backfill_assets.intervals.partition_keys import PartitionKeyError
 from backfill_assets.planning.rule.explain import why as explain
 from backfill_assets.render.origins import origins
@@ -114,5 +114,5 @@ def cells_asked(cadence: Cadence, text: str) -> Interval:
         asked = parse_interval(first, last, cadence)
         return Interval(cadence.floor(asked.start), cadence.ceil(asked.end))
     if span[1] <= span[0]:
-        return parse_interval(span[0], span[1], cadence)
+        raise ReversedRangeError(first, last)
     return Interval(*span)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from backfill_assets.errors import DeclarationError, RequestError
 from backfill_assets.intervals.cron import cron_of
 from backfill_assets.intervals.grid import Grid, Unit, boundary_from, grid_of, is_on_grid
-from backfill_assets.intervals.instants import When, end_at, start_at
+from backfill_assets.intervals.instants import When, end_at, minute_text, start_at
 from backfill_assets.intervals.interval import (
     Interval,
     epoch_of,
@@ -70,7 +70,7 @@ class Cadence:
         end = in_utc(self.end) if self.end else None
         if start and end and end <= start:
             raise DeclarationError(
-                found=f"the cadence starts at {start.isoformat()} and ends at {end.isoformat()}, "
+                found=f"the cadence starts at {minute_text(start)} and ends at {minute_text(end)}, "
                 "which is not after it",
                 do="give an end after the start (a date as end is meant with its day)",
             )

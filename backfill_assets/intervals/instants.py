@@ -20,11 +20,21 @@ class InstantFormatError(BackfillAssetsError):
 
     def __init__(self, text: str) -> None:
         super().__init__(
-            f"{text!r} is neither a date nor an instant; give a date such as '2024-01-31' (the "
+            f"{no_such_day(text) or f'{text!r} is neither a date nor an instant'}; give a date such as '2024-01-31' (the "
             "whole day in the model's zone) or an instant with its offset such as "
             "'2024-01-31T06:00:00Z'"
         )
         self.text = text
+
+
+def no_such_day(text: str) -> str:
+    """Say that a text begins with a day that no calendar has, such as 2024-02-30; empty where it doesn't."""
+    written = _DATE.match(text)
+    try:
+        date.fromisoformat(written[0] if written else "2024-01-01")
+    except ValueError:
+        return f"{text!r} is no day of the calendar"
+    return ""
 
 
 def read(when: When) -> date | datetime:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.instants import When, end_at, read, start_at
 from backfill_assets.intervals.interval import Interval
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.intervals.text import life_text, ranges_text
 
 if TYPE_CHECKING:
     from backfill_assets.intervals.cadence import Cadence
@@ -28,10 +30,10 @@ class OutsideLifeError(BackfillAssetsError):
     """A range lies wholly before the model's start, or at or after its end."""
 
     def __init__(self, asked: Interval, cadence: Cadence) -> None:
-        life = f"from {_text(cadence.start)}" + (f" to {_text(cadence.end)}" if cadence.end else "")
+        cells = ranges_text(cadence, IntervalSet.of([asked]))
         super().__init__(
-            f"the range {_text(asked.start)} to {_text(asked.end)} lies wholly outside the "
-            f"model's life, which is {life} (exclusive); ask for a range within it"
+            f"the range {cells} lies wholly outside the model's life, which is "
+            f"{life_text(cadence)}; ask for a range within it"
         )
         self.asked = asked
 
@@ -84,7 +86,7 @@ def parse_range(start: When, end: When, cadence: Cadence) -> RequestedRange:
         notes.append(f"rounded outward to whole cells of one {cadence.unit.value}")
     if meant != cells:
         notes.append("clipped to the model's life")
-    span = f": {_text(meant.start)} to {_text(meant.end)} (exclusive)"
+    span = f": {ranges_text(cadence, IntervalSet.of([meant]))}"
     return RequestedRange(meant, asked, " and ".join(notes) + span if notes else None)
 
 
@@ -102,7 +104,3 @@ def _holds_a_cell(asked: Interval, cadence: Cadence) -> bool:
 
 def _is_instant(when: When) -> bool:
     return isinstance(read(when), datetime)
-
-
-def _text(instant: datetime | None) -> str:
-    return "?" if instant is None else instant.strftime("%Y-%m-%dT%H:%MZ")

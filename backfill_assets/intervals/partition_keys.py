@@ -11,6 +11,7 @@ from datetime import UTC, date, datetime
 
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.grid import Unit, grid_of
+from backfill_assets.intervals.instants import no_such_day
 from backfill_assets.intervals.interval import epoch_of, instant_of
 from backfill_assets.intervals.zones import local_day, midnight, zone_of
 
@@ -26,10 +27,10 @@ class PartitionKeyError(BackfillAssetsError):
     def __init__(self, key: str, unit: Unit, zone: str) -> None:
         grid = grid_of(unit, zone)
         example = key_at(grid.boundary(grid.index(_EXAMPLE_AT)), unit, zone)
-        super().__init__(
-            f"{key!r} is not the key of a cell of one {unit.value} in {zone}; "
-            f"a right one is {example!r}"
+        found = (
+            no_such_day(key) or f"{key!r} is not the key of a cell of one {unit.value} in {zone}"
         )
+        super().__init__(f"{found}; a right one is {example!r}")
         self.key = key
         self.example = example
 

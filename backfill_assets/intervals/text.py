@@ -8,7 +8,8 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from backfill_assets.intervals.interval import Interval, instant_of
+from backfill_assets.intervals.instants import minute_text
+from backfill_assets.intervals.interval import Interval, epoch_of, instant_of
 from backfill_assets.intervals.partition_keys import key_at
 
 if TYPE_CHECKING:
@@ -49,6 +50,16 @@ def ranges_text(cadence: Cadence, span: IntervalSet, limit: int = 5) -> str:
             f"and {more} more {'range' if more == 1 else 'ranges'} ({cadence.count(cells) - shown})"
         )
     return ", ".join(runs)
+
+
+def life_text(cadence: Cadence) -> str:
+    """The cells of a cadence's life, both ends included: `2024-01-01..2024-01-31`, `2024-01-01 and later`."""
+    if cadence.start is None:
+        return "any time" if cadence.end is None else f"before {minute_text(cadence.end)}"
+    first = key_at(epoch_of(cadence.start), cadence.unit, cadence.tz)
+    if cadence.end is None:
+        return f"{first} and later"
+    return _run(cadence, epoch_of(cadence.start), epoch_of(cadence.end))
 
 
 def ranges_list(cadence: Cadence, span: IntervalSet) -> list[str]:

@@ -23,7 +23,13 @@ WRONG = {
     ("fly",): "No such command 'fly'",
     ("why", "toy.sales"): "Missing argument 'interval'",
     ("why", "toy.sales", "2024-1-1"): "'2024-1-1' is not the key of a cell of one day in UTC;",
-    ("why", "toy.sales", "2024-01-31..2024-01-29"): "it ends where it starts, or before",
+    (
+        "why",
+        "toy.sales",
+        "2024-01-31..2024-01-29",
+    ): "the range 2024-01-31 to 2024-01-29 holds no time:",
+    ("why", "toy.sales", "2024-02-30"): "'2024-02-30' is no day of the calendar; a right one is",
+    ("run", "--start", "2024-02-30"): "'2024-02-30' is no day of the calendar; give a date such as",
     ("run", "--start", "2024-01-31", "--end", "2024-01-29"): "it ends where it starts, or before",
     ("run", "--start", "soon"): "'soon' is neither a date nor an instant;",
     ("run", "--start", "2030-01-01", "--end", "2030-01-31"): "lies wholly outside the model's life",
@@ -47,8 +53,14 @@ def test_what_cannot_be_done_is_one_line_on_stderr_and_exit_code_1(
 
 
 SETTINGS = {
-    "BACKFILL_MAX_BATCHES": ("many", "BACKFILL_MAX_BATCHES is 'many': Input should be a valid"),
-    "BACKFILL_LEASE_SECONDS": ("0", "BACKFILL_LEASE_SECONDS is '0': Input should be greater than"),
+    "BACKFILL_MAX_BATCHES": (
+        "many",
+        "BACKFILL_MAX_BATCHES is 'many'; expected a whole number of at least 1; correct",
+    ),
+    "BACKFILL_LEASE_SECONDS": (
+        "0",
+        "BACKFILL_LEASE_SECONDS is '0'; expected a number above 0; correct it in",
+    ),
     "BACKFILL_CATALOG": ("no_such_package.catalog", "catalog 'no_such_package.catalog': "),
     "BACKFILL_DATA_DIR": ("s3://bucket/data", "BACKFILL_STATE_URL is '': a state can't lie in"),
     "BACKFILL_STATE_URL": ("mysql://localhost/state", "mysql"),

@@ -84,7 +84,7 @@ def test_dates_inside_months_mean_the_whole_months(backfill: Backfill):
 def test_a_cell_outside_the_life_of_its_model_is_not_required(backfill: Backfill):
     said = backfill("why", "toy.sales", "2030-01-01").out
 
-    assert said.startswith("toy.sales 2030-01-01: not required: outside what is required: from ")
+    assert said.startswith("toy.sales 2030-01-01: not required: outside what is required: 2024-0")
 
 
 def test_the_one_cell_of_a_full_model_is_called_whole(shop: Prepared, backfill: Backfill):

@@ -201,7 +201,7 @@ def test_a_model_rebuilt_as_a_whole_has_one_cell():
         (lambda: Daily(start="2024-02-01", end="2024-01-01"), DeclarationError, "not after it"),
         (lambda: Daily(start="01.02.2024"), InstantFormatError, "neither a date nor an instant"),
         (lambda: Daily(start="2024-02-01T10:00"), InstantFormatError, "with its offset"),
-        (lambda: Daily(start="2024-02-30"), InstantFormatError, "neither a date nor an instant"),
+        (lambda: Daily(start="2024-02-30"), InstantFormatError, "is no day of the calendar; give"),
     ],
 )
 def test_a_cadence_that_makes_no_sense_is_refused(

@@ -40,10 +40,7 @@ def test_misaligned_instants_round_outward_with_a_note():
 
     assert found.interval == Interval(utc(2024, 1, 1), utc(2024, 1, 4))
     assert found.asked == Interval(utc(2024, 1, 1, 6), utc(2024, 1, 3, 5))
-    assert found.note == (
-        "rounded outward to whole cells of one day: "
-        "2024-01-01T00:00Z to 2024-01-04T00:00Z (exclusive)"
-    )
+    assert found.note == ("rounded outward to whole cells of one day: 2024-01-01..2024-01-03 (3)")
 
 
 def test_dates_within_a_month_mean_the_month():
@@ -57,13 +54,25 @@ def test_a_range_that_only_overlaps_the_life_is_clipped_with_a_note():
     found = parse_range("2023-06-01", "2024-01-02", UTC_DAILY)
 
     assert found.interval == Interval(utc(2024, 1, 1), utc(2024, 1, 3))
-    assert (found.note or "").startswith("clipped to the model's life: 2024-01-01T00:00Z to")
+    assert (found.note or "").startswith("clipped to the model's life: 2024-01-01..2024-01-02 (2)")
 
 
 @pytest.mark.parametrize("days", [("2023-01-01", "2023-12-31"), ("2025-01-01", "2025-02-01")])
 def test_a_range_wholly_outside_the_life_is_refused(days: tuple[str, str]):
     with pytest.raises(OutsideLifeError, match="lies wholly outside the model's life"):
         parse_range(*days, BERLIN)
+
+
+def test_a_range_outside_the_life_is_told_in_cells_of_the_model():
+    with pytest.raises(OutsideLifeError) as caught:
+        parse_range(
+            "2025-01-01", "2025-01-31", Daily(start="2024-01-01", end="2024-12-31", tz="Asia/Tokyo")
+        )
+
+    assert str(caught.value) == (
+        "the range 2025-01-01..2025-01-31 (31) lies wholly outside the model's life, which is "
+        "2024-01-01..2024-12-31 (366); ask for a range within it"
+    )
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import RequestError
+from backfill_assets.intervals.instants import minute_text
 from backfill_assets.snapshots.hold import Hold, held_name
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def hold_consumer(
     consumer, now = project.loaded.graph.consumer(name), project.clock()
     if until is not None and until <= now:
         raise RequestError(
-            found=f"--until {until.isoformat()} is past",
+            found=f"--until {minute_text(until)} is past",
             expected="an instant that is to come",
             do=f"name a later one, or none: then `backfill release '{name}'` ends the hold",
         )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.intervals.text import ranges_text
+from backfill_assets.intervals.text import life_text, ranges_text
 from backfill_assets.models.cells import cells_read
 from backfill_assets.models.model import Model
 from backfill_assets.planning.rule.lacking_in_sources import lacking_in_sources
@@ -170,7 +170,5 @@ def _owed(
 
 
 def _outside(model: Model) -> str:
-    cadence = model.cadence
-    start = cadence.start.isoformat() if cadence.start else "the beginning"
-    end = cadence.end.isoformat() if cadence.end else "now (last due cell)"
-    return f"outside what is required: from {start} to {end}"
+    due = "" if model.cadence.end else ", as far as cells are due"
+    return f"outside what is required: {life_text(model.cadence)}{due}"
