@@ -116,9 +116,7 @@ class Settings(BaseSettings):
     state_url: str = ""
     jars_dir: Path = Path(".spark-jars")
     spark_master: str = Field(default=LOCAL, validation_alias=_also_by_spark("MASTER"))
-    spark_remote: str = Field(
-        default="", validation_alias=_also_by_spark("REMOTE"), pattern="^(sc://.+)?$"
-    )
+    spark_remote: str = Field(default="", validation_alias=_also_by_spark("REMOTE"))
     spark_patience: float = Field(default=60.0, gt=0)
     spark_memory: str = "4g"
     java_tool_options: str = Field(default="", validation_alias="JAVA_TOOL_OPTIONS")
@@ -155,6 +153,13 @@ class Settings(BaseSettings):
             raise ValueError("expected a folder without \\, % and control characters")
         if found.startswith("s3a://"):
             raise ValueError("expected s3://, by which every program that reads it knows the place")
+        return found
+
+    @field_validator("spark_remote")
+    @classmethod
+    def _remote(cls, found: str) -> str:
+        if found and not re.fullmatch("sc://.+", found):
+            raise ValueError("expected the URL of a Spark Connect server, such as sc://host:15002")
         return found
 
     @field_validator("spark_memory")
@@ -241,9 +246,28 @@ def read_settings() -> Settings:
         return Settings()
     except ValidationError as error:
         first = error.errors()[0]
-        name = "_".join(str(part) for part in first["loc"]).upper()
+        field = str(first["loc"][0])
+        name = field.upper()
         name = name if name.startswith(("BACKFILL_", "SPARK_REMOTE")) else f"BACKFILL_{name}"
         raise DeclarationError(
-            found=f"{name} is {first['input']!r}: {first['msg'].removeprefix('Value error, ')}",
+            found=f"{name} is {first['input']!r}",
+            expected=_expected(field, first["msg"]),
             do="correct it in the environment, or in the file .env",
         ) from error
+
+
+def _expected(field: str, said: str) -> str:
+    """Say what a setting has to be: our own words where it has some, else which number."""
+    ours = said.removeprefix("Value error, expected ")
+    if ours != said:
+        return ours
+    number = Settings.model_fields[field]
+    kind = "a whole number" if number.annotation is int else "a number"
+    words = {"ge": "of at least", "gt": "above"}
+    bounds = [
+        f" {word} {getattr(bound, name)}"
+        for bound in number.metadata
+        for name, word in words.items()
+        if hasattr(bound, name)
+    ]
+    return kind + "".join(bounds)

@@ -51,8 +51,31 @@ def test_what_can_be_made_again_lies_with_the_data_or_beside_us():
 def test_a_setting_that_cannot_be_is_named(monkeypatch: pytest.MonkeyPatch, name: str, value: str):
     monkeypatch.setenv(f"BACKFILL_{name}", value)
 
-    with pytest.raises(DeclarationError, match=f"BACKFILL_{name} is '{value}'"):
+    with pytest.raises(DeclarationError, match=f"BACKFILL_{name} is '{value}'; expected "):
         read_settings()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("ATTEMPTS", "1.5", "a whole number of at least 1"),
+        ("BATCH_TIMEOUT", "inf", "a number above 0"),
+        ("PRICE_PER_GB", "dear", "a number of at least 0"),
+        ("SPARK_REMOTE", "host:1", "the URL of a Spark Connect server, such as sc://host:15002"),
+    ],
+)
+def test_a_setting_that_cannot_be_is_told_with_what_it_may_be(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str, expected: str
+):
+    monkeypatch.setenv(f"BACKFILL_{name}", value)
+
+    with pytest.raises(DeclarationError) as caught:
+        read_settings()
+
+    assert str(caught.value) == (
+        f"BACKFILL_{name} is '{value}'; expected {expected}; correct it in the environment, or in "
+        "the file .env"
+    )
 
 
 @pytest.mark.parametrize("folder", ["C:\\data", "a%41", "a\nb", "a\x00b", "s3a://bucket/data"])
