@@ -155,7 +155,7 @@ def _told(message: str, code: int, sort: str = "error") -> int:
 
 def main() -> None:
     """Run `backfill` for the process."""
-    sys.exit(call(app, sys.argv[1:] or ["--help"]))
+    sys.exit(call(app, sys.argv[1:]))
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from backfill_assets.cli.exits import FAILED
+from backfill_assets.cli.lazy_commands import Helping
 from backfill_assets.cli.options import AsJson, PlanId  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import print_json, say
 from backfill_assets.errors import RequestError
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 # What opens the project is imported by the verbs that need it: evidence is verified without.
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None)
+app = typer.Typer(cls=Helping, add_completion=False, rich_markup_mode=None)
 
 
 @app.callback()

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from backfill_assets.cli.lazy_commands import Helping
 from backfill_assets.cli.operating import operating
 from backfill_assets.cli.options import AsJson  # noqa: TC001 - typer reads it
 from backfill_assets.cli.output import print_json, say
@@ -17,7 +18,7 @@ from backfill_assets.snapshots.environment import PROD
 if TYPE_CHECKING:
     from backfill_assets.state.iceberg import Named
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None)
+app = typer.Typer(cls=Helping, add_completion=False, rich_markup_mode=None)
 
 
 @app.callback()

@@ -6,6 +6,7 @@ import ast
 import gc
 import inspect
 import pkgutil
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -35,6 +36,14 @@ def kept_for_good() -> Iterator[None]:
         gc.enable()
 
 
+class Helping(TyperGroup):
+    """A group that shows its help when none of its commands is named."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - typer's own
+        """Read the arguments; none at all asks for the help, unless the group does something by itself."""
+        return super().parse_args(ctx, args or ([] if self.invoke_without_command else ["--help"]))
+
+
 class Verbs(Mapping[str, Any]):
     """Commands by the name of their verb, each imported when it is called.
 
@@ -49,9 +58,11 @@ class Verbs(Mapping[str, Any]):
     def __getitem__(self, verb: str) -> Any:  # noqa: ANN401 - a command of typer's
         with kept_for_good():
             command = pkgutil.resolve_name(f"{_PACKAGE}.{self._places[verb]}")
-        return typer.main.get_command(
+        made = typer.main.get_command(
             command if isinstance(command, typer.Typer) else _alone(command)
         )
+        _keep_examples_whole(made)
+        return made
 
     def __contains__(self, verb: object) -> bool:
         return verb in self._places
@@ -80,7 +91,7 @@ def lazily(groups: Mapping[str, Mapping[str, str]]) -> type[TyperGroup]:
     """Make a typer group from tables of verbs, each under a heading of its help."""
     places = {verb: place for verbs in groups.values() for verb, place in verbs.items()}
 
-    class Lazily(TyperGroup):
+    class Lazily(Helping):
         """A group that imports a verb when it is called."""
 
         def __init__(self, **given: Any) -> None:  # noqa: ANN401 - typer's own
@@ -101,6 +112,13 @@ def lazily(groups: Mapping[str, Mapping[str, str]]) -> type[TyperGroup]:
                     formatter.write_dl(rows, col_max=max(map(len, known)) + 2)
 
     return Lazily
+
+
+def _keep_examples_whole(command: Any) -> None:  # noqa: ANN401 - a command of typer's
+    """Mark the examples in a help as text that is not wrapped, so that they can be pasted."""
+    command.help = re.sub("(?m)^Example:", "\b\nExample:", command.help or "")
+    for inner in getattr(command, "commands", {}).values():
+        _keep_examples_whole(inner)
 
 
 def _alone(function: Any) -> typer.Typer:  # noqa: ANN401 - any function that typer reads

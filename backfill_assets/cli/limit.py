@@ -64,7 +64,7 @@ def limit(
 
     Example: backfill limit p1a2b3c4d5 1
 
-    Example: backfill limit marketing.ad_spend --default
+    Example: backfill limit marketing.campaign_performance --default
     """
     settings = read_settings()
     graph = load_graph(settings)

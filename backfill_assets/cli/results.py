@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from backfill_assets.cli.exits import FAILED
+from backfill_assets.cli.lazy_commands import Helping
 from backfill_assets.cli.named_model import model_named
 from backfill_assets.cli.operating import looking, operating
 from backfill_assets.cli.options import AsJson, Env, Why  # noqa: TC001 - typer reads them
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from backfill_assets.cli.operating import Operating
     from backfill_assets.snapshots.result import Result
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None)
+app = typer.Typer(cls=Helping, add_completion=False, rich_markup_mode=None)
 Name = Annotated[str, typer.Argument(help="What people call it, such as 'report of 2024 Q1'.")]
 
 

@@ -6,6 +6,7 @@ from dataclasses import asdict
 
 import typer
 
+from backfill_assets.cli.lazy_commands import Helping
 from backfill_assets.cli.options import AsJson  # noqa: TC001 - typer reads it
 from backfill_assets.cli.output import Heading, print_json, print_table, say
 from backfill_assets.cli.project import load_graph, make_store
@@ -13,7 +14,7 @@ from backfill_assets.engine.upkeep.state_rebuild import rebuild_state
 from backfill_assets.intervals.text import counted
 from backfill_assets.settings import read_settings
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None)
+app = typer.Typer(cls=Helping, add_completion=False, rich_markup_mode=None)
 
 
 @app.callback()

@@ -12,6 +12,7 @@ import typer
 
 from backfill_assets.cli.app import GROUPS, VERBS, app
 from backfill_assets.cli.exits import CHANGES, DONE, FAILED, INTERRUPTED, WAITS
+from backfill_assets.pipelines.catalog import MODELS, SOURCES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,6 +46,46 @@ def test_every_verb_shows_an_example_and_takes_json():
     for name, command in commands():
         assert re.search(f"Example: .*{name}", command.help), name
         assert "--json" in {option for param in command.params for option in param.opts}, name
+
+
+def examples() -> Iterator[tuple[str, str]]:
+    """Every example in the help of a command, beside the command's name."""
+    for name, command in commands():
+        for example in re.findall("(?m)^Example: (.*)$", command.help):
+            yield name, example
+
+
+def test_every_example_names_models_and_sources_of_the_sample_catalog():
+    known = {declared.name for declared in (*MODELS, *SOURCES)}
+    subjects = "|".join({name.partition(".")[0] for name in known})
+
+    named = {
+        (example, name)
+        for _, example in examples()
+        for name in re.findall(rf"\b(?:{subjects})\.[a-z_]+\b", example)
+    }
+
+    assert len(named) > 20
+    assert {(example, name) for example, name in named if name not in known} == set()
+
+
+@pytest.mark.parametrize("columns", ["60", "80"])
+def test_examples_in_a_help_are_whole_lines_that_can_be_pasted(
+    backfill: Backfill, monkeypatch: pytest.MonkeyPatch, columns: str
+):
+    monkeypatch.setenv("COLUMNS", columns)
+
+    for name, example in examples():
+        lines = backfill(*name.split()[1:], "--help").lines
+        assert f"  Example: {example}" in lines
+
+
+@pytest.mark.parametrize("group", ["evidence", "state", "results", "iceberg"])
+def test_a_group_alone_shows_its_help(backfill: Backfill, group: str):
+    alone, asked = backfill(group), backfill(group, "--help")
+
+    assert (alone.code, alone.err) == (0, "")
+    assert alone.out == asked.out
 
 
 def codes() -> dict[int, list[str]]:
