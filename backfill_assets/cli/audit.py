@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from backfill_assets.cli.named_model import model_named
-from backfill_assets.cli.options import AsJson, Env, Select  # noqa: TC001 - typer reads them
+from backfill_assets.cli.options import AsJson, Env, Select, refuse_together, refuse_without
 from backfill_assets.cli.output import Heading, err, print_json, print_table, say
 from backfill_assets.cli.project import looked_at
 from backfill_assets.engine.batch.audit_run import audit_and_keep
@@ -72,6 +72,9 @@ def audit(
 
     Example: backfill audit --mutate marketing.campaign_performance --min 90
     """
+    refuse_without("--mutate", mutate, min=least)
+    refuse_together(mutate=mutate, select=select)
+    refuse_together(mutate=mutate, junit=junit)
     if mutate is not None:
         if _mutated(env, mutate, as_json=as_json) < least:
             raise typer.Exit(1)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from backfill_assets.cli.named_model import model_named
-from backfill_assets.cli.options import AsJson  # noqa: TC001 - typer reads it
+from backfill_assets.cli.options import AsJson, refuse_together, refuse_without
 from backfill_assets.cli.output import Heading, print_json, print_table, say
 from backfill_assets.cli.project import load_graph, store_looked_at
 from backfill_assets.errors import RequestError
@@ -66,6 +66,9 @@ def batches(
 
     Example: backfill batches --model commerce.orders --json
     """
+    refuse_together(BATCH=batch, model=model)
+    refuse_together(BATCH=batch, failed=failed)
+    refuse_without("--failed", failed, all=everything)
     settings = read_settings()
     graph = load_graph(settings)
     if model is not None:

@@ -9,7 +9,7 @@ import typer
 
 from backfill_assets.cli.exits import FAILED
 from backfill_assets.cli.lazy_commands import Helping
-from backfill_assets.cli.options import AsJson, PlanId  # noqa: TC001 - typer reads them
+from backfill_assets.cli.options import AsJson, PlanId, refuse_together
 from backfill_assets.cli.output import print_json, say
 from backfill_assets.errors import RequestError
 from backfill_assets.evidence.summary import NoEvidenceError, summary
@@ -183,6 +183,8 @@ def report(
     from backfill_assets.render.report.content import Report  # noqa: PLC0415 - see above
     from backfill_assets.render.report.page import report_comment, report_html  # noqa: PLC0415
 
+    refuse_together(markdown=markdown, out=out)
+    refuse_together(markdown=markdown, json=as_json)
     parts, lacks = _parts_of(plan)
     told = Report(parts)
     if markdown:

@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry, generate_latest, start_http_ser
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from backfill_assets.cli.options import AsJson, Env, Select  # noqa: TC001 - typer reads them
+from backfill_assets.cli.options import AsJson, Env, Select, refuse_together
 from backfill_assets.cli.output import err, print_json, say
 from backfill_assets.cli.project import looked_at
 from backfill_assets.engine.fill.measures import measures
@@ -70,6 +70,7 @@ def metrics(
 
     Example: backfill metrics --serve 9464
     """
+    refuse_together(serve=serve, json=as_json)
     if serve:
         _serve(*_address(serve), env, select)
         return

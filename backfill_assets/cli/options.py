@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from backfill_assets.errors import RequestError
+
 PlanId = Annotated[str, typer.Argument(help="Its id; the beginning will do.")]
 Select = Annotated[
     list[str] | None,
@@ -35,3 +37,42 @@ Why = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why, for the
 Markdown = Annotated[
     bool, typer.Option("--markdown", help="Write Markdown, alone, on stdout: for a pull request.")
 ]
+
+
+def refuse_together(**asked: object) -> None:
+    """Refuse options of which one would silence the other.
+
+    Args:
+        asked: what was asked, by the name of its option; None, False and an empty text are not asked.
+
+    Raises:
+        RequestError: two of them are asked.
+    """
+    named = [_written(name) for name, value in asked.items() if value]
+    if named[1:]:
+        raise RequestError(
+            found=f"{' and '.join(named)} exclude each other, and were given together",
+            do="give one of them",
+        )
+
+
+def refuse_without(needed: str, is_asked: object, **asked: object) -> None:
+    """Refuse options that mean nothing without another one.
+
+    Args:
+        needed: the other option.
+        is_asked: what was given for it.
+        asked: as of `refuse_together`.
+
+    Raises:
+        RequestError: one of them is asked, and the other one is not.
+    """
+    named = [_written(name) for name, value in asked.items() if value]
+    if named and not is_asked:
+        raise RequestError(
+            found=f"{' and '.join(named)} means nothing without {needed}", do=f"give {needed} too"
+        )
+
+
+def _written(name: str) -> str:
+    return name if name.isupper() else f"--{name}"

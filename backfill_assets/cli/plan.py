@@ -13,7 +13,14 @@ from backfill_assets.cli.exits import CHANGES, DONE, WAITS
 from backfill_assets.cli.held import untouched
 from backfill_assets.cli.looking import say_note
 from backfill_assets.cli.operating import Operating, operating
-from backfill_assets.cli.options import AsJson, AsOf, Markdown, Select, Verbose  # noqa: TC001 - typer reads them
+from backfill_assets.cli.options import (
+    AsJson,
+    AsOf,
+    Markdown,
+    Select,
+    Verbose,
+    refuse_together,
+)
 from backfill_assets.cli.output import err, say
 from backfill_assets.cli.plan_view import say_nothing_planned, show_plan
 from backfill_assets.cli.stored_plans import write_plan
@@ -79,6 +86,7 @@ def plan(  # noqa: PLR0913, PLR0917 - one option for each thing that can be aske
 
     Example: backfill plan --expect "marketing.roi_analysis: only profit; rows within 2%; cost within 0.5% a month"
     """
+    refuse_together(json=as_json, markdown=markdown)
     request = PlanRequest(
         environment=env, reason=reason,
         restate=written.restatements(restate),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from backfill_assets.cli.exits import FAILED
-from backfill_assets.cli.options import AsJson, Markdown, PlanId, Verbose  # noqa: TC001 - typer reads them
+from backfill_assets.cli.options import AsJson, Markdown, PlanId, Verbose, refuse_together
 from backfill_assets.cli.output import Heading, bar, out, print_json, print_table, say
 from backfill_assets.cli.plan_view import print_end, print_plan
 from backfill_assets.cli.project import now, project_looked_at
@@ -70,14 +70,12 @@ def show(
 
     Example: backfill show p1a -v
     """
+    refuse_together(json=as_json, markdown=markdown, watch=follow)
     with project_looked_at() as (_, project):
         store = project.store
         kept = kept_plan(store, plan)
         if follow:
-            end = watch(project, kept.plan)
-            _after_watching(kept, end)
-            if end.stuck:
-                raise typer.Exit(FAILED)
+            _after_watching(kept, watch(project, kept.plan))
             return
         events = store.plans.events(kept.plan.plan_id)
         control = store.queue.control_of(kept.plan.plan_id)
@@ -178,6 +176,8 @@ def _after_watching(kept: Kept, end: Standing) -> None:
     if commands:
         say(f"Next: {', or '.join(commands)}")
     say(f"{kept.plan.plan_id}: {status}.")
+    if end.stuck:
+        raise typer.Exit(FAILED)
 
 
 def _json(

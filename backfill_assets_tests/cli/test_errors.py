@@ -37,6 +37,27 @@ WRONG = {
     ("batches", "--model", "toy.sale"): "did you mean 'toy.sales'?",
     ("batches", "--limit", "none"): "Invalid value for '--limit'",
     ("audit", "--select", "toy.sale"): "did you mean 'toy.sales'?",
+    ("audit", "--min", "90"): "--min means nothing without --mutate; give --mutate too",
+    (
+        "audit",
+        "--mutate",
+        "toy.sales",
+        "--junit",
+        "a.xml",
+    ): "--mutate and --junit exclude each other",
+    (
+        "audit",
+        "--mutate",
+        "toy.sales",
+        "--select",
+        "toy.*",
+    ): "--mutate and --select exclude each other",
+    ("plan", "--json", "--markdown"): "--json and --markdown exclude each other, and were given",
+    ("show", "p1", "--json", "--watch"): "--json and --watch exclude each other, and were given",
+    ("batches", "--all"): "--all means nothing without --failed; give --failed too",
+    ("batches", "1a2b", "--failed"): "BATCH and --failed exclude each other, and were given",
+    ("metrics", "--serve", "9464", "--json"): "--serve and --json exclude each other, and were",
+    ("evidence", "report", "p1", "--markdown", "--out", "a"): "--markdown and --out exclude each",
 }
 
 
