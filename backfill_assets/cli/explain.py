@@ -70,7 +70,7 @@ def explain(
     with looked_at(env) as run:
         declared = model_named(run.graph, model)
         cells = IntervalSet.of([cells_asked(declared.cadence, cell)])
-        moments = _moments(declared, between)
+        moments = _moments(declared, between, run.clock())
         found = explain_number(run, declared, cells, column, moments)
         naming, told = naming_of(run.graph), plans_told(run.store.reading(), found.steps)
     answer = _Answer(model, cells, column, env, moments, found, naming, told)
@@ -83,13 +83,15 @@ def explain(
 
 
 def _moments(
-    model: Model, between: tuple[str, str] | None
+    model: Model, between: tuple[str, str] | None, now: datetime
 ) -> tuple[datetime | None, datetime | None]:
-    """Read the two moments: of a date, where its day begins, or ends, in the model's zone.
+    """Read the two moments: of a date, where its day begins, or ends, in the model's zone; None for now.
+
+    The end of a day that is not over, as of today, is now.
 
     Raises:
         InstantFormatError: one is neither a date nor an instant.
-        RequestError: the second one is not after the first.
+        RequestError: the second one is not after the first, or the first one lies in the future.
     """
     if between is None:
         return None, None
@@ -99,7 +101,12 @@ def _moments(
             found=f"--between {between[0]} {between[1]}: the second moment is not after the first",
             do="give the earlier one first",
         )
-    return first, last
+    if first > now:
+        raise RequestError(
+            found=f"--between {between[0]} {between[1]}: the first moment lies in the future",
+            do="give one that is past",
+        )
+    return first, last if last <= now else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,9 +55,22 @@ def test_a_number_that_was_never_published_is_said_so(shop: Prepared, backfill: 
     assert backfill(*asked).lines[-1] == f"{SALES}: not published at either moment."
 
 
+def test_a_moment_that_has_not_come_is_now(shop: Prepared, backfill: Backfill):
+    shop.fill(SALES, FIRST, FIRST)
+
+    asked = ("explain", SALES, FIRST, "*", "--between", "2020-01-01", "2999-12-31")
+
+    assert backfill(*asked, "--json").json["after"]["at"] is None
+    assert backfill(*asked).lines[-2].endswith("  now")
+
+
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
+        (
+            ("explain", SALES, FIRST, "*", "--between", "2999-01-01", "2999-02-01"),
+            "--between 2999-01-01 2999-02-01: the first moment lies in the future; give one that is",
+        ),
         (
             ("explain", SALES, FIRST, "*", "--between", "2024-02-01", "2024-01-01"),
             "not after the first",

@@ -189,6 +189,6 @@ def test_a_plan_that_goes_further_back_than_anybody_reads_proposes_the_smaller_w
     shown = backfill("plan", "--select", "toy.sales_of_three_days").out
 
     assert (
-        "its consumers read back to 2024-02-02 only: --start 2024-02-02 would do, 2 of 7 cells"
+        "no declared consumer reads cells before 2024-02-02: with --start 2024-02-02 2 of 7 cells are built"
         in shown
     )

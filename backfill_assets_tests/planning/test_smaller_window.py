@@ -58,6 +58,9 @@ def test_who_reads_all_of_history_reads_from_its_start():
     assert furthest_read(graph, NOW) == {VISITS: "2024-01-01", OTHERS: "2024-01-01"}
 
 
+BEFORE = "no declared consumer reads cells before 2024-01-15"
+
+
 def planned(graph: Graph, request: PlanRequest, *, ready: bool) -> Plan:
     runs = [a_run(cell, 3) for cell in Daily(start="2024-01-01").cells(days(*range(1, 20)))]
     view = a_view({VISITS: runs, OTHERS: runs} if ready else {})
@@ -77,9 +80,7 @@ def test_the_first_fill_of_a_model_is_proposed_from_where_its_consumers_read():
     graph = read_by(Reading(VISITS, days_back=5), Reading(OTHERS))
 
     assert notes(planned(graph, PlanRequest(environment="prod"), ready=False)) == {
-        VISITS: (
-            "its consumers read back to 2024-01-15 only: --start 2024-01-15 would do, 5 of 19 cells",
-        )
+        VISITS: (f"{BEFORE}: with --start 2024-01-15 5 of 19 cells are built",)
     }
 
 
@@ -88,5 +89,5 @@ def test_of_a_restatement_only_the_smaller_range_is_named():
     asked = PlanRequest(environment="prod", restate=(Restatement(VISITS),))
 
     assert notes(planned(graph, asked, ready=True)) == {
-        VISITS: ("its consumers read back to 2024-01-15 only, 5 of 19 cells",)
+        VISITS: (f"{BEFORE}: they read 5 of 19 cells",)
     }

@@ -84,10 +84,12 @@ def smaller_window(
     cadence = graph.models[name].cadence
     needed = cells.within(epoch_of(since), cells.boundaries[-1])
     first = _date(since, cadence.tz)
+    if not needed:
+        return f"no declared consumer reads any of these cells, all of them read from {first} on"
     counts = f"{cadence.count(needed)} of {cadence.count(cells)} cells"
     how = _asking_for(first, change, work)
-    would = f": {how} would do, {counts}" if how else f", {counts}"
-    return f"its consumers read back to {first} only{would}"
+    would = f"with {how} {counts} are built" if how else f"they read {counts}"
+    return f"no declared consumer reads cells before {first}: {would}"
 
 
 def _asking_for(first: str, change: Change, work: Sequence[CellWork]) -> str:
