@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from difflib import get_close_matches
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -30,6 +31,19 @@ LEAST_TOLERANCE = 1e-300
 
 MASKED = "***"
 """What a sample shows in the place of a value."""
+
+
+TYPES = frozenset((
+    "array", "bigint", "binary", "boolean", "byte", "char", "character", "date", "dec", "decimal",
+    "double", "float", "geography", "geometry", "int", "integer", "interval", "long", "map", "numeric",
+    "real", "short", "smallint", "string", "struct", "time", "timestamp", "timestamp_ltz",
+    "timestamp_ntz", "tinyint", "varchar", "variant", "void",
+))  # fmt: skip
+"""The words with which Spark's types begin."""
+
+_QUOTED = re.compile(r"`[^`]*`|'[^']*'|\"[^\"]*\"")
+_FIRST = re.compile(r"\s*(\w+)")
+_WITHIN = re.compile(r"(?=(?:\barray\s*<|\bmap\s*<|:)\s*(\w+))")
 
 
 def _unknown_check(*, column: str, check: str) -> DeclarationError:
@@ -83,6 +97,34 @@ class Column:
             )
         if self.tolerance is not None:
             object.__setattr__(self, "tolerance", _tolerance(self))
+
+
+def require_types(owner: str, columns: Iterable[Column]) -> None:
+    """Refuse a type that Spark does not have; text that may be one, as far as it is read here, is taken.
+
+    Args:
+        owner: whose columns they are, for the error.
+        columns: as declared.
+
+    Raises:
+        DeclarationError: a type, or one within it, begins with none of the words of Spark's types.
+    """
+    for column in columns:
+        for word in _unknown_types(column.dtype):
+            close = get_close_matches(word, sorted(TYPES), n=1)
+            within = "" if word == column.dtype.strip().lower() else f" in '{column.dtype}'"
+            raise DeclarationError(
+                found=f"column '{column.name}' of {owner}: found the type '{word}'{within}",
+                expected="a type of Spark, such as bigint, string, date or decimal(18,2)",
+                do=f"Did you mean '{close[0]}'?" if close else "",
+            )
+
+
+def _unknown_types(dtype: str) -> list[str]:
+    written = _QUOTED.sub("", dtype).lower()
+    first = _FIRST.match(written)
+    words = [*([first[1]] if first else []), *_WITHIN.findall(written)]
+    return [word for word in words if word not in TYPES]
 
 
 def _tolerance(column: Column) -> float:

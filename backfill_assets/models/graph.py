@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from backfill_assets.errors import DeclarationError, RequestError
 from backfill_assets.models.audit import ROWS, Reconciles, References
+from backfill_assets.models.column import require_types
 from backfill_assets.models.consumer import Consumer
 from backfill_assets.models.model import Model
 from backfill_assets.models.python.python_guard import check_python
@@ -124,6 +125,7 @@ def build_graph(
 
     Raises:
         DeclarationError: two share a name.
+        DeclarationError: a column has a type that Spark does not have.
         DeclarationError: an upstream, an audit or a consumer names nothing that exists.
         DeclarationError: a consumer reads a column that the model does not have.
         DeclarationError: a query reads a table that its model does not declare.
@@ -137,7 +139,10 @@ def build_graph(
         DeclarationError: a Python model reads what its snapshot can't store.
     """
     graph = stored_graph(models, sources, consumers)
+    for source in graph.sources.values():
+        require_types(f"source '{source.name}'", source.schema)
     for model in graph.models.values():
+        require_types(f"model '{model.name}'", model.schema)
         _check_upstreams(graph, model)
         _check_audits(graph, model)
         check_stable(model, _columns_read(graph, model))

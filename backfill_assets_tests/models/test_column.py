@@ -9,6 +9,8 @@ import pandera.pyspark as pa
 import pyspark.sql.types as T
 import pytest
 from pandera.api.extensions import register_check_method
+from pyspark.errors import ParseException
+from pyspark.sql import SparkSession
 
 from backfill_assets.errors import DeclarationError
 from backfill_assets.models.audit import (
@@ -21,11 +23,14 @@ from backfill_assets.models.audit import (
 )
 from backfill_assets.models.audits_of import audits_of
 from backfill_assets.models.column import (
+    TYPES,
     Column,
     SchemaModel,
     columns_of,
+    require_types,
     sql_literal,
 )
+from backfill_assets.models.graph import build_graph
 from backfill_assets.models.kind import IncrementalByTimeRange
 from backfill_assets_tests.builders import COLUMNS, a_model, a_source
 
@@ -288,3 +293,67 @@ def test_a_tolerance_on_a_column_of_a_source_or_of_a_key_is_refused():
         a_source(columns=columns)
     with pytest.raises(DeclarationError, match="none on a column that identifies rows"):
         a_model(columns=columns, unique_key=["ds", "v"])
+
+
+WRITTEN = (
+    "decimal(10,2)", "array<struct<a:int,b:string>>", "map<string,bigint>", "timestamp_ntz",
+    "interval day to second", "interval year to month", "variant", "char(3)", "varchar(10)", "void",
+    "STRING COLLATE UTF8_LCASE", " Bigint ", "struct<`a:b`: int, c string not null comment 'd: e'>",
+    "struct<array: int, map: array < double >>", "geometry(4326)", "time(3)", "dec(5)", "long",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", WRITTEN)
+def test_a_type_of_spark_is_taken_however_it_is_written(dtype: str):
+    require_types("model 'web.visits'", [Column("a", dtype)])
+
+
+@pytest.mark.parametrize(
+    ("dtype", "said"),
+    [
+        (
+            "bigit",
+            "'bigit'; expected a type of Spark, such as bigint, string, date or decimal(18,2).",
+        ),
+        ("array<bigit>", "'bigit' in 'array<bigit>'; expected a type of Spark"),
+        ("map<strng,int>", "'strng' in 'map<strng,int>'; expected a type of Spark"),
+        ("struct<a:int,b:flot>", "'flot' in 'struct<a:int,b:flot>'; expected a type of Spark"),
+        ("text", "'text'; expected a type of Spark"),
+    ],
+)
+def test_a_type_that_spark_does_not_have_is_refused_when_the_catalog_loads(dtype: str, said: str):
+    model = a_model(columns=[*COLUMNS, Column("amount", dtype)])
+
+    with pytest.raises(DeclarationError) as caught:
+        build_graph([model], [a_source()])
+
+    assert str(caught.value).startswith(
+        f"column 'amount' of model 'web.visits': found the type {said}"
+    )
+
+
+def test_a_source_declares_types_of_spark_too():
+    source = a_source(columns=[Column("ds", "dat")])
+
+    with pytest.raises(DeclarationError, match=r"column 'ds' of source .* Did you mean 'date'"):
+        build_graph([], [source])
+
+
+@pytest.mark.spark
+def test_every_word_that_spark_takes_for_a_type_is_known(spark: SparkSession):
+    words = {
+        row.keyword.lower() for row in spark.sql("SELECT keyword FROM sql_keywords()").collect()
+    }
+
+    taken = {word for word in words if _is_type(word) or _is_type(f"{word}(3)")}
+
+    assert {"bigint", "timestamp_ntz", "void", "varchar"} <= taken
+    assert taken <= TYPES
+
+
+def _is_type(text: str) -> bool:
+    try:
+        T.DataType.fromDDL(text)
+    except ParseException:
+        return False
+    return True
