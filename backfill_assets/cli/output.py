@@ -17,6 +17,8 @@ out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
 _GAP = "  "
 _BAR = 10
+_MOST_INDENT = 4
+"""The part of a terminal that is left empty before broken lines, at the most: a quarter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ def say(text: str, *, to: Console | None = None, style: str | None = None, inden
         text: the line.
         to: the console; stdout by default.
         style: a style of rich's, left out where there is no colour.
-        indent: how far the lines after a break are indented.
+        indent: how far the lines after a break are indented, by a quarter of the terminal at the most.
     """
     console = to or out
     lines = [text]
@@ -54,7 +56,7 @@ def say(text: str, *, to: Console | None = None, style: str | None = None, inden
         lines = textwrap.wrap(
             text,
             console.width,
-            subsequent_indent=" " * indent,
+            subsequent_indent=" " * min(indent, console.width // _MOST_INDENT),
             break_long_words=False,
             break_on_hyphens=False,
         )

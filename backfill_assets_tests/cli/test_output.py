@@ -84,6 +84,22 @@ def test_long_lines_break_between_words_on_a_terminal(terminal: Callable[[int], 
     ]
 
 
+def test_a_broken_line_goes_on_where_most_of_the_terminal_is_left(
+    terminal: Callable[[int], io.StringIO],
+):
+    written = terminal(60)
+
+    row = (
+        "  ~ marketing.campaign_performance        540  2024-01-01..2025-06-23 (540)  new snapshot"
+    )
+    say(row, indent=row.index("2024"))
+
+    assert written.getvalue().splitlines() == [
+        "  ~ marketing.campaign_performance        540",
+        "               2024-01-01..2025-06-23 (540)  new snapshot",
+    ]
+
+
 def test_a_bar_is_full_only_when_all_is_done():
     assert (bar(0, 20), bar(19, 20), bar(20, 20), bar(0, 0)) == (
         "░" * 10,
