@@ -23,7 +23,8 @@ class Actual:
     """The time and size that a plan took, over all its applies and its promotion.
 
     Attributes:
-        seconds: of all their steps, Spark's start among them; None where none was recorded.
+        seconds: of all their steps, Spark's start among them, those of two at the same time once; None where
+            none was recorded.
         batch_seconds: time of its committed batches, one after the other.
         batches: committed.
         failed: attempts that failed.
@@ -64,14 +65,25 @@ def actual_of(
 
 
 def _taken(events: Iterable[PlanEvent], timings: Sequence[Timing]) -> float | None:
-    """Sum up the steps; where none are stored, take the recorded time of building alone."""
+    """Give the time in which operations were at work; where none are stored, that of building alone."""
     if timings:
-        return sum(sum(timing.steps.values()) for timing in timings)
+        return _covered(timings)
     said = [
         event.detail.get("seconds") for event in events if event.event != PlanEventKind.MEASURED
     ]
     walls = [float(seconds) for seconds in said if isinstance(seconds, int | float)]
     return sum(walls) if walls else None
+
+
+def _covered(timings: Sequence[Timing]) -> float:
+    """Add up operations; time in which several were at work counts once."""
+    taken = [(timing.at, sum(timing.steps.values())) for timing in timings]
+    spans = [(at.timestamp() - seconds, at.timestamp()) for at, seconds in taken if at]
+    covered, until = sum(seconds for at, seconds in taken if at is None), float("-inf")
+    for start, end in sorted(spans):
+        covered += max(0.0, end - max(start, until))
+        until = max(until, end)
+    return covered
 
 
 def _seconds(row: BatchRow) -> float:

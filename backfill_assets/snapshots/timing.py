@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from datetime import datetime
 
 RUN, APPLY, PROMOTE = "run", "apply", "promote"
 """The operations of which this is kept."""
@@ -22,6 +23,7 @@ class Timing:
         plan_id: the plan; empty for none.
         cells: that the plan names, of all models.
         by_rows: whether rows are compared, or files copied; otherwise pointers alone are moved.
+        at: when it ended (UTC), as the state has kept it; None before that.
     """
 
     verb: str
@@ -29,3 +31,4 @@ class Timing:
     plan_id: str = ""
     cells: int = 0
     by_rows: bool = False
+    at: datetime | None = None

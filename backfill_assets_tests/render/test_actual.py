@@ -59,6 +59,17 @@ def test_what_a_plan_took_has_the_start_of_spark_and_the_promotion_in_it():
     assert actual_of([an_event("built", seconds=20.0)], [], timings).seconds == 32.0
 
 
+def test_time_in_which_two_processes_work_on_a_plan_counts_once():
+    ends = (NOON, NOON + timedelta(seconds=5), NOON + timedelta(hours=1))
+    timings = [
+        Timing("apply", {"building": 20.0}, at=ends[0]),
+        Timing("apply", {"building": 35.0}, at=ends[1]),
+        Timing("promote", {"publishing": 4.0}, at=ends[2]),
+    ]
+
+    assert actual_of([], [], timings).seconds == 39.0
+
+
 def test_what_was_expected_says_of_what_it_is_made():
     assert PLAN.estimate is not None
     estimate = replace(PLAN.estimate, start=12.0, batches=160.0, promotion=28.0)

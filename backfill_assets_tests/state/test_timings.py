@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from backfill_assets.snapshots.timing import Timing
 
 if TYPE_CHECKING:
     from backfill_assets.state.store import Store
+    from backfill_assets_tests.state.building import Clock
 
 
 def test_what_operations_took_is_read_back_the_latest_first(store: Store):
@@ -15,9 +17,16 @@ def test_what_operations_took_is_read_back_the_latest_first(store: Store):
     for one in (run, apply_, promote):
         store.plans.keep_timing(one)
 
-    assert store.plans.timings() == [promote, apply_, run]
-    assert store.plans.timings(limit=2) == [promote, apply_]
-    assert store.plans.timings("p1") == [promote, apply_]
+    kept = [replace(timing, at=None) for timing in store.plans.timings()]
+    assert kept == [promote, apply_, run]
+    assert store.plans.timings(limit=2) == store.plans.timings()[:2]
+    assert store.plans.timings("p1") == store.plans.timings()[:2]
+
+
+def test_an_operation_is_kept_with_when_it_ended(store: Store, clock: Clock):
+    store.plans.keep_timing(Timing("run", {"building": 20.0}))
+
+    assert [timing.at for timing in store.plans.timings()] == [clock()]
 
 
 def test_only_the_last_thousand_are_kept(store: Store):
