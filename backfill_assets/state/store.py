@@ -40,7 +40,7 @@ from backfill_assets.state.versions import Versions
 from backfill_assets.state.views import Views
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Generator, Iterable, Mapping
     from datetime import datetime
     from pathlib import Path
 
@@ -160,7 +160,7 @@ class Store(Aggregates[Database]):
         clock: Callable[[], datetime],
         lease_seconds: float = 60,
         data_root: str | None = None,
-    ) -> Iterator[Self]:
+    ) -> Generator[Self]:
         """Open a state that holds nothing, for those who only look: nothing of it stays.
 
         Args:

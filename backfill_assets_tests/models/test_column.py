@@ -316,7 +316,7 @@ def test_a_type_of_spark_is_taken_however_it_is_written(dtype: str):
             "'bigit'; expected a type of Spark, such as bigint, string, date or decimal(18,2).",
         ),
         ("array<bigit>", "'bigit' in 'array<bigit>'; expected a type of Spark"),
-        ("map<strng,int>", "'strng' in 'map<strng,int>'; expected a type of Spark"),
+        ("map<bigit,int>", "'bigit' in 'map<bigit,int>'; expected a type of Spark"),
         ("struct<a:int,b:flot>", "'flot' in 'struct<a:int,b:flot>'; expected a type of Spark"),
         ("text", "'text'; expected a type of Spark"),
     ],
