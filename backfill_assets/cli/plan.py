@@ -86,7 +86,6 @@ def plan(  # noqa: PLR0913, PLR0917 - one option for each thing that can be aske
 
     Example: backfill plan --expect "marketing.roi_analysis: only profit; rows within 2%; cost within 0.5% a month"
     """
-    refuse_together(json=as_json, markdown=markdown)
     request = PlanRequest(
         environment=env, reason=reason,
         restate=written.restatements(restate),
@@ -117,6 +116,7 @@ def _plan(
     as_json: bool,
     markdown: bool,
 ) -> None:
+    refuse_together(json=as_json, markdown=markdown)
     with operating() as at:
         asked = replace(request, asked_by=str(at.who))
         made = make_plan(at.project, asked, as_of, told=say_note)

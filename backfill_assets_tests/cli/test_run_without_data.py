@@ -92,7 +92,9 @@ def test_a_range_is_clipped_to_the_life_of_each_model_with_a_note(
     ended = backfill("run", "--select", "toy.sales", "--start", "2024-01-01", "--end", "2024-01-31")
 
     assert ended.code == 0
-    assert ended.err.startswith("toy.sales: clipped to the model's life: 2024-01-28T00:00Z to ")
+    assert ended.err.startswith(
+        "toy.sales: clipped to the model's life: 2024-01-28..2024-01-31 (4)"
+    )
 
 
 def test_a_model_whose_life_a_range_misses_is_left_out_with_a_note(
