@@ -34,14 +34,14 @@ MASKED = "***"
 
 
 TYPES = frozenset((
-    "array", "bigint", "binary", "boolean", "byte", "char", "character", "date", "dec", "decimal",
+    "array", "bigint", "binary", "bool", "boolean", "byte", "char", "character", "date", "dec", "decimal",
     "double", "float", "geography", "geometry", "int", "integer", "interval", "long", "map", "numeric",
     "real", "short", "smallint", "string", "struct", "time", "timestamp", "timestamp_ltz",
     "timestamp_ntz", "tinyint", "varchar", "variant", "void",
 ))  # fmt: skip
-"""The words with which Spark's types begin."""
+"""The words with which Spark's types begin, and `bool`, which we have always compared as its `boolean`."""
 
-_QUOTED = re.compile(r"`[^`]*`|'[^']*'|\"[^\"]*\"")
+_QUOTED = re.compile(r"`[^`]*`|'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"", re.DOTALL)
 _FIRST = re.compile(r"\s*(\w+)")
 _WITHIN = re.compile(r"(?=(?:\barray\s*<|\bmap\s*<|:)\s*(\w+))")
 

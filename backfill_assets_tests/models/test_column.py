@@ -32,6 +32,7 @@ from backfill_assets.models.column import (
 )
 from backfill_assets.models.graph import build_graph
 from backfill_assets.models.kind import IncrementalByTimeRange
+from backfill_assets.warehouse.files.tables import same_type
 from backfill_assets_tests.builders import COLUMNS, a_model, a_source
 
 CHECKS = [
@@ -300,12 +301,19 @@ WRITTEN = (
     "interval day to second", "interval year to month", "variant", "char(3)", "varchar(10)", "void",
     "STRING COLLATE UTF8_LCASE", " Bigint ", "struct<`a:b`: int, c string not null comment 'd: e'>",
     "struct<array: int, map: array < double >>", "geometry(4326)", "time(3)", "dec(5)", "long",
+    r"struct<a: int comment 'it\'s: so'>", r'struct<a: int comment "say \": so">',
 )  # fmt: skip
 
 
 @pytest.mark.parametrize("dtype", WRITTEN)
 def test_a_type_of_spark_is_taken_however_it_is_written(dtype: str):
     require_types("model 'web.visits'", [Column("a", dtype)])
+
+
+def test_bool_is_still_taken_for_boolean():
+    require_types("model 'web.visits'", [Column("is_new", "bool")])
+
+    assert same_type("boolean", "bool")
 
 
 @pytest.mark.parametrize(
