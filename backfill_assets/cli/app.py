@@ -124,7 +124,7 @@ def call(command: Callable[..., object], arguments: Sequence[str], name: str = "
     try:
         ended = command(args=list(arguments), prog_name=name, standalone_mode=False)
     except BackfillAssetsError as error:
-        return _told(f"{error}{_of_the_samples(error)}", error.exit_code)
+        return _told(_with_the_samples(error), error.exit_code)
     except TyperException as error:
         asked = getattr(getattr(error, "ctx", None), "command_path", name)
         return _told(f"{error.format_message()} (see `{asked} --help`)", 1)
@@ -138,14 +138,16 @@ def call(command: Callable[..., object], arguments: Sequence[str], name: str = "
     return code
 
 
-def _of_the_samples(error: BackfillAssetsError) -> str:
-    """Say that no catalog is named, where a model is not known; what says so is imported only here."""
+def _with_the_samples(error: BackfillAssetsError) -> str:
+    """Say also that no catalog is named, where a model is not known; what says so is imported only here."""
     from backfill_assets.models.graph import UnknownModelError  # noqa: PLC0415
     from backfill_assets.settings import read_settings  # noqa: PLC0415
 
+    said = str(error)
     if not isinstance(error, UnknownModelError) or "catalog" in read_settings().model_fields_set:
-        return ""
-    return ". BACKFILL_CATALOG is not set, so these are the sample models: name your catalog in it"
+        return said
+    ended = said if said.endswith("?") else f"{said}."
+    return f"{ended} BACKFILL_CATALOG is not set, so these are the sample models: name your catalog in it"
 
 
 def _told(message: str, code: int, sort: str = "error") -> int:

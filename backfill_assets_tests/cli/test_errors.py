@@ -173,6 +173,17 @@ def test_where_no_catalog_is_named_a_model_that_is_not_known_is_told_with_the_se
     )
 
 
+def test_a_sample_that_may_be_meant_is_named_in_a_sentence_of_its_own(
+    backfill: Backfill, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    monkeypatch.chdir(tmp_path)  # here lies no .env
+    monkeypatch.delenv("BACKFILL_CATALOG")
+
+    ended = backfill("why", "commerce.order", "2024-01-01")
+
+    assert "did you mean 'commerce.orders'? BACKFILL_CATALOG is not set" in ended.err
+
+
 def test_the_catalog_is_found_in_the_current_folder(
     backfill: Backfill, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
