@@ -19,7 +19,7 @@ from backfill_assets.errors import RequestError
 from backfill_assets.planning.plan.selecting import selected
 from backfill_assets.planning.plan.written_options import chosen
 from backfill_assets.state.database import StateBusyError, StateUnavailableError
-from backfill_assets.warehouse.files.tables import TablesWithoutStateError
+from backfill_assets.warehouse.files.tables import TablesNotListedError, TablesWithoutStateError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,6 +44,7 @@ _BATCHES = {
     "queue_wait_seconds": "Seconds that the batch has waited that waits longest for a slot; 0 where none does.",
 }
 _UP = "1 where the state database can be read, else 0."
+_DOWN = (StateBusyError, StateUnavailableError, TablesWithoutStateError, TablesNotListedError)
 
 
 def metrics(
@@ -102,7 +103,7 @@ class _Environment(Collector):
         up = GaugeMetricFamily("backfill_state_up", _UP)
         try:
             measured = _measured(self._env, self._select)
-        except (StateBusyError, StateUnavailableError, TablesWithoutStateError) as error:
+        except _DOWN as error:
             say(str(error), to=err)
             up.add_metric([], 0)
             yield up

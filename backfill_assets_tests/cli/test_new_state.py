@@ -69,7 +69,7 @@ def test_a_verb_that_writes_says_that_its_state_is_new(shop: Prepared, backfill:
 @pytest.fixture
 def elsewhere(shop: Prepared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where a setting looks for the state, in vain: tables that one has written are there."""
-    for version in ("sales__1", "returns__2"):
+    for version in ("toy__sales__1", "toy__returns__2"):
         (shop.data / "tables" / "toy" / version / "_delta_log").mkdir(parents=True)
     monkeypatch.setenv("BACKFILL_STATE_URL", f"sqlite:///{tmp_path}/stat.db")
     return tmp_path / "stat.db"
@@ -84,10 +84,34 @@ def test_beside_tables_of_another_state_none_is_begun(
     assert (ended.code, ended.out) == (1, "")
     assert ended.err.startswith(
         f"error: there is no state at {elsewhere}, but {shop.data} holds tables that a state has "
-        "written: toy/returns__2 and 1 more; expected the state that belongs to them. Correct "
+        "written: toy/toy__returns__2 and 1 more; expected the state that belongs to them. Correct "
         "BACKFILL_STATE_URL"
     )
     assert not elsewhere.exists()
+
+
+def test_a_source_that_others_have_landed_below_tables_is_not_taken_for_a_table_of_a_state(
+    shop: Prepared, backfill: Backfill
+):
+    (shop.data / "tables" / "raw" / "orders" / "_delta_log").mkdir(parents=True)
+
+    assert backfill("status").code == 0
+    assert backfill(*WRITES).code == 0
+
+
+@pytest.mark.parametrize("asked", [("status",), WRITES], ids=" ".join)
+def test_where_it_cannot_be_seen_whether_there_are_tables_no_state_is_begun(
+    shop: Prepared, backfill: Backfill, asked: tuple[str, ...]
+):
+    shop.data.mkdir()
+    (shop.data / "tables").write_text("no folder")
+
+    ended = backfill(*asked)
+
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.err.startswith(f"error: the tables below {shop.data} can't be listed: ")
+    assert not (shop.data / "state.db").exists()
+    assert "backfill_state_up 0.0" in backfill("metrics").lines
 
 
 def test_a_monitor_is_told_that_a_state_is_lost(backfill: Backfill, elsewhere: Path):

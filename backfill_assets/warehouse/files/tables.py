@@ -19,6 +19,7 @@ from backfill_assets.warehouse.log.places import file_system
 from backfill_assets.warehouse.spark.spark_errors import explaining
 
 if TYPE_CHECKING:
+    from pyarrow.fs import FileSystem
     from pyspark.sql import DataFrame, SparkSession
 
     from backfill_assets.intervals.interval_set import IntervalSet
@@ -51,6 +52,17 @@ class TablesWithoutStateError(BackfillAssetsError):
             f"{tables[0]}{more}; expected the state that belongs to them. Correct BACKFILL_STATE_URL "
             "or BACKFILL_DATA_DIR; if that state is lost, restore its backup, or run `backfill state "
             "rebuild`. Nothing was written"
+        )
+
+
+class TablesNotListedError(BackfillAssetsError):
+    """Which tables a state has written can't be seen."""
+
+    def __init__(self, data_root: str, reason: str) -> None:
+        self.data_root = data_root
+        super().__init__(
+            f"the tables below {data_root} can't be listed: {reason}; expected a place that can be read. "
+            "Correct BACKFILL_DATA_DIR, or the access to it. Nothing was written"
         )
 
 
@@ -94,30 +106,47 @@ def refuse_tables_without_state(state: str, data_root: str) -> None:
         data_root: folder or URI under which tables lie.
 
     Raises:
-        TablesWithoutStateError: there are tables with commits.
+        TablesWithoutStateError: there are tables of one.
+        TablesNotListedError: that can't be seen.
     """
-    tables = _written_tables(data_root)
+    tables = written_tables(data_root)
     if tables:
-        raise TablesWithoutStateError(state, data_root, tables)
+        named = ["/".join(path.split("/")[-2:]) for path in tables.values()]
+        raise TablesWithoutStateError(state, data_root, named)
 
 
-def _written_tables(data_root: str) -> list[str]:
-    """List the tables below a data root that have a log, as ``<subject>/<version>``."""
+def written_tables(data_root: str) -> dict[str, str]:
+    """Give the path of each table below a data root that a state has written, by version.
+
+    They lie at ``tables/<subject>/<version>``, and have a log; a version begins with its subject, so a source
+    that others have landed there is none of them.
+
+    Raises:
+        TablesNotListedError: the folder can't be read, or the store does not answer.
+    """
+    files, root = file_system(data_root)
+    try:
+        tables = _with_a_log(files, root)
+    except OSError as error:
+        raise TablesNotListedError(data_root, str(error)) from error
+    place = data_root.rstrip("/")
+    return {path.rpartition("/")[2]: f"{place}{path.removeprefix(root)}" for path in tables}
+
+
+def _with_a_log(files: FileSystem, root: str) -> list[str]:
     from pyarrow.fs import FileSelector, FileType  # noqa: PLC0415 - slow to import
 
-    files, root = file_system(data_root)
-    below = FileSelector(f"{root}/tables", allow_not_found=True, recursive=False)
+    below = FileSelector(f"{root}/tables", allow_not_found=True)
     tables = sorted(
         table.path
         for subject in files.get_file_info(below)
         if subject.type is FileType.Directory
         for table in files.get_file_info(FileSelector(subject.path))
+        if table.base_name.startswith(subject.base_name) and "__" in table.base_name
     )
     logs = files.get_file_info([f"{table}/{LOG_FOLDER}" for table in tables])
     return [
-        "/".join(table.split("/")[-2:])
-        for table, log in zip(tables, logs, strict=True)
-        if log.type is FileType.Directory
+        table for table, log in zip(tables, logs, strict=True) if log.type is FileType.Directory
     ]
 
 
