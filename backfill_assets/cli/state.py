@@ -10,7 +10,7 @@ from backfill_assets.cli.lazy_commands import Helping
 from backfill_assets.cli.options import AsJson  # noqa: TC001 - typer reads it
 from backfill_assets.cli.output import Heading, print_json, print_table, say
 from backfill_assets.cli.project import load_graph, make_store
-from backfill_assets.engine.upkeep.state_rebuild import rebuild_state
+from backfill_assets.engine.upkeep.state_rebuild import read_logs, rebuild_state
 from backfill_assets.intervals.text import counted
 from backfill_assets.settings import read_settings
 
@@ -32,8 +32,9 @@ def rebuild(as_json: AsJson = False) -> None:
     """
     settings = read_settings()
     graph = load_graph(settings)
+    logs = read_logs(graph, settings.data_root)  # first: where it fails, no empty state is left
     with make_store(settings) as store:
-        rebuilt = rebuild_state(store, graph, data_root=settings.data_root)
+        rebuilt = rebuild_state(store, graph, logs)
     if as_json:
         print_json(asdict(rebuilt))
         return

@@ -131,6 +131,19 @@ def test_a_state_is_rebuilt_beside_the_tables_that_have_lost_theirs(
     assert backfill("status").code == 0
 
 
+def test_a_rebuild_that_fails_leaves_no_empty_state_beside_the_tables(
+    shop: Prepared, backfill: Backfill, elsewhere: Path
+):
+    log = shop.data / "tables" / "toy" / "toy__sales__1" / "_delta_log"
+    (log / f"{0:020d}.json").write_text("{")
+
+    failed = backfill("state", "rebuild")
+
+    assert failed.code == 1
+    assert "is damaged" in failed.err
+    assert not elsewhere.exists()
+
+
 def test_reading_makes_no_state(shop: Prepared):
     with pytest.raises(NotPublishedError):
         resolve("toy.sales", env="prod")

@@ -18,7 +18,7 @@ from backfill_assets.engine.fill import schedule
 from backfill_assets.engine.project.batch_policy import BatchPolicy
 from backfill_assets.engine.project.events import Committed, Failed, Skipped
 from backfill_assets.engine.upkeep.collecting import GRACE
-from backfill_assets.engine.upkeep.state_rebuild import rebuild_state
+from backfill_assets.engine.upkeep.state_rebuild import read_logs, rebuild_state
 from backfill_assets.intervals import Daily, IntervalSet
 from backfill_assets.models.kind import IncrementalByUniqueKey
 from backfill_assets.snapshots.batch import BatchCommit
@@ -350,7 +350,7 @@ def test_a_rebuilt_state_gives_the_same_answers_after_fences_and_strangers(world
     with Store.open(
         url, clock=world.clock, lease_seconds=600, data_root=str(world.root)
     ) as rebuilt:
-        rebuild_state(rebuilt, graph, data_root=str(world.root))
+        rebuild_state(rebuilt, graph, read_logs(graph, str(world.root)))
         again = World(world.spark, world.root, rebuilt, world.clock, runs=200)
         assert [again.ready(graph, name) for name in asked] == ready
         assert [again.rows(name) for name in asked] == rows

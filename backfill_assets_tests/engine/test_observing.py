@@ -13,7 +13,7 @@ from backfill_assets.engine.fill.fill import Filling
 from backfill_assets.engine.fill.observing import SourceLook, observe_sources
 from backfill_assets.engine.fill.schedule import scheduled
 from backfill_assets.engine.project.events import Noted
-from backfill_assets.engine.upkeep.state_rebuild import rebuild_state
+from backfill_assets.engine.upkeep.state_rebuild import read_logs, rebuild_state
 from backfill_assets.intervals import Monthly, Whole
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.column import Column
@@ -355,7 +355,7 @@ def test_a_rebuilt_state_finds_late_rows_by_what_the_commits_say_they_read(
     with Store.open(
         f"sqlite:///{tmp_path / 'again.db'}", clock=world.clock, data_root=str(world.root)
     ) as store:
-        rebuild_state(store, graph, data_root=str(world.root))
+        rebuild_state(store, graph, read_logs(graph, str(world.root)))
         again = replace(world, store=store)
         assert changed(again, source) == "2024-01-03, 2024-01-07"
         assert stale(again, graph) == "2024-01-07"

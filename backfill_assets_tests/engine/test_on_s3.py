@@ -15,10 +15,16 @@ from backfill_assets.engine.plans.plan_verbs import rollback_plan
 from backfill_assets.engine.project.events import Failed
 from backfill_assets.engine.project.iceberg import CATALOGUE
 from backfill_assets.engine.upkeep.collecting import collect
+from backfill_assets.engine.upkeep.state_rebuild import read_logs, rebuild_state
 from backfill_assets.models.audit import accepted_range
 from backfill_assets.planning.plan.request import Restatement
+from backfill_assets.snapshots.environment import PROD
 from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.state.store import Store
+from backfill_assets.warehouse.files.tables import (
+    TablesWithoutStateError,
+    refuse_tables_without_state,
+)
 from backfill_assets.warehouse.log.delta_log import head
 from backfill_assets_tests.builders import a_graph, a_source
 from backfill_assets_tests.engine.plans import Plans
@@ -101,6 +107,21 @@ def test_history_is_filled_restated_promoted_taken_back_and_collected(world: Wor
     collect(world.open(graph), timedelta(days=30))
     assert files(world.path(VISITS)) == first
     assert published(world) == [7, 8, 9, 10]
+
+
+def test_a_state_that_is_lost_is_rebuilt_from_the_logs_in_the_store(world: World, tmp_path: Path):
+    graph = a_graph(visits())
+    world.land(a_source(), *ROWS)
+    world.fill(graph)
+    lost = world.store.views.of(PROD).ready(VISITS)
+    root, url = str(world.root), f"sqlite:///{tmp_path / 'again.db'}"
+
+    with pytest.raises(TablesWithoutStateError):
+        refuse_tables_without_state(url, root)
+    with Store.open(url, clock=world.clock, data_root=root) as store:
+        rebuild_state(store, graph, read_logs(graph, root))
+
+        assert store.views.of(PROD).ready(VISITS) == lost
 
 
 def test_rows_that_fail_an_audit_are_never_seen_and_leave_no_file(world: World):

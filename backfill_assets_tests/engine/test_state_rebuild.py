@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from backfill_assets.engine.upkeep.state_rebuild import rebuild_state
+from backfill_assets.engine.upkeep.state_rebuild import read_logs, rebuild_state
 from backfill_assets.models.column import Column
 from backfill_assets.snapshots.batch import BatchCommit
 from backfill_assets.snapshots.publication import PROMOTED
@@ -61,7 +61,9 @@ def test_a_promotion_counts_in_all_of_its_tables_or_in_none(tmp_path: Path, copi
     with Store.open(
         f"sqlite:///{tmp_path / 'again.db'}", clock=clock, data_root=str(tmp_path)
     ) as store:
-        rebuilt = rebuild_state(store, a_graph(a_model()), data_root=str(tmp_path))
+        rebuilt = rebuild_state(
+            store, a_graph(a_model()), read_logs(a_graph(a_model()), str(tmp_path))
+        )
         heads = [store.versions.known_head(one) for one in together]
         assert heads == ([1, 1] if copied == 2 else [0, 0])
         assert store.views.of("prod").counter >= 90
@@ -87,7 +89,7 @@ def test_of_an_older_log_only_columns_that_were_rounded_are_marked_in_a_rebuild(
     with Store.open(
         f"sqlite:///{tmp_path / 'again.db'}", clock=clock, data_root=str(tmp_path)
     ) as store:
-        rebuild_state(store, a_graph(model), data_root=str(tmp_path))
+        rebuild_state(store, a_graph(model), read_logs(a_graph(model), str(tmp_path)))
         found = store.versions.ready_records(commit.version, None)[0].content
     sums = {"key": found.key, **found.columns}
     assert {name for name, one in sums.items() if str(one).startswith("rounded:")} == rounded

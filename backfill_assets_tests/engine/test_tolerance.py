@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from backfill_assets.engine.upkeep.state_rebuild import rebuild_state
+from backfill_assets.engine.upkeep.state_rebuild import read_logs, rebuild_state
 from backfill_assets.intervals import Daily
 from backfill_assets.models.column import Column
 from backfill_assets.planning.plan.request import Restatement
@@ -78,7 +78,7 @@ def test_a_difference_is_published_and_reopens_its_readers_only_beyond_the_toler
     with Store.open(
         f"sqlite:///{world.root / 'again.db'}", clock=world.clock, data_root=str(world.root)
     ) as store:
-        rebuild_state(store, GRAPH, data_root=str(world.root))
+        rebuild_state(store, GRAPH, read_logs(GRAPH, str(world.root)))
         again = World(world.spark, world.root, store, world.clock, runs=500)
         assert held(again, SUMS) == NEAR
         assert Plans(again).make(GRAPH).is_empty

@@ -14,7 +14,7 @@ from pyarrow import parquet
 from backfill_assets import resolve
 from backfill_assets.engine.project.opening import look
 from backfill_assets.engine.upkeep.collecting import collect
-from backfill_assets.engine.upkeep.state_rebuild import rebuild_state
+from backfill_assets.engine.upkeep.state_rebuild import read_logs, rebuild_state
 from backfill_assets.snapshots.batch import BatchCommit
 from backfill_assets.state.store import Store
 from backfill_assets.warehouse.log.ticket import FENCED
@@ -218,7 +218,7 @@ def rebuilt(ledger: Ledger) -> Iterator[str]:
     with Store.open(
         url, clock=lambda: datetime.now(UTC), lease_seconds=LEASE, data_root=str(ledger.data)
     ) as store:
-        rebuild_state(store, ledger.graph(), data_root=str(ledger.data))
+        rebuild_state(store, ledger.graph(), read_logs(ledger.graph(), str(ledger.data)))
     was, now = (_ready(of) for of in (ledger.settings.state, url))
     if was != now:
         lost, new = sorted(set(was) - set(now)), sorted(set(now) - set(was))

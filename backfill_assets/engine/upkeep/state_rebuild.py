@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import takewhile
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backfill_assets.models.source_reading import readings_text
@@ -13,9 +12,12 @@ from backfill_assets.snapshots.publication import PROMOTED
 from backfill_assets.snapshots.snapshot import snapshots_of, stored_model
 from backfill_assets.state.rebuild import LoggedCommit, TableHead
 from backfill_assets.warehouse.files.housekeeping import created_by, is_ours, restored_to
+from backfill_assets.warehouse.files.tables import written_tables
 from backfill_assets.warehouse.log.delta_log import last_token, logged_commits
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from backfill_assets.models.graph import Graph
     from backfill_assets.models.model import Model
     from backfill_assets.state.store import Store
@@ -65,7 +67,43 @@ class Rebuilt:
     left_out: tuple[LeftOut, ...]
 
 
-def rebuild_state(store: Store, loaded: Graph, *, data_root: str) -> Rebuilt:
+@dataclass(frozen=True, slots=True)
+class Logs:
+    """What the logs of all tables say.
+
+    Attributes:
+        tables: the path of each, by version.
+        accounted: the commits of each that its state accounted for.
+        known: those of them that count.
+        commits: the batches among these.
+        seen: the largest number that any log names.
+    """
+
+    tables: Mapping[str, str]
+    accounted: Mapping[str, list[Logged]]
+    known: Mapping[str, list[Logged]]
+    commits: Mapping[str, list[LoggedCommit]]
+    seen: int
+
+
+def read_logs(loaded: Graph, data_root: str) -> Logs:
+    """Read every table's log.
+
+    Raises:
+        CorruptTableError: one is damaged.
+        TablesNotListedError: the folder can't be read, or the store does not answer.
+    """
+    tables = written_tables(data_root)
+    accounted = {version: _known(path, version) for version, path in tables.items()}
+    known = _whole(accounted)
+    commits = {
+        version: _batches(version, path, known[version], loaded) for version, path in tables.items()
+    }
+    numbers = (_number(commit) for path in tables.values() for commit in logged_commits(path, -1))
+    return Logs(tables, accounted, known, commits, max(numbers, default=0))
+
+
+def rebuild_state(store: Store, loaded: Graph, logs: Logs) -> Rebuilt:
     """Replay every table's log into an empty state.
 
     Snapshots whose models are loaded are stored again; pointers come back at the version that each
@@ -73,26 +111,18 @@ def rebuild_state(store: Store, loaded: Graph, *, data_root: str) -> Rebuilt:
 
     Raises:
         RequestError: the state holds something.
-        CorruptTableError: a table's log is damaged.
     """
-    tables = {path.name: str(path) for path in sorted(Path(data_root, "tables").glob("*/*"))}
-    accounted = {version: _known(path, version) for version, path in tables.items()}
-    known = _whole(accounted)
-    commits = {
-        version: _batches(version, path, known[version], loaded) for version, path in tables.items()
-    }
+    known, commits = logs.known, logs.commits
     heads = {
         version: TableHead(
             known[version][-1].delta_version if known[version] else -1, last_token(path, version)
         )
-        for version, path in tables.items()
+        for version, path in logs.tables.items()
     }
-    seen = max(
-        (_number(commit) for path in tables.values() for commit in logged_commits(path, -1)),
-        default=0,
-    )
     store.rebuild(
-        [commit for of_table in commits.values() for commit in of_table], heads=heads, seen=seen
+        [commit for of_table in commits.values() for commit in of_table],
+        heads=heads,
+        seen=logs.seen,
     )
     for snapshot in snapshots_of(loaded).values():
         store.snapshots.save_snapshot(
@@ -105,11 +135,11 @@ def rebuild_state(store: Store, loaded: Graph, *, data_root: str) -> Rebuilt:
             metadata=snapshot.fingerprint.metadata,
             sources=None if snapshot.sources is None else readings_text(snapshot.sources),
         )
-    for version, path in tables.items():
+    for version, path in logs.tables.items():
         _save_creator(store, path, commits[version])
     return Rebuilt(
         {version: len(of_table) for version, of_table in commits.items()},
-        _left_out(accounted, known),
+        _left_out(logs.accounted, known),
     )
 
 
@@ -159,7 +189,7 @@ def _cut(known: dict[str, list[Logged]]) -> dict[str, list[Logged]]:
 
 
 def _left_out(
-    before: dict[str, list[Logged]], after: dict[str, list[Logged]]
+    before: Mapping[str, list[Logged]], after: Mapping[str, list[Logged]]
 ) -> tuple[LeftOut, ...]:
     """Name each end of a log that was cut off, with the publication that it begins with."""
     held = {version: set(map(_publication, commits)) for version, commits in after.items()}
