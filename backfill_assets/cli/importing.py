@@ -22,7 +22,7 @@ from backfill_assets.cli.manifest import CatalogError, Manifest, failure_text
 from backfill_assets.cli.origin import origin_of
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.models.graph import build_graph
-from backfill_assets.models.python.own_modules import is_of_the_project
+from backfill_assets.models.python.own_modules import INSTALLED, is_of_the_project
 from backfill_assets.snapshots.loaded import Loaded, loaded
 
 _PACKAGE = Path(backfill_assets.__file__).parent
@@ -106,24 +106,29 @@ def _unusable(catalog: str, error: Exception) -> CatalogError:
 
 
 def _place(error: Exception) -> str:
-    """Name the last line of the project's own files that an error has come through; empty for none."""
+    """Name the last line of the project's own files that an error has come through; empty for none.
+
+    Of a catalog that is installed it is the last line of installed ones.
+    """
     passed = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
     if isinstance(error, SyntaxError) and error.filename:
         passed.append((error.filename, error.lineno))
-    own = [(file, line) for file, line in passed if _is_declaring(file)]
-    if not own:
+    declaring = [(file, line) for file, line in passed if _is_declaring(file)]
+    own = [(file, line) for file, line in declaring if is_of_the_project(file)]
+    if not declaring:
         return ""
-    file, line = own[-1]
+    file, line = (own or declaring)[-1]
     here = Path.cwd()
     path = Path(file)
     return f"{path.relative_to(here) if path.is_relative_to(here) else path}:{line}"
 
 
 def _is_declaring(file: str) -> bool:
-    """Whether a file may hold declarations: it is the project's, and not of the code that reads them."""
+    """Whether a file may hold declarations: it is the project's, or installed, and not of the code that reads them."""
     path = Path(file)
     reads = path.is_relative_to(_PACKAGE) and not path.is_relative_to(_PACKAGE / "pipelines")
-    return path.is_file() and is_of_the_project(file) and not reads
+    is_python_s_own = not is_of_the_project(file) and not INSTALLED & {*path.parts}
+    return path.is_file() and not is_python_s_own and not reads
 
 
 if __name__ == "__main__":

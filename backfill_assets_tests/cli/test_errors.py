@@ -137,6 +137,25 @@ def test_a_catalog_that_cannot_be_used_is_named_with_the_place(
     assert ended.err.startswith(f"error: catalog 'broken': {said}")
 
 
+def test_a_catalog_that_is_installed_is_told_with_its_line_too(
+    backfill: Backfill, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    installed = tmp_path / "site-packages"
+    installed.mkdir()
+    (installed / "broken.py").write_text("import json\nMODELS = json.loads('{')\n")
+    monkeypatch.syspath_prepend(str(installed))
+    monkeypatch.delitem(sys.modules, "broken", raising=False)
+    monkeypatch.setenv("BACKFILL_CATALOG", "broken")
+    monkeypatch.chdir(tmp_path)
+
+    ended = backfill("status")
+
+    assert ended.err.startswith(
+        "error: catalog 'broken': site-packages/broken.py:2: JSONDecodeError: "
+    )
+    assert "correct it there" in ended.err
+
+
 def test_a_wrong_declaration_is_told_with_the_line_of_the_project_that_makes_it(
     backfill: Backfill, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
