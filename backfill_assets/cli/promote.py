@@ -149,7 +149,7 @@ def _ask_watch(at: Operating, plan: Plan, time: timedelta | None) -> None:
 
 def _besides(appended: dict[str, str], promoted: Outcome) -> tuple[str, ...]:
     """Say what was published beside the cells of the plan."""
-    named = (f"appended after approval: {name} {cells}" for name, cells in appended.items())
+    named = (f"appended since it was made: {name} {cells}" for name, cells in appended.items())
     return (*named, *(f"removed: {name}" for name in promoted.removed))
 
 

@@ -50,7 +50,7 @@ def test_hours_that_were_filled_during_the_review_are_carried_over_with_the_new_
 
     promoted = hourly.do("promote", plan.plan_id, "--yes")
 
-    assert f"appended after approval: {CLICKS}" in promoted.said
+    assert f"appended since it was made: {CLICKS}" in promoted.said
     found = rows(hourly, CLICKS)
     assert len(found) == 2 * (FILLED + 3)
     assert_all_hours(hourly, FILLED + 3)

@@ -90,7 +90,7 @@ def test_an_edit_is_deployed_and_prod_is_filled_with_its_own_logic_until_the_pro
     assert_published(weeks, oracle.history(weeks, last=LAST_OF_QUARTER))
     promoted = weeks.do("promote", plan.plan_id, "--yes")
     # The last week of performance was planned: the month that the plan ends in reads it.
-    assert f"appended after approval: {ROI} {day(FILLED)}" in promoted.said
+    assert f"appended since it was made: {ROI} {day(FILLED)}" in promoted.said
     assert_published(weeks, oracle.history(weeks, last=LAST_OF_QUARTER, valued=True))
     assert "nothing to do" in weeks.do("run").out
     assert "nothing to do" in weeks.do("plan").out
