@@ -29,6 +29,7 @@ from backfill_assets.planning.plan.request import PlanRequest
 from backfill_assets.render.actual import Actual, actual_text
 from backfill_assets.render.plan_life import Progress, audit_lines, blocks, next_commands, progress
 from backfill_assets.render.plan_words import estimate_text
+from backfill_assets.snapshots.environment import PROD
 from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus
 
 if TYPE_CHECKING:
@@ -48,9 +49,12 @@ def apply(  # noqa: PLR0913, PLR0917 - one option for each thing that can be ask
         typer.Argument(help="Its id, or a file of `plan --out`; without it one is made and shown."),
     ] = None,
     env: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="Of a plan that is made here: for which environment."),
-    ] = "prod",
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Of a plan that is made here: for which environment; prod where none is named.",
+        ),
+    ] = None,
     queue: Annotated[
         bool,
         typer.Option("--queue", help="Leave it to Dagster's run queue, which the sensor fills."),
@@ -91,8 +95,9 @@ def apply(  # noqa: PLR0913, PLR0917 - one option for each thing that can be ask
     with operating() as at:
         if plan:
             chosen = kept_plan(at.store, plan).plan
+            _refuse_another(chosen, env)
         else:
-            chosen = _made(at, env, reason, as_json=as_json)
+            chosen = _made(at, env or PROD, reason, as_json=as_json)
             _confirmed(at, chosen, yes=yes)
         if queue:
             into_queue(at, chosen, off_peak, reason or chosen.request.reason, as_json=as_json)
@@ -107,6 +112,16 @@ def apply(  # noqa: PLR0913, PLR0917 - one option for each thing that can be ask
         raise typer.Exit(WAITS)
     if applied.left or applied.failed or applied.refused or blocks(applied.audited):
         raise typer.Exit(FAILED)
+
+
+def _refuse_another(plan: Plan, env: str | None) -> None:
+    """Refuse to apply a plan where another environment is named than the one that it was made for."""
+    if env not in {None, plan.environment}:
+        raise RequestError(
+            found=f"plan {plan.plan_id} is for {plan.environment}, and --env {env} was given; "
+            "nothing was applied",
+            do=f"leave --env out, or make a plan for {env}: `backfill plan {env}`",
+        )
 
 
 @dataclass(frozen=True, slots=True)

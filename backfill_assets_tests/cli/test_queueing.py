@@ -49,6 +49,17 @@ def test_a_plan_is_left_to_the_queue_without_spark(backfill: Backfill, plan: str
         assert queued.plan_id == plan
 
 
+def test_a_plan_is_not_applied_where_another_environment_is_named(backfill: Backfill, plan: str):
+    done = backfill("apply", plan, "--queue", "--env", "dev_refunds")
+
+    assert done.code == 1
+    assert (
+        f"plan {plan} is for prod, and --env dev_refunds was given; nothing was applied" in done.err
+    )
+    assert "backfill plan dev_refunds" in done.err
+    assert backfill("apply", plan, "--queue", "--env", "prod").code == 0
+
+
 def test_a_program_reads_what_the_queue_lacks(backfill: Backfill, plan: str):
     told = backfill("apply", plan, "--queue", "--json").json
 
