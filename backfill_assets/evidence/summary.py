@@ -81,7 +81,8 @@ def _changed(outputs: dict[str, Any]) -> Iterator[str]:
 
 def _depends(consumers: dict[str, Any]) -> str:
     found = [
-        f"{one['consumer']} ({one['owner']}) on {one['model']}" for one in consumers["consumers"]
+        f"{each['consumer']} ({each['owner']}) on {each['model']}"
+        for each in consumers["consumers"]
     ]
     return f"Depend    {_listed(found) or 'no declared consumer reads what changed'}"
 
@@ -156,7 +157,7 @@ def _sound(folder: Path) -> str:
     found = verify(folder)
     if not found.findings:
         return f"Evidence  as it was written: {found.files} files, manifest {found.last or 'without a place'}"
-    lacks = [one for one in found.findings if one.trouble is Trouble.INCOMPLETE]
+    lacks = [each for each in found.findings if each.trouble is Trouble.INCOMPLETE]
     word = "INCOMPLETE" if len(lacks) == len(found.findings) else "NOT as it was written"
     first = found.findings[0]
     return f"Evidence  {word}: {first.trouble.value} {first.path}: {first.text}"

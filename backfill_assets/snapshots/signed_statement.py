@@ -16,7 +16,7 @@ class SignedStatement:
     Attributes:
         plan_id: the plan.
         act: what was signed for: ``approve``, ``promote``, ...
-        principal: who signed, as it was verified then; whoever relies on it verifies it again.
+        principal: who signed, as it was verified then; what relies on it verifies it again.
         text: what was signed.
         signature: of that text, as `ssh-keygen -Y sign` makes it.
         at: when (UTC).

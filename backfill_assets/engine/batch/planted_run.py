@@ -81,7 +81,7 @@ def _planted(
             yield _noticed(planted, {OUTSIDE: Severity.BLOCKING})
             continue
         # Equal checksums: the defect changes nothing, such as the sign of a zero amount.
-        if [one.content for one in profiles] != [one.content for one in known]:
+        if [each.content for each in profiles] != [each.content for each in known]:
             found = _failing(model, profiles, contents)
             new = {audit: severity for audit, severity in found.items() if audit not in before}
             yield _noticed(planted, new)

@@ -79,7 +79,7 @@ def _grouped(
 ) -> dict[str, Mapping[str, Measure]]:
     """Compare the groups of one column over all cells."""
     found = compared_once(op, both, Question(by=(column,), cells=cells)).groups
-    return {"NULL" if one.by[0] is None else one.by[0]: one.columns for one in found}
+    return {"NULL" if each.by[0] is None else each.by[0]: each.columns for each in found}
 
 
 def _differs(old: Content, new: Content | None) -> bool:

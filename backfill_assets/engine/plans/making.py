@@ -78,7 +78,7 @@ def make_plan(
 
     Raises:
         RequestError: the environment is a hold, or a new one that can't be called so.
-        NotEntitledError: the policy names who may plan, and whoever signs is none of them.
+        NotEntitledError: the policy names who may plan, and the signer is none of them.
         BackfillAssetsError: the request can't be met; each cause has its own class.
     """
     refuse_hold(project.store, request.environment)

@@ -295,7 +295,7 @@ class _Sides:
     def gone(self) -> CellsByModel:
         """The published cells that new lives leave out."""
         graph, view = self.workspace.graph, self.environment.view()
-        new = [one.model for one in self.op.plan.models if one.build is Build.NEW_VERSION]
+        new = [each.model for each in self.op.plan.models if each.build is Build.NEW_VERSION]
         return CellsByModel(
             {name: outside_life(graph.model(name), view.ready(name)) for name in new}
         )

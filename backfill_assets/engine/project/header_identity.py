@@ -1,7 +1,7 @@
 """Principals that an authenticating proxy names in a header of a request to the webserver.
 
 The webserver attests them under a key that it shares with the processes of runs, and with nothing else: what a person
-types into a launch carries no attestation. It is an HMAC: who has the key can verify and forge, nobody else can do either.
+types into a launch carries no attestation. It is an HMAC: with the key one can verify and forge, without it neither.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Acts that a policy reserves for principals: each is signed when it happens, and kept with its signature.
 
-Nothing that the state says of a signature is believed: whoever relies on one has it judged again.
+Nothing that the state says of a signature is believed: what relies on one has it judged again.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _COMMANDS = {Act.APPROVE: "approve {}", Act.PLAN: "plan {}", Act.ADOPT: "adopt"}
 
 
 class UnsignedActError(BackfillAssetsError):
-    """A policy asks for a signature, and whoever asks here has no way to give one."""
+    """A policy asks for a signature, and the caller has no way to give one."""
 
     def __init__(self, act: Act, subject: str, environment: str, may: frozenset[str]) -> None:
         self.act, self.environment, self.may = act, environment, may

@@ -304,7 +304,9 @@ class _Deciding:
     def _refuse_destruction(self, name: str, new: Model) -> None:
         """Refuse to keep a table whose columns go, or whose cells are others."""
         before = self.planned.before[name].model
-        old, now = ({column.name: column.dtype for column in one.schema} for one in (before, new))
+        old, now = (
+            {column.name: column.dtype for column in model.schema} for model in (before, new)
+        )
         lost = [column for column, dtype in old.items() if now.get(column) != dtype]
         verb = "is" if len(lost) == 1 else "are"
         differs = [f"{', '.join(lost)} {verb} removed or of another type"] if lost else []

@@ -50,7 +50,7 @@ class EnvironmentPolicy(_Strict):
     Attributes:
         name: a glob of environments.
         promote: principals who may promote and take back; none named: a promotion needs no signature of its
-            own, and whoever may approve may take back.
+            own, and those who may approve may take back.
         plan: principals who may plan and apply; none named: everyone.
         canaries: what follows once the canaries of a plan are built and compared: ``stop`` waits for the next
             apply, ``go on`` builds the rest at once where everything is as the plan expects.
