@@ -94,8 +94,7 @@ def apply(  # noqa: PLR0913, PLR0917 - one option for each thing that can be ask
         )
     with operating() as at:
         if plan:
-            chosen = kept_plan(at.store, plan).plan
-            _refuse_another(chosen, env)
+            chosen = _kept(at, plan, env)
         else:
             chosen = _made(at, env or PROD, reason, as_json=as_json)
             _confirmed(at, chosen, yes=yes)
@@ -114,14 +113,16 @@ def apply(  # noqa: PLR0913, PLR0917 - one option for each thing that can be ask
         raise typer.Exit(FAILED)
 
 
-def _refuse_another(plan: Plan, env: str | None) -> None:
-    """Refuse to apply a plan where another environment is named than the one that it was made for."""
+def _kept(at: Operating, named: str, env: str | None) -> Plan:
+    """Read a plan; one for another environment than the one that is named is refused."""
+    plan = kept_plan(at.store, named).plan
     if env not in {None, plan.environment}:
         raise RequestError(
             found=f"plan {plan.plan_id} is for {plan.environment}, and --env {env} was given; "
             "nothing was applied",
             do=f"leave --env out, or make a plan for {env}: `backfill plan {env}`",
         )
+    return plan
 
 
 @dataclass(frozen=True, slots=True)
