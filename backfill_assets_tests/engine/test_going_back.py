@@ -210,6 +210,25 @@ def test_an_open_plan_that_has_read_a_day_which_prod_takes_back_is_not_promoted(
     assert plans.make(EDITED).is_empty
 
 
+@pytest.mark.parametrize("back", [undo_plan, rollback_plan])
+def test_what_dev_brings_back_is_stale_where_prod_has_changed_what_it_reads_again(
+    world: World, plans: Plans, back: Callable[..., object]
+):
+    world.begin(OLD, *ROWS)
+    world.store.environments.save_environment(Environment("dev", protected=False, follows=PROD))
+    plans.published(OLD, "dev", restate=(Restatement(COSTS),))
+    world.land(a_source(), *changed(BAD))
+    eighth = Restatement(VISITS, "2024-01-08", "2024-01-08")
+    plan = plans.published(OLD, "dev", restate=(eighth,))
+    plans.published(OLD, restate=(eighth,))
+    assert plans.make(OLD, "dev").is_empty
+
+    back(plans.project(OLD), plan)
+
+    (stale,) = plans.make(OLD, "dev").models
+    assert (stale.model, text(OLD, COSTS, stale.cells)) == (COSTS, "2024-01-08")
+
+
 def test_what_a_later_plan_has_touched_is_not_taken_back(world: World, plans: Plans):
     world.begin(OLD, *ROWS)
     world.land(a_source(), *changed(BAD))

@@ -166,8 +166,7 @@ def _stale_then(op: Operation, moves: Sequence[PointerMove]) -> CellsByModel:
     What is published counts as built when it is published; what was stale before that must be
     remembered.
     """
-    environment = op.environment()
-    instead = {move.model: move.old for move in moves}
+    environment, instead = op.environment(), _read_afterwards(op, moves)
     models = {
         name: running for name, running in environment.graph.models.items() if instead.get(name, 1)
     }
@@ -190,6 +189,16 @@ def _stale_then(op: Operation, moves: Sequence[PointerMove]) -> CellsByModel:
             work = needs_work(graph, view, model, now=op.clock(), reads=reads)
             remembered |= {name: to_remember(op.plan, work)}
     return remembered
+
+
+def _read_afterwards(op: Operation, moves: Sequence[PointerMove]) -> dict[str, Pointer | None]:
+    """Say where each model is read once it went back: where it was read, or where a followed one is now."""
+    follows = op.store.environments.get(op.plan.environment).follows
+    followed = {} if follows is None else op.store.environments.pointers(follows)
+    return {
+        move.model: followed.get(move.model) if is_dropped(op.plan.environment, move) else move.old
+        for move in moves
+    }
 
 
 def _with_upstreams(models: Mapping[str, Model], names: Iterable[str]) -> dict[str, Model]:
