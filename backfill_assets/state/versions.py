@@ -16,7 +16,7 @@ from backfill_assets.state.aggregate import Aggregate, D
 from backfill_assets.state.cells import cell_of, reached
 from backfill_assets.state.ready import valid_at
 from backfill_assets.state.rows import read_as, values_of
-from backfill_assets.state.tables import BATCHES, READY_RECORDS, VERSIONS
+from backfill_assets.state.tables import BATCHES, READY_RECORDS, SNAPSHOTS, VERSIONS
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -143,6 +143,18 @@ class Versions(Aggregate[D]):
     def ready_records(self, version: str, at: int | None = None) -> list[ReadyRecord]:
         """Read a version's records that are valid at a delta_version; None is the latest."""
         return self._database.read(lambda connection: ready.ready_records(connection, version, at))
+
+    def snapshots(self) -> dict[str, str]:
+        """Read by version, of those that hold or held cells, the fingerprint of a snapshot that made some."""
+        made = (
+            sa.select(_RECORDS.fingerprint)
+            .join(SNAPSHOTS, SNAPSHOTS.c.fingerprint == _RECORDS.fingerprint)
+            .where(_RECORDS.version == VERSIONS.c.version)
+            .limit(1)
+            .scalar_subquery()
+        )
+        rows = self._rows(sa.select(VERSIONS.c.version, made.label("made")))
+        return {row.version: row.made for row in rows if row.made is not None}
 
     def records_ever(self, version: str, cells: IntervalSet) -> list[ReadyRecord]:
         """Read every record of these cells in a version, replaced ones too, the earliest first.

@@ -141,6 +141,10 @@ class Views(Aggregate[D]):
 
         return self._database.read(work)
 
+    def contents_at(self, at: Pointer, cells: IntervalSet) -> dict[Interval, Content]:
+        """Read what the ready ones of these cells hold, whatever table of a pointer holds them."""
+        return self._database.read(lambda connection: layers.contents(connection, at, cells))
+
     def stamps_at(self, at: Pointer, cells: IntervalSet) -> list[tuple[tuple[int, int], ChangedAt]]:
         """Read when the ready ones of these cells last changed, whatever table of a pointer holds them.
 

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from backfill_assets.models.graph import Graph
+    from backfill_assets.planning.plan.plan import Plan
     from backfill_assets_tests.engine.world import World
 
 BAD = row(8, 1, 99.0)
@@ -227,6 +228,77 @@ def test_what_dev_brings_back_is_stale_where_prod_has_changed_what_it_reads_agai
 
     (stale,) = plans.make(OLD, "dev").models
     assert (stale.model, text(OLD, COSTS, stale.cells)) == (COSTS, "2024-01-08")
+
+
+def with_its_day(world: World, plans: Plans, graph: Graph = OLD) -> Plan:
+    """A day of the visits that came with a plan of their own."""
+    next_day(world, *ROWS)
+    return plans.published(graph, select=(VISITS,), restate=(Restatement(VISITS),))
+
+
+def test_a_cell_that_was_stale_when_its_input_went_is_owed(world: World, plans: Plans):
+    """Prod brought a late row in, by itself, after dev had read the day."""
+    alone = a_graph(visits(late_window=3))
+    world.begin(alone, *ROWS)
+    world.store.environments.save_environment(Environment("dev", protected=False, follows=PROD))
+    plan = with_its_day(world, plans, alone)
+    plans.published(OLD, "dev")
+    world.land(a_source(), *ROWS, row(11, 1, 50.0))
+    assert told(world.fill(alone)[VISITS]) == ["committed", "skipped"]
+
+    undo_plan(plans.project(alone), plan)
+
+    assert text(OLD, COSTS, world.store.views.of("dev").owed[COSTS]) == "2024-01-11"
+
+
+@pytest.mark.parametrize("reader", ["dev", "dev_of_dev"])
+def test_what_was_computed_from_cells_that_dev_reads_from_prod_again_is_owed(
+    world: World, plans: Plans, reader: str
+):
+    """What prod publishes there has changed long ago, so no stamp tells of it."""
+    world.begin(OLD, *ROWS)
+    for name, follows in (("dev", PROD), ("dev_of_dev", "dev")):
+        environment = Environment(name, protected=False, follows=follows)
+        world.store.environments.save_environment(environment)
+    world.land(a_source(), *changed(BAD))
+    eighth = Restatement(VISITS, "2024-01-08", "2024-01-08")
+    plan = plans.published(OLD, "dev", select=(VISITS,), restate=(eighth,))
+    plans.published(EDITED, reader)
+
+    undo_plan(plans.project(OLD), plan)
+
+    assert text(OLD, COSTS, world.store.views.of(reader).owed[COSTS]) == "2024-01-08"
+
+
+def test_an_older_table_that_had_read_a_day_which_is_taken_back_owes_it_where_it_is_read_again(
+    world: World, plans: Plans
+):
+    world.begin(OLD, *ROWS)
+    plan = with_its_day(world, plans)
+    world.fill(OLD)
+    edit = plans.published(EDITED)
+    undo_plan(plans.project(EDITED), plan)
+    rollback_plan(plans.project(EDITED), edit)
+    assert text(OLD, COSTS, world.store.views.of(PROD).owed[COSTS]) == "2024-01-11"
+    plans.published(OLD)
+    assert totals(world) == [7, 8, 9, 10, 11]
+    assert plans.make(OLD).is_empty
+
+
+def test_a_table_of_a_plan_that_was_given_up_owes_what_it_had_read_of_a_day_that_is_taken_back(
+    world: World, plans: Plans
+):
+    world.begin(OLD, *ROWS)
+    plan = with_its_day(world, plans)
+    given_up = plans.make(EDITED)
+    plans.apply(EDITED, given_up)
+    abandon_plan(plans.project(EDITED), given_up)
+    undo_plan(plans.project(OLD), plan)
+
+    plans.published(EDITED, select=(COSTS,), reason="again")
+
+    view = world.store.views.of(PROD)
+    assert text(EDITED, COSTS, view.owed[COSTS]) == "2024-01-11"
 
 
 def test_what_a_later_plan_has_touched_is_not_taken_back(world: World, plans: Plans):

@@ -1,86 +1,219 @@
-"""What a publication leaves owed: cells that stay, and were computed from cells that it takes away."""
+"""What a publication leaves owed: cells that stay, and were computed from cells that it takes away.
+
+The rule compares when cells were built and when what they read changed. A cell that is gone has no such
+stamp, and one that another table answers for has that table's. So what was computed from them is found
+here, once.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.cells_by_model import CellsByModel
-from backfill_assets.planning.rule.lost_inputs import computed_from
-from backfill_assets.snapshots.environment import workspace_name
+from backfill_assets.planning.rule.lost_inputs import by_upstream
+from backfill_assets.snapshots.environment import plan_of, workspace_name
+from backfill_assets.snapshots.publication import PublicationKind
+from backfill_assets.snapshots.snapshot import stored_model
 from backfill_assets.snapshots.workspace import OwedCells
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from backfill_assets.engine.plans.operation import Operation
-    from backfill_assets.engine.plans.publishing import Prepared, Step
+    from backfill_assets.engine.plans.publishing import Prepared
+    from backfill_assets.models.graph import Graph
+    from backfill_assets.snapshots.environment import Pointer
     from backfill_assets.snapshots.state_view import StateView
 
+_NONE = IntervalSet.empty()
 
-def owed_without(op: Operation, view: StateView, prepared: Prepared) -> tuple[OwedCells, ...]:
+
+def owed_without(
+    op: Operation, kind: PublicationKind, view: StateView, prepared: Prepared
+) -> tuple[OwedCells, ...]:
     """Give the cells that are owed since the publication takes away cells which they were computed from.
 
-    They stand in tables of the environment, and of those that follow it: a development environment, or the
-    workspace of another plan, which has built a model of its own from what is read here.
+    They stand in tables of the environment and of those that follow it: a development environment, or the
+    workspace of another plan. After a way back they also stand in tables that nobody reads at the moment:
+    another way back, or a plan of the same logic, may publish these again.
 
     Args:
         op: who publishes.
+        kind: forward or back.
         view: what the environment publishes.
         prepared: what moves.
     """
-    lost = _taken_away(op, view, prepared)
+    lost = _Lost(_replaced(op, view, prepared), _left_out(op, view, prepared))
     if not lost:
         return ()
-    steps = {step.move.model: step for step in prepared.steps}
-    stay = CellsByModel(
-        {name: view.ready(name) for name in view.models if name not in prepared.removed}
-        | {name: _untouched(view, step) for name, step in steps.items()}
+    back = kind is not PublicationKind.PROMOTE
+    moves = op.store.history.promoting_moves(op.plan_id) if back else []
+    readers = _Readers(
+        op=op,
+        graph=op.environment().graph,
+        lost=lost,
+        since=min((move.number for move in moves), default=0),
+        left=frozenset(view.models[name].pointer.version for name in _leaving(view, prepared)),
     )
-    owed = [*_owed(op, view, lost, stay)]
-    for name in _followers(op):
-        there = op.store.views.of(name)
-        own = {model: there.own(model) for model in there.models}
-        read = CellsByModel({model: there.ready(model) for model in there.models}) - own
-        owed += _owed(op, there, lost & read, own)
-    return tuple(owed)
+    snapshots = {**(op.store.versions.snapshots() if back else {}), **_read_tables(op)}
+    stay = _Staying(op, prepared)
+    reason = f"what it was computed from went with plan {op.plan_id}"
+    owed = ((table, stay.of(table, readers.of(table, made))) for table, made in snapshots.items())
+    return tuple(OwedCells(table, cells, reason) for table, cells in owed if cells)
 
 
-def _owed(
-    op: Operation, view: StateView, lost: CellsByModel, stay: Mapping[str, IntervalSet]
-) -> Iterator[OwedCells]:
-    graph = op.run_in(view.environment.name).graph
-    for name, cells in (computed_from(graph, view, lost) & stay).items():
-        reason = f"what it was computed from went with plan {op.plan_id}"
-        yield OwedCells(view.models[name].pointer.version, cells, reason)
+@dataclass(frozen=True, slots=True)
+class _Lost:
+    """Cells that are not read any more as they were.
+
+    Attributes:
+        here: their table is read without them from now on, or another one answers for them.
+        elsewhere: their table is left, and holds them where it is read again.
+    """
+
+    here: CellsByModel
+    elsewhere: CellsByModel
+
+    def __bool__(self) -> bool:
+        return bool(self.here or self.elsewhere)
 
 
-def _followers(op: Operation) -> Iterator[str]:
-    """Name the environments that read what this one publishes, but for the plan's own workspaces."""
-    ours = {op.plan.environment, workspace_name(op.plan_id), workspace_name(op.undo_id)}
-    for each in op.store.environments.by_name():
-        if each.name not in ours and op.plan.environment in op.store.views.followed(each.name):
-            yield each.name
+@dataclass(frozen=True, slots=True)
+class _Readers:
+    """Finds the cells of tables that were built when lost cells were there to be read.
+
+    Attributes:
+        op: who publishes.
+        graph: the models as they run before the cells are lost.
+        lost: which cells.
+        since: the counter when the first of them was published.
+        left: tables that are left together with those of the lost cells.
+    """
+
+    op: Operation
+    graph: Graph
+    lost: _Lost
+    since: int
+    left: frozenset[str]
+
+    def of(self, table: str, fingerprint: str) -> IntervalSet:
+        """Give those of a table, which the cells of a snapshot stand in."""
+        lost = self.lost.here if table in self.left else self.lost.here | self.lost.elsewhere
+        model = stored_model(self.op.store.snapshots.get(fingerprint).definition)
+        return IntervalSet.union_all(
+            self._built(table, name, cells) for name, cells in by_upstream(self.graph, model, lost)
+        )
+
+    def _built(self, table: str, name: str, cells: IntervalSet) -> IntervalSet:
+        """Give those of some cells of a table that were computed from a model's lost cells."""
+        ever = self.op.store.versions.records_ever(table, cells)
+        records = [each for each in ever if each.built_at >= self.since]
+        batches = {each.batch_id for each in records}
+        read = {batch for batch in batches if self._has_read(batch, name)}
+        return IntervalSet.of(each.cell for each in records if each.batch_id in read)
+
+    def _has_read(self, batch_id: str, name: str) -> bool:
+        """Whether a batch may have read a model as the environment does, not in another one's table."""
+        batch = self.op.store.batches.find(batch_id)
+        tables = [pin.version for pin in batch.inputs if pin.upstream == name] if batch else []
+        return not tables or any(self._is_ours(table) for table in tables)
+
+    def _is_ours(self, table: str) -> bool:
+        if not self.op.store.versions.is_known(table):
+            return True
+        owner = self.op.store.versions.owner(table)
+        ours = self.op.store.views.followed(self.op.plan.environment)
+        return owner is None or owner in ours or plan_of(owner) is not None
 
 
-def _taken_away(op: Operation, view: StateView, prepared: Prepared) -> CellsByModel:
-    """Give the ready cells of the models that move which are not ready any more afterwards."""
-    moves = [step.move for step in prepared.steps]
-    lost = {move.model: move.emptied for move in moves if move.in_place}
-    elsewhere = {move.model: move.pointer for move in moves if not move.in_place}
-    gone = CellsByModel({name: view.ready(name) for name in (*elsewhere, *prepared.removed)})
-    if gone and elsewhere:
-        there = op.store.views.view_with(op.plan.environment, elsewhere)
-        gone = gone - {name: there.ready(name) for name in elsewhere}
-    if gone and view.environment.follows is not None:  # another environment's are followed again
-        there = op.store.views.of(view.environment.follows)
-        gone = gone - {name: there.ready(name) for name in prepared.removed}
-    return CellsByModel(lost) | gone
+class _Staying:
+    """Knows the cells that a publication itself puts into tables: they were not computed from what it takes away."""
+
+    def __init__(self, op: Operation, prepared: Prepared) -> None:
+        own = op.store.environments.own_pointers(workspace_name(op.plan_id))
+        steps = {step.move.pointer.version: step for step in prepared.steps}
+        self._steps = steps
+        self._whole = {at.version for at in own.values()} | {
+            table for table, step in steps.items() if not step.move.in_place
+        }
+
+    def of(self, table: str, cells: IntervalSet) -> IntervalSet:
+        """Give those of some cells of a table that hold afterwards what they hold now."""
+        if table in self._whole:
+            return _NONE
+        step = self._steps.get(table)
+        if step is None or not cells:
+            return cells
+        copied = _NONE if step.rewrite is None else step.rewrite.cells
+        return cells - copied - step.move.emptied
 
 
-def _untouched(view: StateView, step: Step) -> IntervalSet:
-    """Give the ready cells of a model that moves which hold afterwards what they hold now."""
-    if not step.move.in_place:
-        return IntervalSet.empty()
-    copied = IntervalSet.empty() if step.rewrite is None else step.rewrite.cells
-    return view.ready(step.move.model) - copied - step.move.emptied
+def _leaving(view: StateView, prepared: Prepared) -> Iterator[str]:
+    """Name the models whose tables the environment leaves."""
+    yield from (name for name in prepared.removed if name in view.models)
+    for step in prepared.steps:
+        if step.move.model in view.models and not step.move.in_place:
+            yield step.move.model
+
+
+def _read_tables(op: Operation) -> dict[str, str]:
+    """Give the tables that the environment reads, and those that follow it, with a snapshot of each."""
+    names = [
+        each.name
+        for each in op.store.environments.by_name()
+        if op.plan.environment in op.store.views.followed(each.name)
+    ]
+    return {
+        layer.version: at.fingerprint
+        for name in names
+        for at in op.store.environments.pointers(name).values()
+        for layer in at.layers
+    }
+
+
+def _left_out(op: Operation, view: StateView, prepared: Prepared) -> CellsByModel:
+    """Give the ready cells of models that are read from another table, or from none, which that one lacks."""
+    after = _read_afterwards(op, view, prepared)
+    if not after:
+        return CellsByModel()
+    there = op.store.views.view_with(op.plan.environment, after)
+    return CellsByModel({name: view.ready(name) - there.ready(name) for name in after})
+
+
+def _replaced(op: Operation, view: StateView, prepared: Prepared) -> CellsByModel:
+    """Give the cells that tables lose which stay, and those that another table answers for otherwise.
+
+    The cells of a table that begins to answer are compared and stamped when it is published, but not
+    those of tables under it, or of an environment that is followed again.
+    """
+    moves = {step.move.model: step.move for step in prepared.steps}
+    replaced = CellsByModel({name: each.emptied for name, each in moves.items() if each.in_place})
+    for name, at in _read_afterwards(op, view, prepared).items():
+        if at is not None and (at.under or name not in moves):
+            now = view.ready(name)
+            stamped = _NONE if name not in moves else _held(op, at, now)
+            replaced |= {name: _differing(op, view.models[name].pointer, at, now - stamped)}
+    return replaced
+
+
+def _held(op: Operation, at: Pointer, cells: IntervalSet) -> IntervalSet:
+    """Give those of some cells that the uppermost table of a pointer holds."""
+    return IntervalSet.of(op.store.versions.held_contents(at.version, cells, at.delta_version))
+
+
+def _differing(op: Operation, old: Pointer, new: Pointer, cells: IntervalSet) -> IntervalSet:
+    """Give those of some cells that hold something else where they are read afterwards."""
+    before, after = (op.store.views.contents_at(at, cells) for at in (old, new))
+    return IntervalSet.of(cell for cell, was in before.items() if after.get(cell, was) != was)
+
+
+def _read_afterwards(
+    op: Operation, view: StateView, prepared: Prepared
+) -> Mapping[str, Pointer | None]:
+    """Say where models are read afterwards whose tables the environment leaves; None for nowhere."""
+    follows = view.environment.follows
+    followed = {} if follows is None else op.store.environments.pointers(follows)
+    moved = {step.move.model: step.move.pointer for step in prepared.steps}
+    return {name: moved.get(name, followed.get(name)) for name in _leaving(view, prepared)}

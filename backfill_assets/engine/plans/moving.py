@@ -69,7 +69,7 @@ def move_pointers(
             why=op.why,
             seen=view.counter,
             pins=pins,
-            owed=owed_without(op, view, decided),
+            owed=owed_without(op, kind, view, decided),
         )
 
     try:
