@@ -64,6 +64,15 @@ def owed_since(connection: sa.Connection, commit: BatchCommit) -> list[int]:
     return list(connection.execute(sa.select(OWED.c.since).where(where)).scalars())
 
 
+def mark_copied(
+    connection: sa.Connection, source: str, cells: IntervalSet, to: str, environment: str
+) -> None:
+    """Let cells that were copied into another table be owed there, where they are in the one that they come from."""
+    for row in marks(connection, [source], followed(connection, environment)):
+        if copied := IntervalSet.of([cell_of(row)]) & cells:
+            mark_owed(connection, to, copied, read_as(Mark, row))
+
+
 def strike(connection: sa.Connection, cells: IntervalSet, where: sa.ColumnElement[bool]) -> None:
     """Strike these cells off the selected marks; the other cells of a mark stay."""
     if not cells:

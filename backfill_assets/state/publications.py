@@ -29,7 +29,7 @@ from backfill_assets.state.aggregate import Aggregate, D
 from backfill_assets.state.counter import next_number
 from backfill_assets.state.cutoffs import publish_cutoffs
 from backfill_assets.state.locks import check_lock, release_all
-from backfill_assets.state.owed import Mark, mark_owed
+from backfill_assets.state.owed import Mark, mark_copied, mark_owed
 from backfill_assets.state.plans import NewEvent
 from backfill_assets.state.restamping import published, restamp_later_changes, strike_rebuilt
 from backfill_assets.state.rows import read_as
@@ -256,6 +256,9 @@ def _move(
     pointers.put_pointer(connection, new, moment.now)
     _update_tables(connection, environment, new, old, moment.now)
     mark = Mark(f"{moment.publication.kind.value} of plan {moment.publication.plan_id}")
+    for copy in move.copies:
+        if copy.source.version != new.version:
+            mark_copied(connection, copy.source.version, done.cells, new.version, environment.name)
     if move.owed:
         mark_owed(connection, new.version, move.owed, replace(mark, environment=environment.name))
     made = _pointer_move(moment, new.model, old, new)
