@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from backfill_assets.snapshots.cutoff import Cutoff
     from backfill_assets.snapshots.environment import Environment, Pointer
 
+BUILT_ELSEWHERE = 0
+"""When cells count as built that were computed from tables which are not read here: before all that they read."""
+
 
 @dataclass(frozen=True, slots=True)
 class ReadyRun:

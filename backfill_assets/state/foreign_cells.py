@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
+from backfill_assets.snapshots.state_view import BUILT_ELSEWHERE
 from backfill_assets.state.moves import moves_in
 from backfill_assets.state.tables import BATCHES
 
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 
     from backfill_assets.snapshots.environment import Environment, Pointer
     from backfill_assets.state.layered_view import Cell
-
-_NEVER = 0
 
 
 def outdated_foreign_cells(
@@ -43,7 +42,8 @@ def outdated_foreign_cells(
         return dict(cells)
     return {
         model: [
-            replace(cell, built_at=_NEVER) if cell.batch_id in foreign else cell for cell in each
+            replace(cell, built_at=BUILT_ELSEWHERE) if cell.batch_id in foreign else cell
+            for cell in each
         ]
         for model, each in cells.items()
     }

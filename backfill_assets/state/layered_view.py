@@ -86,16 +86,11 @@ def runs_of(cells: Iterable[Cell], *, own: bool) -> tuple[ReadyRun, ...]:
     return tuple(_run(run, own=own) for run in _joined(cells))
 
 
-def runs_beside(
-    connection: sa.Connection, at: Pointer, published: Pointer | None
-) -> tuple[ReadyRun, ...]:
-    """Read the runs of a table beside the one that people read: with what those who read that have not read."""
+def cells_beside(connection: sa.Connection, at: Pointer, published: Pointer | None) -> list[Cell]:
+    """Read the cells of a table beside the one that people read: with what those who read that have not read."""
     own = cells_at(connection, at)
     restamped = restamp_against(connection, own, published)
-    return runs_of(
-        (replace(cell, unread=other.unread) for cell, other in zip(own, restamped, strict=True)),
-        own=True,
-    )
+    return [replace(cell, unread=other.unread) for cell, other in zip(own, restamped, strict=True)]
 
 
 def answered(cells: Iterable[Cell], layer: int) -> IntervalSet:

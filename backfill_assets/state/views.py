@@ -84,7 +84,8 @@ class Views(Aggregate[D]):
     ) -> dict[str, ModelState]:
         """Read tables that an environment does not read, as it may promote them.
 
-        Their runs tell when they have changed for cells that the environment publishes, too (`unread`).
+        Cells that were built from tables which it does not read, either, count as older than all that they
+        read. Their runs tell when they have changed for cells that the environment publishes, too (`unread`).
 
         Args:
             environment: which one.
@@ -93,8 +94,15 @@ class Views(Aggregate[D]):
 
         def work(connection: sa.Connection) -> dict[str, ModelState]:
             there = pointers(connection, environment)
+            beside = {
+                model: layered_view.cells_beside(connection, at, there.get(model))
+                for model, at in tables.items()
+            }
+            drawn = environments.environment(connection, environment)
+            read = {**there, **tables}
+            cells = foreign_cells.outdated_foreign_cells(connection, drawn, read, beside)
             return {
-                model: ModelState(at, layered_view.runs_beside(connection, at, there.get(model)))
+                model: ModelState(at, layered_view.runs_of(cells[model], own=True))
                 for model, at in tables.items()
             }
 

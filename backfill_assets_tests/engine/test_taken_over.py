@@ -8,17 +8,21 @@ from typing import TYPE_CHECKING
 import pytest
 
 from backfill_assets.engine.plans import publishing
-from backfill_assets.engine.plans.plan_verbs import undo_plan
+from backfill_assets.engine.plans.plan_verbs import abandon_plan, undo_plan
 from backfill_assets.planning.plan.request import Restatement
 from backfill_assets.snapshots.environment import PROD
-from backfill_assets_tests.builders import a_source
+from backfill_assets_tests.builders import a_graph, a_source
 from backfill_assets_tests.engine.dying import before_call
 from backfill_assets_tests.engine.plans import Plans
-from backfill_assets_tests.engine.test_plans import COSTS, OLD, ROWS, VISITS
+from backfill_assets_tests.engine.test_plans import COSTS, OLD, ROWS, VISITS, changed, costs, visits
 from backfill_assets_tests.engine.world import row, text
 
 if TYPE_CHECKING:
     from backfill_assets_tests.engine.world import World
+
+EDITED = a_graph(visits(), costs("cost + 1"))
+BAD = row(8, 1, 99.0)
+EIGHTH = Restatement(VISITS, "2024-01-08", "2024-01-08")
 
 
 @pytest.fixture
@@ -34,6 +38,38 @@ def begun_with_another_day(world: World) -> None:
 
 def owed(world: World, environment: str = PROD) -> str:
     return text(OLD, COSTS, world.store.views.of(environment).owed[COSTS])
+
+
+def test_what_a_plan_that_was_given_up_computed_from_a_day_of_its_own_is_owed(
+    world: World, plans: Plans
+):
+    begun_with_another_day(world)
+    given_up = plans.make(EDITED, restate=(Restatement(VISITS),))
+    plans.apply(EDITED, given_up)
+    abandon_plan(plans.project(EDITED), given_up)
+
+    plans.published(EDITED, select=(COSTS,), reason="again")
+
+    assert owed(world) == "2024-01-11"
+    plans.published(EDITED)
+    assert [int(total) for _, total in world.rows(COSTS, "ds", "total")] == [8, 9, 10, 11, 12]
+    assert plans.make(EDITED).is_empty
+
+
+def test_a_plan_names_the_cells_that_it_builds_again_since_they_were_built_elsewhere(
+    world: World, plans: Plans
+):
+    world.begin(OLD, *ROWS)
+    world.land(a_source(), *changed(BAD))
+    given_up = plans.make(EDITED, restate=(EIGHTH,))
+    plans.apply(EDITED, given_up)
+    abandon_plan(plans.project(EDITED), given_up)
+
+    plan = plans.published(EDITED, select=(COSTS,), reason="again")
+
+    (planned,) = plan.models
+    assert text(EDITED, COSTS, planned.cells) == "2024-01-07..2024-01-10 (4)"
+    assert [int(total) for _, total in world.rows(COSTS, "ds", "total")] == [8, 9, 10, 11]
 
 
 def test_a_copy_owes_what_its_table_came_to_owe_while_it_was_published(

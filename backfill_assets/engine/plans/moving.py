@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.engine.plans.lost_cells import owed_without
 from backfill_assets.engine.plans.publishing import publish
+from backfill_assets.engine.plans.taken_over import owed_with
 from backfill_assets.errors import RequestError
 from backfill_assets.snapshots.publication import Intent
 from backfill_assets.state.publications import PinMovedError
@@ -69,7 +70,7 @@ def move_pointers(
             why=op.why,
             seen=view.counter,
             pins=pins,
-            owed=owed_without(op, kind, view, decided),
+            owed=(*owed_without(op, kind, view, decided), *owed_with(op, decided)),
         )
 
     try:

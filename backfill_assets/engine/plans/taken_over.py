@@ -1,0 +1,48 @@
+"""What stays owed where a publication takes over a table.
+
+All of its cells count as built with the publication: for the stamps say what they have read there. Of what
+they have not read, no stamp tells afterwards.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.snapshots.environment import workspace_name
+from backfill_assets.snapshots.state_view import BUILT_ELSEWHERE
+from backfill_assets.snapshots.workspace import OwedCells
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from backfill_assets.engine.plans.operation import Operation
+    from backfill_assets.engine.plans.publishing import Prepared
+
+_ELSEWHERE = "it was computed from cells that are not published here"
+
+
+def owed_with(op: Operation, prepared: Prepared) -> Iterator[OwedCells]:
+    """Give the cells that are owed since the publication takes their tables over.
+
+    Args:
+        op: who publishes.
+        prepared: what moves.
+    """
+    moves = [step.move for step in prepared.steps if not step.move.in_place]
+    tables = {move.pointer.version: move.model for move in moves}
+    if tables:
+        yield from _built_elsewhere(op, tables)
+
+
+def _built_elsewhere(op: Operation, tables: Mapping[str, str]) -> Iterator[OwedCells]:
+    """Give the cells that a plan has found in tables and not built again: what they read is not there."""
+    name = workspace_name(op.plan_id)
+    if not op.store.environments.exists(name):
+        return
+    view = op.store.views.of(name, only=set(tables.values()))
+    for state in view.models.values():
+        runs = (run.interval for run in state.runs if run.built_at == BUILT_ELSEWHERE)
+        cells = IntervalSet.of(runs)
+        if cells and state.pointer.version in tables:
+            yield OwedCells(state.pointer.version, cells, _ELSEWHERE)
