@@ -35,11 +35,13 @@ class OwedCells:
         version: the table that the environment reads them from.
         cells: which.
         reason: in words.
+        environment: which one; None for the one whose workspace is opened, or that is published to.
     """
 
     version: str
     cells: IntervalSet
     reason: str
+    environment: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -200,7 +200,7 @@ def _publish(
         if model in before
     ]
     for owed in publication.owed:
-        mark = Mark(owed.reason, environment=environment.name)
+        mark = Mark(owed.reason, environment=owed.environment or environment.name)
         mark_owed(connection, owed.version, owed.cells, mark)
     restamp_later_changes(connection, publication, before)
     moves.save_moves(connection, made)

@@ -10,7 +10,7 @@ import pytest
 from backfill_assets.engine.plans import publishing
 from backfill_assets.engine.plans.plan_verbs import abandon_plan, undo_plan
 from backfill_assets.planning.plan.request import Restatement
-from backfill_assets.snapshots.environment import PROD
+from backfill_assets.snapshots.environment import PROD, Environment
 from backfill_assets_tests.builders import a_graph, a_source
 from backfill_assets_tests.engine.dying import before_call
 from backfill_assets_tests.engine.plans import Plans
@@ -70,6 +70,22 @@ def test_a_plan_names_the_cells_that_it_builds_again_since_they_were_built_elsew
     (planned,) = plan.models
     assert text(EDITED, COSTS, planned.cells) == "2024-01-07..2024-01-10 (4)"
     assert [int(total) for _, total in world.rows(COSTS, "ds", "total")] == [8, 9, 10, 11]
+
+
+def test_a_cell_that_is_stale_in_dev_is_owed_there_when_prod_takes_its_table_over(
+    world: World, plans: Plans
+):
+    world.begin(OLD, *ROWS)
+    world.store.environments.save_environment(Environment("dev", protected=False, follows=PROD))
+    plans.published(EDITED, "dev")
+    world.land(a_source(), *changed(BAD))
+    plans.published(EDITED, "dev", select=(VISITS,), restate=(EIGHTH,))
+
+    plans.published(EDITED, select=(COSTS,))
+
+    assert (owed(world, "dev"), owed(world)) == ("2024-01-08", "none")
+    plans.published(EDITED, "dev")
+    assert plans.make(EDITED, "dev").is_empty
 
 
 def test_a_copy_owes_what_its_table_came_to_owe_while_it_was_published(

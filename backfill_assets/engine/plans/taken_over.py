@@ -1,7 +1,7 @@
 """What stays owed where a publication takes over a table.
 
 All of its cells count as built with the publication: for the stamps say what they have read there. Of what
-they have not read, no stamp tells afterwards.
+they have not read, here or in another environment that reads the same table, no stamp tells afterwards.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ def owed_with(op: Operation, prepared: Prepared) -> Iterator[OwedCells]:
     tables = {move.pointer.version: move.model for move in moves}
     if tables:
         yield from _built_elsewhere(op, tables)
+        yield from _overtaken_elsewhere(op, tables)
 
 
 def _built_elsewhere(op: Operation, tables: Mapping[str, str]) -> Iterator[OwedCells]:
@@ -46,3 +47,23 @@ def _built_elsewhere(op: Operation, tables: Mapping[str, str]) -> Iterator[OwedC
         cells = IntervalSet.of(runs)
         if cells and state.pointer.version in tables:
             yield OwedCells(state.pointer.version, cells, _ELSEWHERE)
+
+
+def _overtaken_elsewhere(op: Operation, tables: Mapping[str, str]) -> Iterator[OwedCells]:
+    """Give the cells that are stale in another environment which reads the same tables, and their stale readers."""
+    ours = {op.plan.environment, workspace_name(op.plan_id), workspace_name(op.undo_id)}
+    for each in op.store.environments.by_name():
+        own = {} if each.name in ours else op.store.environments.own_pointers(each.name)
+        shared = {at.model for at in own.values() for layer in at.layers if layer.version in tables}
+        if not shared:
+            continue
+        run = op.run_in(each.name)
+        view = run.view()
+        for name in own.keys() & {
+            *shared,
+            *(up for one in shared for up in run.graph.readers(one)),
+        }:
+            cells = run.work(name, view).overtaken_cells
+            reason = f"it was stale when plan {op.plan_id} took over a table that is read here"
+            if cells:
+                yield OwedCells(own[name].version, cells, reason, each.name)
