@@ -36,7 +36,7 @@ def owed_without(
     """Give the cells that are owed since the publication takes away cells which they were computed from.
 
     They stand in tables of the environment and of those that follow it: a development environment, or the
-    workspace of another plan. After a way back they also stand in tables that nobody reads at the moment:
+    workspace of another plan. After a way back they also stand in tables that no environment reads at the moment:
     another way back, or a plan of the same logic, may publish these again.
 
     Args:

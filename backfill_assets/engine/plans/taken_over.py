@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from backfill_assets.engine.plans.operation import Operation
     from backfill_assets.engine.plans.publishing import Prepared
+    from backfill_assets.snapshots.environment import Pointer
 
 _ELSEWHERE = "it was computed from cells that are not published here"
 
@@ -52,18 +53,22 @@ def _built_elsewhere(op: Operation, tables: Mapping[str, str]) -> Iterator[OwedC
 def _overtaken_elsewhere(op: Operation, tables: Mapping[str, str]) -> Iterator[OwedCells]:
     """Give the cells that are stale in another environment which reads the same tables, and their stale readers."""
     ours = {op.plan.environment, workspace_name(op.plan_id), workspace_name(op.undo_id)}
-    for each in op.store.environments.by_name():
-        own = {} if each.name in ours else op.store.environments.own_pointers(each.name)
+    for name in sorted({each.name for each in op.store.environments.by_name()} - ours):
+        own = op.store.environments.own_pointers(name)
         shared = {at.model for at in own.values() for layer in at.layers if layer.version in tables}
-        if not shared:
-            continue
-        run = op.run_in(each.name)
-        view = run.view()
-        for name in own.keys() & {
-            *shared,
-            *(up for one in shared for up in run.graph.readers(one)),
-        }:
-            cells = run.work(name, view).overtaken_cells
-            reason = f"it was stale when plan {op.plan_id} took over a table that is read here"
-            if cells:
-                yield OwedCells(own[name].version, cells, reason, each.name)
+        if shared:
+            yield from _overtaken_in(op, name, own, shared)
+
+
+def _overtaken_in(
+    op: Operation, environment: str, own: Mapping[str, Pointer], shared: set[str]
+) -> Iterator[OwedCells]:
+    run = op.run_in(environment)
+    view, reason = (
+        run.view(),
+        f"it was stale when plan {op.plan_id} took over a table that is read here",
+    )
+    readers = {reader for model in shared for reader in run.graph.readers(model)}
+    for model in sorted(own.keys() & (shared | readers)):
+        if cells := run.work(model, view).overtaken_cells:
+            yield OwedCells(own[model].version, cells, reason, environment)
