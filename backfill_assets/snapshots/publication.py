@@ -120,6 +120,21 @@ class Move:
         return self.pointer.version == self.old_version
 
 
+@dataclass(frozen=True, slots=True)
+class TakenAway:
+    """What a publication takes cells away from, and the tables that are computed from it.
+
+    A batch that commits there after it was decided which cells are owed has read what goes.
+
+    Attributes:
+        models: those that lose cells.
+        heads: of the tables, by version, when that was decided.
+    """
+
+    models: tuple[str, ...] = ()
+    heads: Mapping[str, int] = field(default_factory=dict[str, int])
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Publication:
     """All pointers of an intent, moved at once.
@@ -140,6 +155,7 @@ class Publication:
         tables: the pins then of the moved tables, by version, layers included. A promotion is void if
             another environment publishes there meanwhile, under no lock of this publication.
         owed: cells that stay published, and were computed from cells that the publication takes away.
+        taken: where such cells may come between that decision and the publication.
     """
 
     intent: int
@@ -155,6 +171,7 @@ class Publication:
     pins: Mapping[str, int] = field(default_factory=dict[str, int])
     tables: Mapping[str, int] = field(default_factory=dict[str, int])
     owed: tuple[OwedCells, ...] = ()
+    taken: TakenAway = field(default_factory=TakenAway)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

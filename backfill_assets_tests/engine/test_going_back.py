@@ -4,13 +4,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from deltalake import DeltaTable
 
-from backfill_assets.engine.plans import going_back
+from backfill_assets.engine.plans import going_back, publishing
 from backfill_assets.engine.plans.plan_verbs import abandon_plan, rollback_plan, undo_plan
 from backfill_assets.engine.upkeep.collecting import collect, what_to_collect
 from backfill_assets.errors import RequestError
@@ -299,6 +300,26 @@ def test_a_table_of_a_plan_that_was_given_up_owes_what_it_had_read_of_a_day_that
 
     view = world.store.views.of(PROD)
     assert text(EDITED, COSTS, view.owed[COSTS]) == "2024-01-11"
+
+
+@pytest.mark.parametrize("environment", [PROD, "dev"])
+def test_what_is_computed_from_a_day_while_it_is_taken_back_is_owed(
+    world: World, plans: Plans, monkeypatch: pytest.MonkeyPatch, environment: str
+):
+    world.begin(OLD, *ROWS)
+    world.store.environments.save_environment(Environment("dev", protected=False, follows=PROD))
+    plans.published(EDITED, "dev")
+    plan = with_its_day(world, plans)
+    graph = OLD if environment == PROD else EDITED
+
+    def fill() -> None:
+        other = replace(world, environment=environment, runs=500)
+        assert "committed" in told(other.fill(graph, COSTS)[COSTS])
+
+    before_call(publishing, "describe_moves", fill, monkeypatch)
+    undo_plan(plans.project(OLD), plan)
+
+    assert text(OLD, COSTS, world.store.views.of(environment).owed[COSTS]) == "2024-01-11"
 
 
 def test_what_a_later_plan_has_touched_is_not_taken_back(world: World, plans: Plans):

@@ -14,7 +14,7 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.rule.lost_inputs import by_upstream
 from backfill_assets.snapshots.environment import plan_of, workspace_name
-from backfill_assets.snapshots.publication import PublicationKind
+from backfill_assets.snapshots.publication import PublicationKind, TakenAway
 from backfill_assets.snapshots.snapshot import stored_model
 from backfill_assets.snapshots.workspace import OwedCells
 
@@ -32,7 +32,7 @@ _NONE = IntervalSet.empty()
 
 def owed_without(
     op: Operation, kind: PublicationKind, view: StateView, prepared: Prepared
-) -> tuple[OwedCells, ...]:
+) -> tuple[tuple[OwedCells, ...], TakenAway]:
     """Give the cells that are owed since the publication takes away cells which they were computed from.
 
     They stand in tables of the environment and of those that follow it: a development environment, or the
@@ -44,10 +44,16 @@ def owed_without(
         kind: forward or back.
         view: what the environment publishes.
         prepared: what moves.
+
+    Returns:
+        The cells, and where more may come before the publication.
     """
     lost = _Lost(_replaced(op, view, prepared), _left_out(op, view, prepared))
     if not lost:
-        return ()
+        return (), TakenAway()
+    snapshots, stay = _read_tables(op), _Staying(op, prepared)
+    heads = {each: op.store.versions.known_head(each) for each in snapshots if stay.is_alone(each)}
+    taken = TakenAway((*lost.here, *lost.elsewhere), heads)
     back = kind is not PublicationKind.PROMOTE
     moves = op.store.history.promoting_moves(op.plan_id) if back else []
     readers = _Readers(
@@ -57,11 +63,11 @@ def owed_without(
         since=min((move.number for move in moves), default=0),
         left=frozenset(view.models[name].pointer.version for name in _leaving(view, prepared)),
     )
-    snapshots = {**(op.store.versions.snapshots() if back else {}), **_read_tables(op)}
-    stay = _Staying(op, prepared)
+    if back:
+        snapshots = op.store.versions.snapshots() | snapshots
     reason = f"what it was computed from went with plan {op.plan_id}"
     owed = ((table, stay.of(table, readers.of(table, made))) for table, made in snapshots.items())
-    return tuple(OwedCells(table, cells, reason) for table, cells in owed if cells)
+    return tuple(OwedCells(table, cells, reason) for table, cells in owed if cells), taken
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +144,10 @@ class _Staying:
         self._whole = {at.version for at in own.values()} | {
             table for table, step in steps.items() if not step.move.in_place
         }
+
+    def is_alone(self, table: str) -> bool:
+        """Whether the publication leaves a table as it is."""
+        return table not in self._whole and table not in self._steps
 
     def of(self, table: str, cells: IntervalSet) -> IntervalSet:
         """Give those of some cells of a table that hold afterwards what they hold now."""

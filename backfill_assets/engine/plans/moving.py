@@ -64,13 +64,15 @@ def move_pointers(
         view = op.store.views.of(op.plan.environment)
         pins = {name: state.pointer.delta_version for name, state in view.models.items()}
         decided = decide(view)
+        owed, taken = owed_without(op, kind, view, decided)
         return replace(
             decided,
             who=op.who,
             why=op.why,
             seen=view.counter,
             pins=pins,
-            owed=(*owed_without(op, kind, view, decided), *owed_with(op, decided)),
+            owed=(*owed, *owed_with(op, decided)),
+            taken=taken,
         )
 
     try:

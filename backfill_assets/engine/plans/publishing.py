@@ -22,7 +22,7 @@ from backfill_assets.engine.review.evidence import write_before_publishing, writ
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.codec import dumps, loads
 from backfill_assets.snapshots.environment import Layer, Pointer
-from backfill_assets.snapshots.publication import Copy, IntentStatus, Move, Publication
+from backfill_assets.snapshots.publication import Copy, IntentStatus, Move, Publication, TakenAway
 from backfill_assets.snapshots.workspace import OwedCells
 from backfill_assets.state.promotions import PromotionPendingError, PromotionTakenOverError
 from backfill_assets.state.publications import PinMovedError, PointerMovedError
@@ -67,6 +67,7 @@ class Prepared:
         pins: the environment's pins then, by model.
         tables: the pins then of the tables of what moves, by version, those underneath included.
         owed: cells that stay published, and were computed from cells that the publication takes away.
+        taken: where such cells may come between that decision and the publication.
     """
 
     steps: tuple[Step, ...]
@@ -77,6 +78,7 @@ class Prepared:
     pins: Mapping[str, int] = field(default_factory=dict[str, int])
     tables: Mapping[str, int] = field(default_factory=dict[str, int])
     owed: tuple[OwedCells, ...] = ()
+    taken: TakenAway = field(default_factory=TakenAway)
 
 
 def publish(run: RunContext, wanted: Intent, prepare: Callable[[], Prepared]) -> int:
@@ -181,6 +183,7 @@ def _carried_out(run: RunContext, intent: Intent, locks: Mapping[str, CommitLock
         pins=prepared.pins,
         tables=prepared.tables,
         owed=prepared.owed,
+        taken=prepared.taken,
     )
     describe_moves(run, moves)
     try:
@@ -233,4 +236,6 @@ def _moved(run: RunContext, intent: Intent, step: Step, locks: Mapping[str, Comm
     return replace(step.move, pointer=replace(step.move.pointer, delta_version=at))
 
 
-_STORED = (Prepared, Step, Rewrite, Move, Copy, Layer, Pointer, OwedCells, IntervalSet)
+_STORED = (
+    Prepared, Step, Rewrite, Move, Copy, Layer, Pointer, OwedCells, TakenAway, IntervalSet,
+)  # fmt: skip
