@@ -271,12 +271,21 @@ def published(
     return Published(name, number, tuple(readable), readable, settings)
 
 
-@contextmanager
-def _opened(settings: Settings) -> Iterator[Store]:
+def absent_state(settings: Settings) -> str | None:
+    """Name the place where a new state would begin; None where there is one. Nothing is made.
+
+    Raises:
+        TablesWithoutStateError: there is none, but tables that one has written.
+    """
     absent = Store.absent(settings.state)
     if absent is not None:
         refuse_tables_without_state(absent, settings.data_root)
-    opened = Store.empty if absent else partial(Store.open, settings.state)
+    return absent
+
+
+@contextmanager
+def _opened(settings: Settings) -> Iterator[Store]:
+    opened = Store.empty if absent_state(settings) else partial(Store.open, settings.state)
     with opened(clock=_now, data_root=settings.data_root) as store:
         yield store
 

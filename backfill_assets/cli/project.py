@@ -24,11 +24,11 @@ from backfill_assets.engine.project.plan_terms import terms_of
 from backfill_assets.engine.project.project import Project
 from backfill_assets.errors import BackfillAssetsError, DeclarationError
 from backfill_assets.planning.plan import written_options
+from backfill_assets.reading import absent_state
 from backfill_assets.settings import Settings, read_settings
 from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.snapshots.person import Person, known
 from backfill_assets.state.store import Store
-from backfill_assets.warehouse.files.tables import refuse_tables_without_state
 from backfill_assets.warehouse.spark.session import spark_settings
 from backfill_assets.warehouse.spark.shared_session import SharedSession
 
@@ -126,9 +126,7 @@ def open_store(settings: Settings) -> Store:
         TablesWithoutStateError: there is none, but tables that one has written.
         DeclarationError: the data folder can't be made.
     """
-    new = Store.absent(settings.state)
-    if new is not None:
-        refuse_tables_without_state(new, settings.data_root)
+    new = absent_state(settings)
     store = make_store(settings)
     if new is not None:
         say(f"the state at {new} is new: no table is known to it yet", to=err)
@@ -165,15 +163,13 @@ def store_looked_at(settings: Settings) -> Iterator[Store]:
     Raises:
         TablesWithoutStateError: there is none, but tables that one has written.
     """
-    absent = Store.absent(settings.state)
-    if absent is None:
-        with make_store(settings) as store:
-            yield store
-        return
-    refuse_tables_without_state(absent, settings.data_root)
-    with Store.empty(
-        clock=now, lease_seconds=settings.lease_seconds, data_root=settings.data_root
-    ) as store:
+    if absent_state(settings) is None:
+        opened = make_store(settings)
+    else:
+        opened = Store.empty(
+            clock=now, lease_seconds=settings.lease_seconds, data_root=settings.data_root
+        )
+    with opened as store:
         yield store
 
 

@@ -16,10 +16,10 @@ from backfill_assets.engine.project.channels import channels_of
 from backfill_assets.engine.project.gate import gate_of
 from backfill_assets.engine.project.plan_terms import terms_of
 from backfill_assets.engine.project.project import Project
+from backfill_assets.reading import absent_state
 from backfill_assets.settings import Settings, read_settings
 from backfill_assets.snapshots.loaded import Loaded
 from backfill_assets.state.store import Store
-from backfill_assets.warehouse.files.tables import refuse_tables_without_state
 from backfill_assets.warehouse.spark.session import spark_settings
 from backfill_assets.warehouse.spark.shared_session import SharedSession
 
@@ -70,9 +70,7 @@ class StateResource(dg.ConfigurableResource):
         """The open store."""
         if self._store is None:
             settings = read_settings()
-            absent = Store.absent(settings.state)
-            if absent is not None:
-                refuse_tables_without_state(absent, settings.data_root)
+            absent_state(settings)  # refuses tables of a state that is not there
             if "://" not in settings.data_root:
                 Path(settings.data_root).mkdir(parents=True, exist_ok=True)
             self._store = Store.open(

@@ -120,6 +120,11 @@ class Move:
         return self.pointer.version == self.old_version
 
 
+def gone_with(plan_id: str) -> str:
+    """Say why a cell is owed whose inputs a publication has taken away."""
+    return f"what it was computed from went with plan {plan_id}"
+
+
 @dataclass(frozen=True, slots=True)
 class TakenAway:
     """What a publication takes cells away from, and the tables that are computed from it.

@@ -13,7 +13,7 @@ from backfill_assets.state.rows import read_as, values_of
 from backfill_assets.state.tables import BATCHES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from datetime import datetime
 
     from backfill_assets.intervals.interval_set import IntervalSet
@@ -131,6 +131,16 @@ def batch(connection: sa.Connection, batch_id: str) -> BatchRow:
     if row is None:
         raise UnknownBatchError(batch_id)
     return row
+
+
+def inputs_of(
+    connection: sa.Connection, batch_ids: Iterable[str]
+) -> dict[str, tuple[InputPin, ...]]:
+    """Read what batches have read, by their ids; one that was never opened is not among them."""
+    wanted = sa.select(BATCHES.c.batch_id, BATCHES.c.inputs).where(
+        BATCHES.c.batch_id.in_(sorted(set(batch_ids)))
+    )
+    return {row.batch_id: row.inputs for row in connection.execute(wanted)}
 
 
 def find_batch(connection: sa.Connection, batch_id: str) -> BatchRow | None:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.models.audit_result import AuditResult
     from backfill_assets.snapshots.batch import BatchCommit, BatchRequest, OpenBatch
+    from backfill_assets.snapshots.ready import InputPin
     from backfill_assets.state.audits import AuditRow
     from backfill_assets.state.database import Database
     from backfill_assets.state.locks import CommitLock
@@ -57,6 +58,11 @@ class Batches(Aggregate[D]):
     def find(self, batch_id: str) -> BatchRow | None:
         """Read one batch; None when it was never opened."""
         return self._database.read(lambda connection: batch_rows.find_batch(connection, batch_id))
+
+    def inputs_of(self, batch_ids: Iterable[str]) -> dict[str, tuple[InputPin, ...]]:
+        """Read what batches have read, by their ids; one that was never opened is not among them."""
+        asked = {*batch_ids}  # a read that is tried again asks again
+        return self._database.read(lambda connection: batch_rows.inputs_of(connection, asked))
 
     def latest(self, *, model: str | None = None, limit: int | None = None) -> list[BatchRow]:
         """Read batches, the latest first."""

@@ -15,9 +15,11 @@ from backfill_assets.snapshots.publication import (
     IntentStatus,
     PointerMove,
     PublicationKind,
+    gone_with,
 )
 from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus
 from backfill_assets.state import (
+    batch_rows,
     clock_back,
     environments,
     moves,
@@ -35,7 +37,7 @@ from backfill_assets.state.owed import Mark, mark_copied, mark_owed
 from backfill_assets.state.plans import NewEvent
 from backfill_assets.state.restamping import published, restamp_later_changes, strike_rebuilt
 from backfill_assets.state.rows import read_as
-from backfill_assets.state.tables import BATCHES, PROMOTIONS
+from backfill_assets.state.tables import PROMOTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -214,31 +216,19 @@ def _publish(
 def _mark_late_readers(connection: sa.Connection, publication: Publication) -> None:
     """Let cells be owed that were computed from what is taken away, and were committed since that was decided."""
     taken = publication.taken
-    reason = f"what it was computed from went with plan {publication.plan_id}"
-    mark = Mark(reason, environment=publication.environment)
+    mark = Mark(gone_with(publication.plan_id), environment=publication.environment)
     for version, head in taken.heads.items():
         records = ready.ready_records(connection, version, None)
         late = [record for record in records if record.valid_from > head]
-        read = _batches_reading(connection, {each.batch_id for each in late}, taken.models)
+        inputs = batch_rows.inputs_of(connection, (each.batch_id for each in late))
+        read = {
+            batch
+            for batch, pins in inputs.items()
+            if any(pin.upstream in taken.models for pin in pins)
+        }
         cells = IntervalSet.of(each.cell for each in late if each.batch_id in read)
         if cells:
             mark_owed(connection, version, cells, mark)
-
-
-def _batches_reading(
-    connection: sa.Connection, batches: set[str], models: tuple[str, ...]
-) -> set[str]:
-    """Name those of some batches that have read any of these models."""
-    if not batches:
-        return set()
-    wanted = sa.select(BATCHES.c.batch_id, BATCHES.c.inputs).where(
-        BATCHES.c.batch_id.in_(sorted(batches))
-    )
-    return {
-        row.batch_id
-        for row in connection.execute(wanted)
-        if any(pin.upstream in models for pin in row.inputs)
-    }
 
 
 def _check_pointers(publication: Publication, before: Mapping[str, Pointer]) -> None:

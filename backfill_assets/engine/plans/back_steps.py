@@ -193,8 +193,7 @@ def _stale_then(op: Operation, moves: Sequence[PointerMove]) -> CellsByModel:
 
 def _read_afterwards(op: Operation, moves: Sequence[PointerMove]) -> dict[str, Pointer | None]:
     """Say where each model is read once it went back: where it was read, or where a followed one is now."""
-    follows = op.store.environments.get(op.plan.environment).follows
-    followed = {} if follows is None else op.store.environments.pointers(follows)
+    followed = op.followed_pointers()
     return {
         move.model: followed.get(move.model) if is_dropped(op.plan.environment, move) else move.old
         for move in moves

@@ -14,17 +14,18 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.rule.lost_inputs import by_upstream
 from backfill_assets.snapshots.environment import plan_of, workspace_name
-from backfill_assets.snapshots.publication import PublicationKind, TakenAway
+from backfill_assets.snapshots.publication import PublicationKind, TakenAway, gone_with
 from backfill_assets.snapshots.snapshot import stored_model
 from backfill_assets.snapshots.workspace import OwedCells
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from backfill_assets.engine.plans.operation import Operation
     from backfill_assets.engine.plans.publishing import Prepared
     from backfill_assets.models.graph import Graph
     from backfill_assets.snapshots.environment import Pointer
+    from backfill_assets.snapshots.ready import InputPin
     from backfill_assets.snapshots.state_view import StateView
 
 _NONE = IntervalSet.empty()
@@ -48,7 +49,8 @@ def owed_without(
     Returns:
         The cells, and where more may come before the publication.
     """
-    lost = _Lost(_replaced(op, view, prepared), _left_out(op, view, prepared))
+    after = _read_afterwards(op, view, prepared)
+    lost = _Lost(_replaced(op, view, prepared, after), _left_out(op, view, after))
     if not lost:
         return (), TakenAway()
     snapshots, stay = _read_tables(op), _Staying(op, prepared)
@@ -61,11 +63,12 @@ def owed_without(
         graph=op.environment().graph,
         lost=lost,
         since=min((move.number for move in moves), default=0),
-        left=frozenset(view.models[name].pointer.version for name in _leaving(view, prepared)),
+        ours=frozenset(op.store.views.followed(op.plan.environment)),
+        left=frozenset(view.models[name].pointer.version for name in after),
     )
     if back:
         snapshots = op.store.versions.snapshots() | snapshots
-    reason = f"what it was computed from went with plan {op.plan_id}"
+    reason = gone_with(op.plan_id)
     owed = ((table, stay.of(table, readers.of(table, made))) for table, made in snapshots.items())
     return tuple(OwedCells(table, cells, reason) for table, cells in owed if cells), taken
 
@@ -95,6 +98,7 @@ class _Readers:
         graph: the models as they run before the cells are lost.
         lost: which cells.
         since: the counter when the first of them was published.
+        ours: the environment, the one that it follows, and so on.
         left: tables that are left together with those of the lost cells.
     """
 
@@ -102,6 +106,7 @@ class _Readers:
     graph: Graph
     lost: _Lost
     since: int
+    ours: frozenset[str]
     left: frozenset[str]
 
     def of(self, table: str, fingerprint: str) -> IntervalSet:
@@ -116,22 +121,20 @@ class _Readers:
         """Give those of some cells of a table that were computed from a model's lost cells."""
         ever = self.op.store.versions.records_ever(table, cells)
         records = [each for each in ever if each.built_at >= self.since]
-        batches = {each.batch_id for each in records}
-        read = {batch for batch in batches if self._has_read(batch, name)}
-        return IntervalSet.of(each.cell for each in records if each.batch_id in read)
+        inputs = self.op.store.batches.inputs_of(each.batch_id for each in records)
+        elsewhere = {batch for batch, pins in inputs.items() if not self._may_read(pins, name)}
+        return IntervalSet.of(each.cell for each in records if each.batch_id not in elsewhere)
 
-    def _has_read(self, batch_id: str, name: str) -> bool:
+    def _may_read(self, pins: tuple[InputPin, ...], name: str) -> bool:
         """Whether a batch may have read a model as the environment does, not in another one's table."""
-        batch = self.op.store.batches.find(batch_id)
-        tables = [pin.version for pin in batch.inputs if pin.upstream == name] if batch else []
+        tables = [pin.version for pin in pins if pin.upstream == name]
         return not tables or any(self._is_ours(table) for table in tables)
 
     def _is_ours(self, table: str) -> bool:
         if not self.op.store.versions.is_known(table):
             return True
         owner = self.op.store.versions.owner(table)
-        ours = self.op.store.views.followed(self.op.plan.environment)
-        return owner is None or owner in ours or plan_of(owner) is not None
+        return owner is None or owner in self.ours or plan_of(owner) is not None
 
 
 class _Staying:
@@ -160,14 +163,6 @@ class _Staying:
         return cells - copied - step.move.emptied
 
 
-def _leaving(view: StateView, prepared: Prepared) -> Iterator[str]:
-    """Name the models whose tables the environment leaves."""
-    yield from (name for name in prepared.removed if name in view.models)
-    for step in prepared.steps:
-        if step.move.model in view.models and not step.move.in_place:
-            yield step.move.model
-
-
 def _read_tables(op: Operation) -> dict[str, str]:
     """Give the tables that the environment reads, and those that follow it, with a snapshot of each."""
     names = [
@@ -183,16 +178,17 @@ def _read_tables(op: Operation) -> dict[str, str]:
     }
 
 
-def _left_out(op: Operation, view: StateView, prepared: Prepared) -> CellsByModel:
+def _left_out(op: Operation, view: StateView, after: Mapping[str, Pointer | None]) -> CellsByModel:
     """Give the ready cells of models that are read from another table, or from none, which that one lacks."""
-    after = _read_afterwards(op, view, prepared)
     if not after:
         return CellsByModel()
     there = op.store.views.view_with(op.plan.environment, after)
     return CellsByModel({name: view.ready(name) - there.ready(name) for name in after})
 
 
-def _replaced(op: Operation, view: StateView, prepared: Prepared) -> CellsByModel:
+def _replaced(
+    op: Operation, view: StateView, prepared: Prepared, after: Mapping[str, Pointer | None]
+) -> CellsByModel:
     """Give the cells that tables lose which stay, and those that another table answers for otherwise.
 
     The cells of a table that begins to answer are compared and stamped when it is published, but not
@@ -200,7 +196,7 @@ def _replaced(op: Operation, view: StateView, prepared: Prepared) -> CellsByMode
     """
     moves = {step.move.model: step.move for step in prepared.steps}
     replaced = CellsByModel({name: each.emptied for name, each in moves.items() if each.in_place})
-    for name, at in _read_afterwards(op, view, prepared).items():
+    for name, at in after.items():
         if at is not None and (at.under or name not in moves):
             now = view.ready(name)
             stamped = _NONE if name not in moves else _held(op, at, now)
@@ -223,7 +219,9 @@ def _read_afterwards(
     op: Operation, view: StateView, prepared: Prepared
 ) -> Mapping[str, Pointer | None]:
     """Say where models are read afterwards whose tables the environment leaves; None for nowhere."""
-    follows = view.environment.follows
-    followed = {} if follows is None else op.store.environments.pointers(follows)
-    moved = {step.move.model: step.move.pointer for step in prepared.steps}
-    return {name: moved.get(name, followed.get(name)) for name in _leaving(view, prepared)}
+    followed = op.followed_pointers()
+    moved = {
+        step.move.model: step.move.pointer for step in prepared.steps if not step.move.in_place
+    }
+    leaving = (name for name in (*prepared.removed, *moved) if name in view.models)
+    return {name: moved.get(name, followed.get(name)) for name in leaving}

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from backfill_assets.engine.project.run_context import RunContext
     from backfill_assets.planning.plan.plan import Plan
+    from backfill_assets.snapshots.environment import Pointer
     from backfill_assets.snapshots.stored_plan import PlanEventKind
 
 
@@ -66,6 +67,11 @@ class Operation(InProject):
     def old_workspace(self) -> RunContext:
         """Open a run in the workspace in which the plan is undone."""
         return self.run_in(workspace_name(self.undo_id))
+
+    def followed_pointers(self) -> dict[str, Pointer]:
+        """Read where the environment that the plan's one follows reads each model; none where it follows none."""
+        follows = self.store.environments.get(self.plan.environment).follows
+        return {} if follows is None else self.store.environments.pointers(follows)
 
     def tell(self, event: PlanEventKind, **detail: object) -> None:
         """Add to the plan's history."""

@@ -64,10 +64,8 @@ def _overtaken_in(
     op: Operation, environment: str, own: Mapping[str, Pointer], shared: set[str]
 ) -> Iterator[OwedCells]:
     run = op.run_in(environment)
-    view, reason = (
-        run.view(),
-        f"it was stale when plan {op.plan_id} took over a table that is read here",
-    )
+    view = run.view()
+    reason = f"it was stale when plan {op.plan_id} took over a table that is read here"
     readers = {reader for model in shared for reader in run.graph.readers(model)}
     for model in sorted(own.keys() & (shared | readers)):
         if cells := run.work(model, view).overtaken_cells:
