@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from backfill_assets.state.history import HistoryEntry
 
 _PLAN, _BATCH = "plan", "batch"
+_LINES = 30
 
 
 def history(
@@ -34,7 +35,10 @@ def history(
             help="Only what touched these cells: a partition key, or FIRST..LAST, both included."
         ),
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, help="How many, the latest ones.")] = 30,
+    limit: Annotated[
+        int | None,
+        typer.Option(min=1, help="How many, the latest ones.", show_default="30; all with --json"),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """List every plan, batch and pointer move that touched a model, the newest last.
@@ -51,9 +55,10 @@ def history(
         model_named(graph, model)
     naming = naming_of(graph)
     if as_json:
-        print_json([_json(naming, model, entry) for entry in entries])
+        listed = entries[-limit:] if limit else entries
+        print_json([_json(naming, model, entry) for entry in listed])
         return
-    _print(naming, model, entries, limit)
+    _print(naming, model, entries, limit or _LINES)
 
 
 def _asked(graph: Graph, model: str, interval: str | None) -> IntervalSet | None:

@@ -148,6 +148,10 @@ def make_store(settings: Settings) -> Store:
                 f"{error.strerror or str(error)}",
                 do="name one that you may write to in BACKFILL_DATA_DIR",
             ) from error
+    return _kept_store(settings)
+
+
+def _kept_store(settings: Settings) -> Store:
     return Store.open(
         settings.state,
         clock=now,
@@ -164,7 +168,7 @@ def store_looked_at(settings: Settings) -> Iterator[Store]:
         TablesWithoutStateError: there is none, but tables that one has written.
     """
     if absent_state(settings) is None:
-        opened = make_store(settings)
+        opened = _kept_store(settings)
     else:
         opened = Store.empty(
             clock=now, lease_seconds=settings.lease_seconds, data_root=settings.data_root

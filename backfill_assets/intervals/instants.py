@@ -13,6 +13,8 @@ When = str | date | datetime
 """What an author or user may write: `"2024-01-31"`, `"2024-01-31T06:00Z"`, or the typed value."""
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+_FIRST_YEAR, _LAST_YEAR = 2, 9998
+"""The years of which every cell begins and ends, in each zone, at an instant that Python has."""
 
 
 class InstantFormatError(BackfillAssetsError):
@@ -28,35 +30,45 @@ class InstantFormatError(BackfillAssetsError):
 
 
 def no_such_day(text: str) -> str:
-    """Say that a text begins with a day that no calendar has, such as 2024-02-30; empty where it doesn't."""
+    """Say that a text begins with a day that no cell has, such as 2024-02-30; empty where it doesn't."""
     written = _DATE.match(text)
+    if not written:
+        return ""
     try:
-        date.fromisoformat(written[0] if written else "2024-01-01")
+        day = date.fromisoformat(written[0])
     except ValueError:
         return f"{text!r} is no day of the calendar"
-    return ""
+    return "" if _has_cells(day) else f"{text!r} is not of the years {_FIRST_YEAR} to {_LAST_YEAR}"
+
+
+def _has_cells(day: date) -> bool:
+    return _FIRST_YEAR <= day.year <= _LAST_YEAR
 
 
 def read(when: When) -> date | datetime:
     """A plain date, or an aware instant in UTC.
 
     Raises:
-        InstantFormatError: the text is neither, or an instant without an offset.
+        InstantFormatError: the text is neither, or an instant without an offset; or it lies so far
+            from today that its cell would not end in a year that Python has.
         RequestError: a datetime without a time zone.
     """
-    if isinstance(when, datetime):
-        return in_utc(when)
-    if isinstance(when, date):
-        return when
+    value = _read_text(when) if isinstance(when, str) else when
+    if not _has_cells(value):
+        raise InstantFormatError(value.isoformat())
+    return in_utc(value) if isinstance(value, datetime) else value
+
+
+def _read_text(text: str) -> date | datetime:
     try:
-        if _DATE.fullmatch(when):
-            return date.fromisoformat(when)
-        instant = datetime.fromisoformat(when)
+        if _DATE.fullmatch(text):
+            return date.fromisoformat(text)
+        instant = datetime.fromisoformat(text)
     except ValueError as error:
-        raise InstantFormatError(when) from error
+        raise InstantFormatError(text) from error
     if instant.tzinfo is None:
-        raise InstantFormatError(when)
-    return in_utc(instant)
+        raise InstantFormatError(text)
+    return instant
 
 
 def minute_text(instant: datetime) -> str:

@@ -52,7 +52,7 @@ def start_of_key(key: str, unit: Unit, zone: str) -> int:
         PartitionKeyError: no cell has exactly this key.
     """
     grid = grid_of(unit, zone)
-    start = _read(key, unit, zone)
+    start = None if no_such_day(key) else _read(key, unit, zone)
     if start is None or grid.boundary(grid.index(start)) != start:
         raise PartitionKeyError(key, unit, zone)
     if key_at(start, unit, zone) != key:  # an hour that clocks skip, or an offset out of place

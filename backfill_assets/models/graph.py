@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
@@ -20,7 +21,7 @@ from backfill_assets.models.sql.query import SqlQuery
 from backfill_assets.models.sql.sql_volatility import check_stable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
 _Node = TypeVar("_Node", Model, Source, Consumer)
 
@@ -124,6 +125,7 @@ def build_graph(
     """Check all declarations together and order them.
 
     Raises:
+        DeclarationError: what is given holds something else than models, sources or consumers.
         DeclarationError: two share a name.
         DeclarationError: a column has a type that Spark does not have.
         DeclarationError: an upstream, an audit or a consumer names nothing that exists.
@@ -138,7 +140,9 @@ def build_graph(
         DeclarationError: a query would answer differently tomorrow.
         DeclarationError: a Python model reads what its snapshot can't store.
     """
-    graph = stored_graph(models, sources, consumers)
+    graph = stored_graph(
+        _all_of(Model, models), _all_of(Source, sources), _all_of(Consumer, consumers)
+    )
     for source in graph.sources.values():
         require_types(f"source '{source.name}'", source.schema)
     for model in graph.models.values():
@@ -151,6 +155,25 @@ def build_graph(
     for consumer in graph.consumers.values():
         _check_consumer(graph, consumer)
     return graph
+
+
+def _all_of(kind: type[_Node], declared: Iterable[_Node]) -> tuple[_Node, ...]:
+    """Give the nodes of a catalog, which a person wrote: it may hold anything.
+
+    Raises:
+        DeclarationError: it is no collection, or holds something else.
+    """
+    is_collection = isinstance(declared, Iterable)
+    nodes = tuple(declared) if is_collection else ()
+    wrong = [node for node in nodes if not isinstance(node, kind)] if is_collection else [declared]
+    if wrong:
+        name = kind.__name__
+        raise DeclarationError(
+            found=f"{name.upper()}S has {wrong[0]!r:.60}, which is no {name}",
+            expected=f"a list of {name}s",
+            do="correct it in the catalog",
+        )
+    return nodes
 
 
 def stored_graph(

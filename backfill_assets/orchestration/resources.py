@@ -17,7 +17,7 @@ from backfill_assets.engine.project.gate import gate_of
 from backfill_assets.engine.project.plan_terms import terms_of
 from backfill_assets.engine.project.project import Project
 from backfill_assets.reading import absent_state
-from backfill_assets.settings import Settings, read_settings
+from backfill_assets.settings import read_settings
 from backfill_assets.snapshots.loaded import Loaded
 from backfill_assets.state.store import Store
 from backfill_assets.warehouse.spark.session import spark_settings
@@ -84,7 +84,7 @@ class StateResource(dg.ConfigurableResource):
     @property
     def data_root(self) -> str:
         """The folder or URI under which tables lie."""
-        return Settings().data_root
+        return read_settings().data_root
 
     def project(
         self, loaded: Loaded, run_id: str, spark: SparkResource | None = None, who: str = ""

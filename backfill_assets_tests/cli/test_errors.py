@@ -7,6 +7,8 @@ import pytest
 import typer
 
 from backfill_assets.cli.app import INTERRUPTED, call
+from backfill_assets.cli.project import now
+from backfill_assets.state.store import Store
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,6 +31,12 @@ WRONG = {
         "2024-01-31..2024-01-29",
     ): "the range 2024-01-31 to 2024-01-29 holds no time:",
     ("why", "toy.sales", "2024-02-30"): "'2024-02-30' is no day of the calendar; a right one is",
+    ("why", "toy.sales", "9999-12-31"): "'9999-12-31' is not of the years 2 to 9998; a right one",
+    (
+        "history",
+        "toy.sales",
+        "0001-01-01..9999-12-31",
+    ): "'0001-01-01' is not of the years 2 to 9998;",
     ("run", "--start", "2024-02-30"): "'2024-02-30' is no day of the calendar; give a date such as",
     ("run", "--start", "2024-01-31", "--end", "2024-01-29"): "it ends where it starts, or before",
     ("run", "--start", "soon"): "'soon' is neither a date nor an instant;",
@@ -107,10 +115,22 @@ def test_a_data_folder_that_cannot_be_made_is_named(
     (tmp_path / "file").write_text("no folder")
     monkeypatch.setenv("BACKFILL_DATA_DIR", str(tmp_path / "file" / "data"))
 
-    ended = backfill("status")
+    ended = backfill("run")
 
     assert ended.code == 1
     assert ended.err.startswith(f"error: the data folder {tmp_path}/file/data can't be used: ")
+
+
+def test_a_data_folder_that_is_not_there_is_not_made_by_a_verb_that_looks(
+    backfill: Backfill, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    state = f"sqlite:///{tmp_path / 'state.db'}"
+    Store.open(state, clock=now, lease_seconds=60, data_root=str(tmp_path / "absent")).close()
+    monkeypatch.setenv("BACKFILL_STATE_URL", state)
+    monkeypatch.setenv("BACKFILL_DATA_DIR", str(tmp_path / "absent"))
+
+    assert backfill("status").code == 0
+    assert not (tmp_path / "absent").exists()
 
 
 CATALOGS = {
@@ -135,6 +155,31 @@ def test_a_catalog_that_cannot_be_used_is_named_with_the_place(
 
     assert ended.code == 1
     assert ended.err.startswith(f"error: catalog 'broken': {said}")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    {
+        "MODELS, SOURCES = 5, ()": "MODELS has 5, which is no Model; expected a list of Models",
+        "MODELS, SOURCES = ('shop.days',), ()": "MODELS has 'shop.days', which is no Model",
+        "MODELS, SOURCES = (), None": "SOURCES has None, which is no Source",
+        "MODELS, SOURCES, CONSUMERS = (), (), [1]": "CONSUMERS has 1, which is no Consumer",
+    }.items(),
+)
+def test_a_catalog_that_holds_something_else_than_declarations_is_refused(
+    backfill: Backfill, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text: str, said: str
+):
+    (tmp_path / "broken.py").write_text(text)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "broken", raising=False)
+    monkeypatch.setenv("BACKFILL_CATALOG", "broken")
+    monkeypatch.chdir(tmp_path)
+
+    ended = backfill("status")
+
+    assert ended.code == 1
+    assert ended.err.startswith(f"error: {said}")
+    assert ended.err.count("\n") == 1
 
 
 def test_a_catalog_that_is_installed_is_told_with_its_line_too(

@@ -128,3 +128,15 @@ def test_a_restated_cell_names_the_restatement_and_not_the_gap_of_its_workspace(
         text = _reason(run.store.reading(), row)
 
     assert text == "restated by ada"
+
+
+def test_the_latest_entries_of_a_history_are_given_also_as_json(shop: Prepared, backfill: Backfill):
+    batches = [
+        shop.fill("toy.sales", day, day) for day in ("2024-01-28", "2024-01-29", "2024-01-30")
+    ]
+
+    latest = backfill("history", "toy.sales", "--limit", "2", "--json").json
+    every = backfill("history", "toy.sales", "--json").json
+
+    assert [entry["batch_id"] for entry in latest] == batches[1:]
+    assert {entry["batch_id"] for entry in every} >= {*batches}

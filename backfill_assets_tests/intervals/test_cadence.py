@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from itertools import islice, pairwise
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given, strategies as st
@@ -202,6 +203,13 @@ def test_a_model_rebuilt_as_a_whole_has_one_cell():
         (lambda: Daily(start="01.02.2024"), InstantFormatError, "neither a date nor an instant"),
         (lambda: Daily(start="2024-02-01T10:00"), InstantFormatError, "with its offset"),
         (lambda: Daily(start="2024-02-30"), InstantFormatError, "is no day of the calendar; give"),
+        (lambda: Daily(start="0001-01-01"), InstantFormatError, "not of the years 2 to 9998; give"),
+        (lambda: Daily(end=date(9999, 12, 31)), InstantFormatError, "'9999-12-31' is not of the"),
+        (
+            lambda: Daily(start=datetime(1, 1, 1, tzinfo=ZoneInfo("Asia/Tokyo"))),
+            InstantFormatError,
+            "2 to",
+        ),
     ],
 )
 def test_a_cadence_that_makes_no_sense_is_refused(
