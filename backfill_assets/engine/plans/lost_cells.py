@@ -19,11 +19,11 @@ from backfill_assets.snapshots.snapshot import stored_model
 from backfill_assets.snapshots.workspace import OwedCells
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from backfill_assets.engine.plans.operation import Operation
     from backfill_assets.engine.plans.publishing import Prepared
-    from backfill_assets.models.graph import Graph
+    from backfill_assets.intervals.cadence import Cadence
     from backfill_assets.snapshots.environment import Pointer
     from backfill_assets.snapshots.ready import InputPin
     from backfill_assets.snapshots.state_view import StateView
@@ -60,7 +60,7 @@ def owed_without(
     moves = op.store.history.promoting_moves(op.plan_id) if back else []
     readers = _Readers(
         op=op,
-        graph=op.environment().graph,
+        cadences=_cadences(op, view, lost.here | lost.elsewhere),
         lost=lost,
         since=min((move.number for move in moves), default=0),
         ours=frozenset(op.store.views.followed(op.plan.environment)),
@@ -95,7 +95,7 @@ class _Readers:
 
     Attributes:
         op: who publishes.
-        graph: the models as they run before the cells are lost.
+        cadences: of the models of which cells are lost, as they run before.
         lost: which cells.
         since: the counter when the first of them was published.
         ours: the environment, the one that it follows, and so on.
@@ -103,7 +103,7 @@ class _Readers:
     """
 
     op: Operation
-    graph: Graph
+    cadences: Mapping[str, Cadence]
     lost: _Lost
     since: int
     ours: frozenset[str]
@@ -114,7 +114,8 @@ class _Readers:
         lost = self.lost.here if table in self.left else self.lost.here | self.lost.elsewhere
         model = stored_model(self.op.store.snapshots.get(fingerprint).definition)
         return IntervalSet.union_all(
-            self._built(table, name, cells) for name, cells in by_upstream(self.graph, model, lost)
+            self._built(table, name, cells)
+            for name, cells in by_upstream(self.cadences, model, lost)
         )
 
     def _built(self, table: str, name: str, cells: IntervalSet) -> IntervalSet:
@@ -161,6 +162,13 @@ class _Staying:
             return cells
         copied = _NONE if step.rewrite is None else step.rewrite.cells
         return cells - copied - step.move.emptied
+
+
+def _cadences(op: Operation, view: StateView, names: Iterable[str]) -> dict[str, Cadence]:
+    """Give the cadences of what the environment runs; a model that is removed is not declared any more."""
+    runs = {name: view.models[name].pointer.fingerprint for name in names}
+    snapshots = op.store.snapshots
+    return {name: stored_model(snapshots.get(of).definition).cadence for name, of in runs.items()}
 
 
 def _read_tables(op: Operation) -> dict[str, str]:

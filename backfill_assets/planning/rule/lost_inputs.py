@@ -8,8 +8,9 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.cells import cells_reading
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
+    from backfill_assets.intervals.cadence import Cadence
     from backfill_assets.models.cells_by_model import CellsByModel
     from backfill_assets.models.graph import Graph
     from backfill_assets.models.model import Model
@@ -17,14 +18,14 @@ if TYPE_CHECKING:
 
 def reading(graph: Graph, model: Model, cells: CellsByModel) -> IntervalSet:
     """Give the cells of a model that read any of some cells of models."""
-    return IntervalSet.union_all(each for _, each in by_upstream(graph, model, cells))
+    cadences = {name: graph.models[name].cadence for name in cells}
+    return IntervalSet.union_all(each for _, each in by_upstream(cadences, model, cells))
 
 
 def by_upstream(
-    graph: Graph, model: Model, cells: CellsByModel
+    cadences: Mapping[str, Cadence], model: Model, cells: CellsByModel
 ) -> Iterator[tuple[str, IntervalSet]]:
-    """Give the same by the upstream that they read."""
+    """Give the same by the upstream that they read, of which the cadence is given by name."""
     for up in model.reads:
         if up.name in cells:
-            theirs = graph.models[up.name].cadence
-            yield up.name, cells_reading(model.cadence, up, theirs, cells[up.name])
+            yield up.name, cells_reading(model.cadence, up, cadences[up.name], cells[up.name])
