@@ -153,7 +153,7 @@ def estimate_text(estimate: Estimate) -> str:
     """Write an estimate, P50 and P90, and its basis."""
     middle, most = estimate.seconds
     cheap, dear = estimate.cost
-    cost = f"; cost {cheap:,.2f}, at most {dear:,.2f}" if dear else ""
+    cost = f"; cost {cheap:,.2f}, at most {dear:,.2f} {estimate.currency}".rstrip() if dear else ""
     return (
         f"{seconds_text(middle)} (P50), {seconds_text(most)} (P90){parts_text(estimate)}{cost}; "
         f"reads {bytes_text(estimate.bytes_read)}; rests on {estimate.rests_on}"

@@ -142,11 +142,12 @@ def test_batches_share_the_process_and_wait_for_what_they_read():
 
 
 def test_cost_is_time_and_what_is_written():
-    known = Known({"web.a": FACTS}, prices=Prices(hour=360.0, gigabyte=1e6))
+    known = Known({"web.a": FACTS}, prices=Prices(hour=360.0, gigabyte=1e6, currency="CHF"))
     found = total(a_plan(building("web.a", a_batch(10))), known)
     median, high = (seconds / 10 for seconds in found.seconds)
     assert found.batches == 20.0
     assert found.cost == pytest.approx((median + 1.0, high + 1.0))
+    assert found.currency == "CHF"
 
 
 def test_what_it_rests_on_names_models_without_history_and_conditional_cells():

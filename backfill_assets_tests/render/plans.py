@@ -125,7 +125,9 @@ def added_columns() -> Plan:
         in_flight=(
             InFlight(ROI, span(DAYS, "2024-05-30", "2024-05-31"), "run cli-77", blocks=False),
         ),
-        estimate=Estimate((200, 3900), (0.12, 0.3), 1_200_000_000, "41 recorded batches"),
+        estimate=Estimate(
+            (200, 3900), (0.12, 0.3), 1_200_000_000, "41 recorded batches", currency="EUR"
+        ),
         gates=("an explicit promotion",),
         rollback="the pointers go back to performance__1; nothing is computed",
         notes=("promised until 2024-07-01",),

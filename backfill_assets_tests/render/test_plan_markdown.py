@@ -19,7 +19,7 @@ ADDED_COLUMNS = """\
 
 - **Reason:** new columns
 - **Expires:** 2024-06-08 12:00 UTC; history ends at 2024-06-01 12:00 UTC
-- **Estimate:** 3 min 20 s (P50), 1 h 05 min (P90); cost 0.12, at most 0.30; reads 1.2 GB; rests on 41 recorded batches
+- **Estimate:** 3 min 20 s (P50), 1 h 05 min (P90); cost 0.12, at most 0.30 EUR; reads 1.2 GB; rests on 41 recorded batches
 - **Way back:** the pointers go back to performance__1; nothing is computed
 
 |  | model | cells | which, and why |

@@ -34,7 +34,7 @@ Work
 Left alone
     marketing.campaign_trends_monthly  reads none of: clicks, conversions
 In flight marketing.roi_analysis 2024-05-30..2024-05-31 (2): run cli-77
-Estimate  3 min 20 s (P50), 1 h 05 min (P90); cost 0.12, at most 0.30; reads 1.2 GB; rests on 41 recorded batches
+Estimate  3 min 20 s (P50), 1 h 05 min (P90); cost 0.12, at most 0.30 EUR; reads 1.2 GB; rests on 41 recorded batches
 Strategy  column enrichment: marketing.campaign_performance
           risk: a join that multiplies rows
           watched: row count and all other columns equal

@@ -38,5 +38,5 @@ def terms_of(settings: Settings) -> PlanTerms:
         plan_days=settings.plan_days,
         environment_days=settings.environment_days,
         promise_days=settings.promise_days,
-        prices=Prices(settings.price_per_hour, settings.price_per_gb),
+        prices=Prices(settings.price_per_hour, settings.price_per_gb, settings.currency),
     )

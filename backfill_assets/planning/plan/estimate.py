@@ -74,15 +74,17 @@ class TableSize:
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """Prices in the settings' currency; None for a thing that is not charged.
+    """Prices; None for a thing that is not charged.
 
     Attributes:
         hour: of computing.
         gigabyte: of writing.
+        currency: of both, such as ``EUR``.
     """
 
     hour: float | None = None
     gigabyte: float | None = None
+    currency: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +238,7 @@ def _estimate(
         start=beside.start[0],
         batches=batches[0],
         promotion=beside.promotion[0],
+        currency=known.prices.currency if hour or by_size else "",
     )
 
 

@@ -117,7 +117,7 @@ class Estimate:
 
     Attributes:
         seconds: wall time (P50, P90).
-        cost: in the currency of the settings (P50, P90).
+        cost: (P50, P90); zeros where nothing is charged.
         bytes_read: about how much.
         rests_on: in words: ``41 recorded batches``, or ``source bytes alone, no history``.
         start: seconds (P50) until the batches are under way: the command, Spark, the look at the
@@ -125,6 +125,7 @@ class Estimate:
         batches: seconds (P50) of the batches.
         promotion: seconds (P50) after the last batch, until it is published: checks, comparing,
             copying, recording; 0 of one model alone.
+        currency: of the cost; empty where nothing is charged.
     """
 
     seconds: tuple[float, float]
@@ -134,6 +135,7 @@ class Estimate:
     start: float = 0.0
     batches: float = 0.0
     promotion: float = 0.0
+    currency: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

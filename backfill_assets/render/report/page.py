@@ -117,7 +117,7 @@ def _cost(report: Report) -> str:
     if not actual:
         return "Nothing was measured."
     took = (
-        f"{actual['seconds'] or 0:,.0f} s, {counted(actual['batches'], 'batch').replace('batchs', 'batches')}, "
+        f"{actual['seconds'] or 0:,.0f} s, {counted(actual['batches'], 'batch', 'batches')}, "
         f"{counted(actual['rows'], 'row')}, {bytes_text(actual['bytes_written'])} written, "
         f"{counted(actual['failed'], 'failed attempt')}."
     )
