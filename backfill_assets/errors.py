@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+_LONGEST = 600
+_SAYS_NOTHING = "An error occurred while calling"  # what py4j begins with
+
 
 class BackfillAssetsError(Exception):
     """Say what was found, what was expected and what to do.
@@ -54,3 +57,12 @@ class PrivateNameError(BackfillAssetsError):
             f"{library}: {found}; it was there in {tried}: install {library}=={tried}, or see {where}, "
             "which says what it is for and what may take its place"
         )
+
+
+def one_line(error: BaseException) -> str:
+    """Say an error in one line: our own explain themselves; of others, the first line does."""
+    if isinstance(error, BackfillAssetsError):
+        return str(error)
+    lines = [line.strip(": ") for line in str(error).splitlines()]
+    telling = [line for line in lines if line and not line.startswith(_SAYS_NOTHING)]
+    return f"{type(error).__name__}: {telling[0] if telling else 'no message'}"[:_LONGEST]

@@ -11,7 +11,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import IO, TYPE_CHECKING
 
-from backfill_assets.warehouse.spark.connect_server import server_environment, spark_home
+from backfill_assets.warehouse.spark.connect_server import server_environment
+from backfill_assets.warehouse.spark.jars import spark_home
 from backfill_assets_tests.spark import free_port, small_settings
 
 if TYPE_CHECKING:

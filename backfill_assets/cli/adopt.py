@@ -9,21 +9,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from backfill_assets.cli.asking import Yes, confirm
-from backfill_assets.cli.named_model import model_named
+from backfill_assets.cli.named_model import cells_named, model_named
 from backfill_assets.cli.operating import operating
 from backfill_assets.cli.options import AsJson, Env  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import err, print_json, say
 from backfill_assets.cli.progress import shown
 from backfill_assets.cli.project import opened_run
 from backfill_assets.cli.telling import tell_quietly
-from backfill_assets.cli.why import cells_asked
 from backfill_assets.engine.batch.effects import Effects
 from backfill_assets.engine.batch.judge import judge
 from backfill_assets.engine.batch.requests import ADOPTED
 from backfill_assets.engine.fill.fill import fill_cells
 from backfill_assets.engine.project.events import Committed, Failed, Waiting
 from backfill_assets.engine.review.acting import acting
-from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.required import required
 from backfill_assets.intervals.text import counted, ranges_text
 from backfill_assets.models.audit import Severity
@@ -36,6 +34,7 @@ from backfill_assets.warehouse.spark.session import batch_session
 if TYPE_CHECKING:
     from backfill_assets.engine.project.events import Event
     from backfill_assets.engine.project.run_context import RunContext
+    from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.models.audit_result import AuditResult
     from backfill_assets.models.model import Model
     from backfill_assets.warehouse.files.tables import Table
@@ -113,7 +112,7 @@ def _audited(run: RunContext, model: Model, table: Table, cells: str | None) -> 
     results = judge(audits_of(profiled.audited), profiled.profiles, {}, model.cadence)
     asked = profiled.cells
     if cells is not None:
-        asked = IntervalSet.of([cells_asked(model.cadence, cells)])
+        asked = cells_named(model.cadence, cells)
     due = required(model.cadence, now=run.clock())
     missing = (asked & due) - run.view().ready(model.name)
     return _AuditedTable(model, table, asked, missing, tuple(results), profiled.left_out)

@@ -10,12 +10,11 @@ import typer
 
 from backfill_assets.cli.named_model import model_named
 from backfill_assets.cli.options import AsJson, Env, Select, refuse_together, refuse_without
-from backfill_assets.cli.output import Heading, err, print_json, print_table, say
+from backfill_assets.cli.output import Heading, err, print_json, print_table, say, writing
 from backfill_assets.cli.project import looked_at
 from backfill_assets.engine.batch.audit_run import audit_and_keep
 from backfill_assets.engine.batch.planted_run import audit_planted
 from backfill_assets.engine.project.at_work import Phase
-from backfill_assets.errors import RequestError
 from backfill_assets.intervals.text import counted
 from backfill_assets.models.audits_of import audits_of
 from backfill_assets.models.planted import advice, defects_of
@@ -89,7 +88,10 @@ def audit(
                 results[name] = audit_and_keep(run, name)
     blocking = sum(result.blocks for audited in results.values() for result in audited)
     if junit is not None:
-        _write(junit, junit_xml(results))
+        with writing(
+            junit, "give --junit another file; the audits were made, nothing else was written"
+        ):
+            junit.write_bytes(junit_xml(results))
     if as_json:
         models = {name: [asdict(result) for result in audited] for name, audited in results.items()}
         print_json({"environment": env, "blocking": blocking, "models": models})
@@ -142,16 +144,6 @@ def _print_noticed(model: str, noticed: Sequence[Noticed]) -> None:
         f"{model}: {stopped} of {counted(len(noticed), 'planted defect')} stopped before the commit, "
         f"{len(noticed) - stopped - len(unnoticed)} only warned of, {len(unnoticed)} unnoticed."
     )
-
-
-def _write(file: Path, xml: bytes) -> None:
-    try:
-        file.write_bytes(xml)
-    except OSError as error:
-        raise RequestError(
-            found=f"{file} can't be written: {error.strerror or error}",
-            do="give --junit another file; the audits were made, nothing else was written",
-        ) from error
 
 
 def _announce(run: RunContext, names: Sequence[str]) -> None:

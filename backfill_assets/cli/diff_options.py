@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from backfill_assets.cli.why import cells_asked
+from backfill_assets.cli.named_model import cells_named
 from backfill_assets.errors import RequestError
-from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.column import CELL_COLUMN, quoted, sql_literal
 from backfill_assets.models.graph import close_to
 from backfill_assets.planning.review.grouping import grouping_expression
@@ -88,7 +87,7 @@ def question(model: Model, options: DiffOptions, within: Cells | None) -> Questi
     known = {column.name: column.dtype for column in model.schema}
     by, computed = _grouping(model, options.by)
     if options.cells is not None:
-        within = IntervalSet.of([cells_asked(model.cadence, options.cells)])
+        within = cells_named(model.cadence, options.cells)
     if options.most:
         _number(model, options.most, f"--most {options.most}", known)
     read = [_tolerance(model, text, known) for text in options.tolerances]

@@ -10,7 +10,7 @@ import typer
 from backfill_assets.cli.exits import FAILED
 from backfill_assets.cli.lazy_commands import Helping
 from backfill_assets.cli.options import AsJson, PlanId, refuse_together
-from backfill_assets.cli.output import print_json, say
+from backfill_assets.cli.output import print_json, say, writing
 from backfill_assets.errors import RequestError
 from backfill_assets.evidence.summary import NoEvidenceError, summary
 from backfill_assets.evidence.verify import verify as verified
@@ -192,13 +192,8 @@ def report(
         return
     name = told.plan.get("plan_id", plan)
     file = out or Path(f"{name}.html")
-    try:
+    with writing(file):
         file.write_text(report_html(parts, lacks), encoding="utf-8")
-    except OSError as error:
-        raise RequestError(
-            found=f"{file} can't be written: {error.strerror or error}",
-            do="name a file in a folder that you may write to",
-        ) from error
     if as_json:
         print_json(
             {"plan_id": name, "ended": told.ended, "verdict": told.verdict, "file": str(file)}

@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from backfill_assets.cli.exits import FAILED
-from backfill_assets.cli.named_model import model_named
+from backfill_assets.cli.named_model import cells_named, model_named
 from backfill_assets.cli.options import AsJson, Env  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import print_json, say
 from backfill_assets.cli.project import looked_at
-from backfill_assets.cli.why import cells_asked
 from backfill_assets.engine.review.cell_numbers import ROWS
 from backfill_assets.engine.review.explaining import explain_number
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.instants import end_at, minute_text, start_at
-from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import counted
 from backfill_assets.render.number_changes import (
     exact,
@@ -33,6 +31,7 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
     from backfill_assets.engine.review.explaining import ExplainedNumber
+    from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.models.model import Model
     from backfill_assets.render.plan_words import Naming
 
@@ -69,7 +68,7 @@ def explain(
     """
     with looked_at(env) as run:
         declared = model_named(run.graph, model)
-        cells = IntervalSet.of([cells_asked(declared.cadence, cell)])
+        cells = cells_named(declared.cadence, cell)
         moments = _moments(declared, between, run.clock())
         found = explain_number(run, declared, cells, column, moments)
         naming, told = naming_of(run.graph), plans_told(run.store.reading(), found.steps)

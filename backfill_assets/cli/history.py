@@ -7,18 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from backfill_assets.cli.named_model import model_named
+from backfill_assets.cli.named_model import cells_named, model_named
 from backfill_assets.cli.options import AsJson  # noqa: TC001 - typer reads it
 from backfill_assets.cli.output import Heading, print_json, print_table, say
 from backfill_assets.cli.project import load_graph, store_looked_at
-from backfill_assets.cli.why import cells_asked
-from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import counted
 from backfill_assets.render.plan_words import naming_of
 from backfill_assets.settings import read_settings
 from backfill_assets.snapshots.environment import plan_of
 
 if TYPE_CHECKING:
+    from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.models.graph import Graph
     from backfill_assets.render.plan_words import Naming
     from backfill_assets.state.history import HistoryEntry
@@ -64,7 +63,7 @@ def history(
 def _asked(graph: Graph, model: str, interval: str | None) -> IntervalSet | None:
     if interval is None:
         return None
-    return IntervalSet.of([cells_asked(model_named(graph, model).cadence, interval)])
+    return cells_named(model_named(graph, model).cadence, interval)
 
 
 def _json(naming: Naming, model: str, entry: HistoryEntry) -> dict[str, Any]:

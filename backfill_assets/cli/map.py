@@ -9,10 +9,9 @@ import typer
 
 from backfill_assets.cli.held import holds_json, holds_of, say_holds
 from backfill_assets.cli.options import AsJson, Env  # noqa: TC001 - typer reads them
-from backfill_assets.cli.output import out, print_json, say
+from backfill_assets.cli.output import out, print_json, say, writing
 from backfill_assets.cli.project import looked_at
 from backfill_assets.engine.review.mapping import map_of
-from backfill_assets.errors import RequestError
 from backfill_assets.intervals.text import counted
 from backfill_assets.planning.plan.selecting import selected
 from backfill_assets.planning.plan.written_options import chosen
@@ -49,7 +48,8 @@ def map(  # noqa: A001 - the verb's name
         mapped, at = map_of(run, names), run.clock()
         held = holds_of(run.store, env, names)
     if html is not None:
-        _write(html, map_html(mapped, naming, env, at))
+        with writing(html):
+            html.write_text(map_html(mapped, naming, env, at), encoding="utf-8")
     if as_json:
         shown = {"models": map_json(mapped, naming), "holds": holds_json(held, at)}
         print_json({"environment": env, "at": at.isoformat(), **shown})
@@ -61,13 +61,3 @@ def map(  # noqa: A001 - the verb's name
     snapshots = sum(len(model.made) for model in mapped)
     told = f"{counted(len(mapped), 'model')}, {counted(snapshots, 'snapshot')}"
     say(f"{env}: {told}{f', in {html}' if html else ''}.")
-
-
-def _write(file: Path, page: str) -> None:
-    try:
-        file.write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise RequestError(
-            found=f"{file} can't be written: {error.strerror or error}",
-            do="name a file in a folder that you may write to",
-        ) from error

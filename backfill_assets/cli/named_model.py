@@ -1,13 +1,18 @@
-"""The model that a command is about."""
+"""The model that a command is about, and its cells."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import RequestError
+from backfill_assets.intervals.interval import Interval
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.intervals.parse_range import ReversedRangeError, parse_interval
+from backfill_assets.intervals.partition_keys import PartitionKeyError
 from backfill_assets.models.graph import unknown_model
 
 if TYPE_CHECKING:
+    from backfill_assets.intervals import Cadence
     from backfill_assets.models.graph import Graph
     from backfill_assets.models.model import Model
 
@@ -27,3 +32,24 @@ def model_named(graph: Graph, name: str) -> Model:
     if name not in graph.models:
         raise unknown_model(name, graph.models)
     return graph.models[name]
+
+
+def cells_named(cadence: Cadence, text: str) -> IntervalSet:
+    """Read a partition key, or two keys or dates with `..` between them, as whole cells.
+
+    Raises:
+        PartitionKeyError: a single text is not the key of a cell.
+        InstantFormatError: one of two texts is neither a key nor a date.
+        ReversedRangeError: the second one is before the first.
+    """
+    first, dots, last = text.partition("..")
+    if not dots:
+        return IntervalSet.of([cadence.cell(text)])
+    try:
+        span = (cadence.cell(first).start, cadence.cell(last).end)
+    except PartitionKeyError:
+        asked = parse_interval(first, last, cadence)
+        return IntervalSet.of([Interval(cadence.floor(asked.start), cadence.ceil(asked.end))])
+    if span[1] <= span[0]:
+        raise ReversedRangeError(first, last)
+    return IntervalSet.of([Interval(*span)])

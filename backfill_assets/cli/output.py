@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 import sys
 import textwrap
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
+from backfill_assets.errors import RequestError
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
 
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
@@ -34,6 +38,23 @@ class Heading:
     name: str
     number: bool = False
     spare: int = 0
+
+
+@contextmanager
+def writing(
+    file: Path, do: str = "name a file in a folder that you may write to"
+) -> Iterator[None]:
+    """Tell of a file that can't be written, and what to do about it.
+
+    Raises:
+        RequestError: it can't.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise RequestError(
+            found=f"{file} can't be written: {error.strerror or error}", do=do
+        ) from error
 
 
 def print_json(value: Any) -> None:  # noqa: ANN401 - any JSON

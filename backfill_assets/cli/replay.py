@@ -7,13 +7,11 @@ from typing import Annotated
 import typer
 
 from backfill_assets.cli.exits import CHANGES, FAILED
-from backfill_assets.cli.named_model import model_named
+from backfill_assets.cli.named_model import cells_named, model_named
 from backfill_assets.cli.options import AsJson, Env  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import print_json, say
 from backfill_assets.cli.project import looked_at
-from backfill_assets.cli.why import cells_asked
 from backfill_assets.engine.review.replaying import Replay
-from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.review.replayed import Verdict
 from backfill_assets.render.plan_words import naming_of
 from backfill_assets.render.replayed import (
@@ -52,7 +50,7 @@ def replay(
     """
     with looked_at(env) as run:
         declared, naming = model_named(run.graph, model), naming_of(run.graph)
-        cells = IntervalSet.of([cells_asked(declared.cadence, cell)])
+        cells = cells_named(declared.cadence, cell)
         replayed = [*Replay(run, upstreams=upstreams).published(declared, cells)]
     lines, summary = replay_lines(replayed), replay_summary(replayed)
     if as_json:

@@ -9,12 +9,11 @@ import typer
 
 from backfill_assets.cli.exits import FAILED
 from backfill_assets.cli.lazy_commands import Helping
-from backfill_assets.cli.named_model import model_named
+from backfill_assets.cli.named_model import cells_named, model_named
 from backfill_assets.cli.operating import looking, operating
 from backfill_assets.cli.options import AsJson, Env, Why  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import print_json, say
 from backfill_assets.cli.stored_plans import kept_plan
-from backfill_assets.cli.why import cells_asked
 from backfill_assets.engine.review.results import changed_since, current_results, register_result
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.instants import minute_text
@@ -68,7 +67,7 @@ def add(  # noqa: PLR0913, PLR0917 - one for each option
     Example: backfill results add "report of 2024 Q1" commerce.fact_orders 2024-01-01..2024-03-31 --plan p1a2b3c4d5
     """
     with operating() as at:
-        asked = IntervalSet.of([cells_asked(model_named(at.graph, model).cadence, cells)])
+        asked = cells_named(model_named(at.graph, model).cadence, cells)
         plan_id = kept_plan(at.store, plan).plan.plan_id if plan else ""
         wanted = (name, model, asked)
         made = register_result(at.project, env, wanted, plan_id, reason, rerun=rerun)

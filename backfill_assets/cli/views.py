@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from backfill_assets.cli.options import AsJson, Env, ForConsumer  # noqa: TC001 - typer reads them
-from backfill_assets.cli.output import print_json, say
+from backfill_assets.cli.output import print_json, say, writing
 from backfill_assets.cli.project import store_looked_at
 from backfill_assets.engine.project.views import published_views
 from backfill_assets.errors import RequestError
@@ -51,7 +51,8 @@ def views(
         )
     text = views_sql(dialect, published)
     if out != _STDOUT:
-        _replace(Path(out), text)
+        with writing(Path(out)):
+            replace_file(Path(out), text)
     if as_json:
         print_json(
             {
@@ -66,13 +67,3 @@ def views(
         typer.echo(text, nl=False)
     else:
         say(f"{out}: {counted(len(published.views), 'view')} of environment {env}")
-
-
-def _replace(path: Path, text: str) -> None:
-    try:
-        replace_file(path, text)
-    except OSError as error:
-        raise RequestError(
-            found=f"{path} can't be written: {error.strerror or error}",
-            do="name a file in a folder that you may write to",
-        ) from error

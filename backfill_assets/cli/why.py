@@ -7,14 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from backfill_assets.cli.named_model import model_named
+from backfill_assets.cli.named_model import cells_named, model_named
 from backfill_assets.cli.options import AsJson, Env  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import print_json, say
 from backfill_assets.cli.project import looked_at
-from backfill_assets.intervals.interval import Interval
-from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.intervals.parse_range import ReversedRangeError, parse_interval
-from backfill_assets.intervals.partition_keys import PartitionKeyError
 from backfill_assets.planning.rule.explain import why as explain
 from backfill_assets.render.origins import origins
 from backfill_assets.render.plan_words import naming_of
@@ -23,7 +19,6 @@ from backfill_assets.warehouse.log.delta_log import head
 
 if TYPE_CHECKING:
     from backfill_assets.engine.project.run_context import RunContext
-    from backfill_assets.intervals.cadence import Cadence
     from backfill_assets.planning.rule.explain import Reason
 
 _ROUTINE = ("gap", "refresh")
@@ -52,16 +47,18 @@ def why(
     """
     with looked_at(env) as run:
         cadence = model_named(run.graph, model).cadence
-        asked = cells_asked(cadence, interval)
+        cells = cells_named(cadence, interval)
         view, naming = run.view(), naming_of(run.graph)
         reasons = [
             _with_sources(run, reason)
-            for reason in explain(run.graph, view, model, asked, now=run.clock(), reads=run.reads)
+            for reason in explain(
+                run.graph, view, model, cells.span(), now=run.clock(), reads=run.reads
+            )
         ]
         runs = run.pointer(run.graph.model(model)).fingerprint
         built = [
             origin
-            for origin in origins(run.store.reading(), naming, view, model, IntervalSet.of([asked]))
+            for origin in origins(run.store.reading(), naming, view, model, cells)
             if origin.plan_id or origin.fingerprint != runs or origin.reason not in _ROUTINE
         ]
     if as_json:
@@ -95,24 +92,3 @@ def _with_sources(run: RunContext, reason: Reason) -> Reason:
     if not absent:
         return reason
     return replace(reason, branch="waits", text=f"required and not ready; {', '.join(absent)}")
-
-
-def cells_asked(cadence: Cadence, text: str) -> Interval:
-    """Read a partition key, or two keys or dates with `..` between them, as whole cells.
-
-    Raises:
-        PartitionKeyError: a single text is not the key of a cell.
-        InstantFormatError: one of two texts is neither a key nor a date.
-        ReversedRangeError: the second one is before the first.
-    """
-    first, dots, last = text.partition("..")
-    if not dots:
-        return cadence.cell(text)
-    try:
-        span = (cadence.cell(first).start, cadence.cell(last).end)
-    except PartitionKeyError:
-        asked = parse_interval(first, last, cadence)
-        return Interval(cadence.floor(asked.start), cadence.ceil(asked.end))
-    if span[1] <= span[0]:
-        raise ReversedRangeError(first, last)
-    return Interval(*span)

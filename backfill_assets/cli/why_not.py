@@ -8,14 +8,12 @@ from typing import Annotated
 import typer
 
 from backfill_assets.cli.looking import say_note
-from backfill_assets.cli.named_model import model_named
+from backfill_assets.cli.named_model import cells_named, model_named
 from backfill_assets.cli.operating import looking
 from backfill_assets.cli.options import AsJson  # noqa: TC001 - typer reads it
 from backfill_assets.cli.output import print_json, say
 from backfill_assets.cli.stored_plans import kept_plan
-from backfill_assets.cli.why import cells_asked
 from backfill_assets.engine.plans.making import look_at_sources, plan_of
-from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import counted
 from backfill_assets.planning.plan.request import PlanRequest
 from backfill_assets.render import why_not as answers
@@ -49,7 +47,7 @@ def why_not(
     """
     with looking() as at:
         declared = model_named(at.graph, model)
-        cells = IntervalSet.of([cells_asked(declared.cadence, interval)])
+        cells = cells_named(declared.cadence, interval)
         if plan == CURRENT:
             request = PlanRequest(environment=env, asked_by=str(at.who))
             look_at_sources(at.project, say_note)

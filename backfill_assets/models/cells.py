@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from backfill_assets.intervals.cadence import Cadence
+    from backfill_assets.intervals.grid import Grid
     from backfill_assets.models.upstream import Upstream
 
 
@@ -61,16 +62,29 @@ def cells_reading(
     return own.snap_out(_forward(own, upstream, theirs, changed))
 
 
+def cells_without_input(
+    own: Cadence,
+    upstream: Upstream,
+    theirs: Cadence,
+    cells: IntervalSet,
+    there: IntervalSet,
+    *,
+    until: datetime,
+) -> IntervalSet:
+    """Give those of a reader's `cells` that read an upstream cell which is not `there`.
+
+    The other arguments are those of `cells_read`.
+    """
+    lacking = cells_read(own, upstream, theirs, cells, until=until) - there
+    return cells_reading(own, upstream, theirs, lacking) & cells
+
+
 def reach_back(own: Cadence, upstream: Upstream, theirs: Cadence) -> Callable[[int], int]:
     """Map the start of a cell to the start of the upstream cells that it reads (epoch seconds).
 
     Neither of the two cadences is that of a model that is rebuilt as a whole.
     """
-    lookback = upstream.lookback
-    if isinstance(lookback, OwnCells):
-        grid, count = own.grid, lookback.count
-    else:
-        grid, count = theirs.grid, lookback
+    grid, count = _lookback(own, upstream, theirs)
     if isinstance(grid, FixedGrid):
         step, phase = grid.step, grid.phase
         if own.grid == grid:  # where its own cell begins
@@ -83,16 +97,20 @@ def _forward(
     own: Cadence, upstream: Upstream, theirs: Cadence, changed: IntervalSet
 ) -> IntervalSet:
     """Reach from the last changed cell forward over the lookback."""
-    lookback = upstream.lookback
-    if isinstance(lookback, OwnCells):
-        grid, count = own.grid, lookback.count
-    else:
-        grid, count = theirs.grid, lookback
-    if count == 0 and isinstance(lookback, OwnCells):
+    grid, count = _lookback(own, upstream, theirs)
+    if count == 0 and isinstance(upstream.lookback, OwnCells):
         return changed
     starts, ends = changed.boundaries[::2], changed.boundaries[1::2]
     last = [grid.boundary(grid.index(boundary_from(grid, end)) + count) for end in ends]
     return IntervalSet.of_bounds(starts, last)
+
+
+def _lookback(own: Cadence, upstream: Upstream, theirs: Cadence) -> tuple[Grid, int]:
+    """Give the grid that a lookback counts in, and how many of its cells it is."""
+    lookback = upstream.lookback
+    if isinstance(lookback, OwnCells):
+        return own.grid, lookback.count
+    return theirs.grid, lookback
 
 
 def _life(cadence: Cadence, until: datetime | None) -> IntervalSet:

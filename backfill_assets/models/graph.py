@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from backfill_assets.errors import DeclarationError, RequestError
 from backfill_assets.models.audit import ROWS, Reconciles, References
@@ -157,23 +157,24 @@ def build_graph(
     return graph
 
 
-def _all_of(kind: type[_Node], declared: Iterable[_Node]) -> tuple[_Node, ...]:
+def _all_of(kind: type[_Node], declared: object) -> list[_Node]:
     """Give the nodes of a catalog, which a person wrote: it may hold anything.
 
     Raises:
         DeclarationError: it is no collection, or holds something else.
     """
     is_collection = isinstance(declared, Iterable)
-    nodes = tuple(declared) if is_collection else ()
-    wrong = [node for node in nodes if not isinstance(node, kind)] if is_collection else [declared]
-    if wrong:
-        name = kind.__name__
-        raise DeclarationError(
-            found=f"{name.upper()}S has {wrong[0]!r:.60}, which is no {name}",
-            expected=f"a list of {name}s",
-            do="correct it in the catalog",
-        )
-    return nodes
+    held: list[object] = [*cast("Iterable[object]", declared)] if is_collection else [declared]
+    nodes = [node for node in held if is_collection and isinstance(node, kind)]
+    if len(nodes) == len(held):
+        return nodes
+    name = kind.__name__
+    wrong = next(node for node in held if node not in nodes)
+    raise DeclarationError(
+        found=f"{name.upper()}S has {wrong!r:.60}, which is no {name}",
+        expected=f"a list of {name}s",
+        do="correct it in the catalog",
+    )
 
 
 def stored_graph(
@@ -192,6 +193,18 @@ def stored_graph(
     source_by_name = _unique(by_name, sources)
     order = _ordered(by_name, source_by_name)
     return Graph(by_name, source_by_name, order, _unique({}, consumers))
+
+
+def with_upstreams(models: Mapping[str, Model], names: Iterable[str]) -> dict[str, Model]:
+    """Give the models of these names that there are, and all that they read, directly or not."""
+    taken: dict[str, Model] = {}
+    remaining = [*names]
+    while remaining:
+        name = remaining.pop()
+        if name in models and name not in taken:
+            taken[name] = models[name]
+            remaining += [upstream.name for upstream in models[name].reads]
+    return taken
 
 
 def _unique(taken: Mapping[str, object], nodes: Iterable[_Node]) -> dict[str, _Node]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from backfill_assets.engine.batch.audited import AuditsFailedError
-from backfill_assets.engine.batch.failure_kinds import kind_of, sentence
+from backfill_assets.engine.batch.failure_kinds import kind_of
 from backfill_assets.engine.project.cancelling import BatchTimeoutError, PlanCancelledError
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import BackfillAssetsError, one_line
 from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.state.database import StateBusyError, StateUnavailableError
 from backfill_assets.warehouse.rows.inputs import SchemaDriftError
@@ -96,4 +96,4 @@ def test_the_line_that_names_the_cause_is_shown_not_the_call_that_failed():
     error = RuntimeError(
         "An error occurred while calling o99.count.\n: org.apache.spark.SparkException: [X] why\n\tat y"
     )
-    assert sentence(error) == "RuntimeError: org.apache.spark.SparkException: [X] why"
+    assert one_line(error) == "RuntimeError: org.apache.spark.SparkException: [X] why"

@@ -25,6 +25,7 @@ from backfill_assets.planning.plan.request import Category, PlanRequest, Restate
 from backfill_assets.planning.plan.selecting import selected
 from backfill_assets.planning.plan.stale_inputs import moved
 from backfill_assets.snapshots.environment import PROD, Environment, Pointer
+from backfill_assets.snapshots.loaded import Reads
 from backfill_assets.snapshots.snapshot import snapshots_of
 from backfill_assets.snapshots.state_view import ModelState, ReadyRun, StateView
 from backfill_assets_tests.builders import COLUMNS, FIRST, a_graph, a_model, day, days, stamps
@@ -388,8 +389,11 @@ def test_what_is_left_is_what_the_rule_finds_inside_the_plan():
     plan = a_plan(state=state, start="2024-01-03", end="2024-01-05")
     after = a_state(a=days(1, 2, 3, 4, 5), b=days(1, 2, 3, 4)).view
 
-    assert left_to_do(plan, GRAPH, state.view, NOW) == {"web.a": days(4, 5), "web.b": days(4, 5)}
-    assert left_to_do(plan, GRAPH, after, NOW) == {"web.b": days(5)}
+    assert left_to_do(plan, GRAPH, state.view, NOW, Reads(GRAPH)) == {
+        "web.a": days(4, 5),
+        "web.b": days(4, 5),
+    }
+    assert left_to_do(plan, GRAPH, after, NOW, Reads(GRAPH)) == {"web.b": days(5)}
 
 
 def test_an_added_column_keeps_the_order_of_diff_and_strategy():

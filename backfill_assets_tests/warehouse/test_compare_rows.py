@@ -65,7 +65,7 @@ CELLS = IntervalSet.of(days(1, 2, 3))
 ASKED = (
     Question(cells=CELLS),
     Question(cells=CELLS, by=()),
-    Question(cells=CELLS, by=(*BY_CELL, "shop"), differing_only=True),
+    Question(cells=CELLS, by=(*BY_CELL, "shop")),
     Question(cells=IntervalSet.of(days(2)), by=("sold", "since", "open")),
     Question(cells=CELLS, by=(), profile=True),
     Question(cells=CELLS, profile=True, tolerances=(("amount", "0.5"), ("rate", "2.5"))),

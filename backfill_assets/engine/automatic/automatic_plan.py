@@ -9,13 +9,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tenacity import stop_after_delay
-
 from backfill_assets.engine.plans.plan_verbs import run_apply, run_promote
 from backfill_assets.engine.project.heartbeat import beating
-from backfill_assets.engine.project.waiting import until_free
+from backfill_assets.engine.project.waiting import leased
 from backfill_assets.snapshots.stored_plan import PlanStatus
-from backfill_assets.state.locks import PlanLeasedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -37,13 +34,8 @@ def turn(run: RunContext, name: str, wait: float = 0.0) -> Iterator[None]:
     Raises:
         PlanLeasedError: another run holds it, and did not give it back in time.
     """
-    free = until_free(PlanLeasedError, stop_after_delay(wait))
-    free(run.store.locks.take_lease, name, run.run_id)
-    try:
-        with beating(run.store, run.run_id):
-            yield
-    finally:
-        run.store.locks.release_lease(name, run.run_id)
+    with leased(run, name, wait), beating(run.store, run.run_id):
+        yield
 
 
 def carried_out(op: Operation, reason: Callable[[Operation], str | None]) -> Outcome:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from backfill_assets.engine.plans.building import fill_for_plan, run_for_stage
+from backfill_assets.engine.fill.fill import fill_cells
+from backfill_assets.engine.plans.building import run_for_stage
 from backfill_assets.engine.plans.refusals import refuse_other_code, wrong_status
 from backfill_assets.errors import RequestError
 from backfill_assets.planning.plan.left import left_of
@@ -49,7 +50,7 @@ def serve(op: Operation, name: str, cells: IntervalSet) -> Served:
     """
     stage = served_stage(_asked(op, name), cells)
     run, todo = run_for_stage(op, stage), stage.cells[name]
-    fill_for_plan(op, run, stage.cells)
+    fill_cells(run, stage.cells, op.project.listener)
     view = run.view()
     left = left_of(run.work(name, view), view, name)
     return Served(todo, todo - left, published=isinstance(stage, FillGaps))

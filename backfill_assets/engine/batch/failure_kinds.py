@@ -13,7 +13,7 @@ from backfill_assets.engine.project.cancelling import (
     PlanCancelledError,
     RunCancelledError,
 )
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import BackfillAssetsError, one_line
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.state.claims import CellsClaimedError, LostClaimError
@@ -88,28 +88,15 @@ _KINDS: Mapping[FailureKind, tuple[type[Exception], ...]] = {
 }  # fmt: skip
 
 
-def sentence(error: BaseException) -> str:
-    """Say an error in one line: our own explain themselves; of others, the first line does."""
-    if isinstance(error, BackfillAssetsError):
-        return str(error)
-    lines = [line.strip(": ") for line in str(error).splitlines()]
-    telling = [line for line in lines if line and not line.startswith(_SAYS_NOTHING)]
-    return f"{type(error).__name__}: {telling[0] if telling else 'no message'}"[:_LONGEST]
-
-
 def sentence_of_batch(model: Model, stretches: IntervalSet, error: Exception) -> str:
     """Say why a batch failed; of an error that is not ours, whose batch it was."""
     if isinstance(error, BackfillAssetsError):
         return str(error)
     cells = ranges_text(model.cadence, stretches)
     return (
-        f"the batch of '{model.name}' over {cells} failed: {sentence(error)}. What is published is "
+        f"the batch of '{model.name}' over {cells} failed: {one_line(error)}. What is published is "
         "as it was"
     )
-
-
-_LONGEST = 600
-_SAYS_NOTHING = "An error occurred while calling"
 
 
 def kind_of(error: BaseException) -> FailureKind:

@@ -17,7 +17,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.engine.project.at_work import AtWork, Phase
-from backfill_assets.errors import RequestError
+from backfill_assets.errors import RequestError, one_line
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.snapshots.observation import (
     BASELINE,
@@ -157,10 +157,8 @@ class _Looking:
         except _UnjudgedError:
             return self._unjudged()
         except Exception as error:  # noqa: BLE001 - whatever it is, other sources are looked at
-            from backfill_assets.engine.batch.failure_kinds import sentence  # noqa: PLC0415 - it imports the write path
-
-            said = sentence(explained(error))
-            note = f"source '{self.source.name}' was not looked at: {said}"
+            reason = one_line(explained(error))
+            note = f"source '{self.source.name}' was not looked at: {reason}"
             return SourceLook(self.source.name, note=note, judged=False)
 
     def _taken(self) -> SourceLook | None:

@@ -15,7 +15,7 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Protocol
 
 from backfill_assets.engine.batch.batch_run import run_batch
-from backfill_assets.engine.batch.failure_kinds import kind_of, sentence
+from backfill_assets.engine.batch.failure_kinds import kind_of
 from backfill_assets.engine.batch.requests import batch_request
 from backfill_assets.engine.batch.retrying import attempted
 from backfill_assets.engine.fill.watching import giving_up
@@ -30,6 +30,7 @@ from backfill_assets.engine.project.events import (
     TryingAgain,
     Waiting,
 )
+from backfill_assets.errors import one_line
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.restated import onward
 from backfill_assets.models.audits_of import looked_up
@@ -355,5 +356,5 @@ def _attempt(run: RunContext, model: Model, piece: Piece, put: Callable[[Event],
             put(event)
     except Exception as error:  # noqa: BLE001 - a thread's error must reach the run
         cause = explained(error, run.table(model))
-        return Failed(model.name, "", piece.stretches, sentence(cause), kind=kind_of(cause))
+        return Failed(model.name, "", piece.stretches, one_line(cause), kind=kind_of(cause))
     raise AssertionError  # every batch ends

@@ -11,7 +11,7 @@ from backfill_assets.engine.plans.remaining_work import to_remember
 from backfill_assets.engine.project.relied_sources import Relied, as_relied_on
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.cells_by_model import CellsByModel
-from backfill_assets.models.graph import stored_graph
+from backfill_assets.models.graph import stored_graph, with_upstreams
 from backfill_assets.models.source_reading import read_readings
 from backfill_assets.models.sql.lineage import lineage_of
 from backfill_assets.planning.rule.needs_work import needs_work
@@ -20,11 +20,10 @@ from backfill_assets.snapshots.publication import Copy, Move
 from backfill_assets.snapshots.snapshot import stored_model
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Sequence
 
     from backfill_assets.engine.plans.operation import Operation
     from backfill_assets.intervals.interval import Interval
-    from backfill_assets.models.model import Model
     from backfill_assets.snapshots.environment import Pointer
     from backfill_assets.snapshots.publication import PointerMove
     from backfill_assets.snapshots.ready import ReadyRecord
@@ -177,7 +176,7 @@ def _stale_then(op: Operation, moves: Sequence[PointerMove]) -> CellsByModel:
             models[name] = stored_model(stored.definition)
             relied[name] = read_readings(stored.sources)
     # A model that is not run any more may have readers, which are not asked about here.
-    asked = _with_upstreams(models, relied)
+    asked = with_upstreams(models, relied)
     then = stored_graph(asked.values(), environment.graph.sources.values())
     graph, _ = as_relied_on(then, relied, relied)
     view = op.store.views.view_with(op.plan.environment, instead)
@@ -198,15 +197,3 @@ def _read_afterwards(op: Operation, moves: Sequence[PointerMove]) -> dict[str, P
         move.model: followed.get(move.model) if is_dropped(op.plan.environment, move) else move.old
         for move in moves
     }
-
-
-def _with_upstreams(models: Mapping[str, Model], names: Iterable[str]) -> dict[str, Model]:
-    """Give models of these names, and all that they read, directly or not."""
-    taken: dict[str, Model] = {}
-    left = [*names]
-    while left:
-        name = left.pop()
-        if name in models and name not in taken:
-            taken[name] = models[name]
-            left += [upstream.name for upstream in models[name].reads]
-    return taken

@@ -33,7 +33,7 @@ def fill_gaps(op: Operation, stage: FillGaps, so_far: Outcome) -> Outcome:
     """Fill the plan's gaps; what was filled before is left alone."""
     watch = Stopwatch()
     run = run_for_stage(op, stage)
-    events = fill_for_plan(op, run, stage.cells)
+    events = fill_cells(run, stage.cells, op.project.listener)
     watch.lap("compute")
     view = run.view()
     left = CellsByModel({name: cells - view.ready(name) for name, cells in stage.cells.items()})
@@ -51,7 +51,7 @@ def build_cells(op: Operation, stage: BuildCells, so_far: Outcome) -> Outcome:
     """
     watch = Stopwatch()
     run = run_for_stage(op, stage)
-    events = fill_for_plan(op, run, stage.cells)
+    events = fill_cells(run, stage.cells, op.project.listener)
     watch.lap("compute")
     with op.at_work.at(Phase.CHECKING, "what was built"):
         if run.frozen is not None:
@@ -81,7 +81,7 @@ def build_canaries(op: Operation, stage: BuildCanaries, so_far: Outcome) -> Outc
     if not todo:
         return so_far
     watch = Stopwatch()
-    events = fill_for_plan(op, run, todo)
+    events = fill_cells(run, todo, op.project.listener)
     watch.lap("compute")
     with op.at_work.at(Phase.CHECKING, "what was built"):
         if run.frozen is not None:
@@ -103,13 +103,6 @@ def run_for_stage(op: Operation, stage: FillGaps | BuildCanaries | BuildCells) -
     run = op.environment() if isinstance(stage, FillGaps) else op.workspace()
     fills = EMPTY if op.plan.request.empty else run.fills
     return replace(run, until=op.plan.until, fills=fills)
-
-
-def fill_for_plan(
-    op: Operation, run: RunContext, cells: Mapping[str, IntervalSet]
-) -> dict[str, tuple[Event, ...]]:
-    """Fill cells in a run for a plan, and give what happened, by model."""
-    return fill_cells(run, cells, op.project.listener)
 
 
 def _spared(run: RunContext, plan: Plan) -> dict[str, int]:

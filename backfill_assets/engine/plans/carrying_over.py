@@ -12,8 +12,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.batch.commit_turn import reconcile_tables
+from backfill_assets.engine.fill.fill import fill_cells
 from backfill_assets.engine.plans.back_steps import emptied_by_undo
-from backfill_assets.engine.plans.building import built_in, fill_for_plan
+from backfill_assets.engine.plans.building import built_in
 from backfill_assets.engine.plans.promotion_steps import concerned
 from backfill_assets.engine.plans.refusals import refuse_unfinished
 from backfill_assets.engine.plans.remaining_work import as_text, left_in
@@ -81,7 +82,7 @@ def _carried_over(op: Operation) -> CellsByModel:
     carried = CellsByModel()
     events: dict[str, tuple[Event, ...]] = {}
     while cells:
-        told = fill_for_plan(op, run, cells)
+        told = fill_cells(run, cells, op.project.listener)
         events = {name: (*events.get(name, ()), *told.get(name, ())) for name in events | told}
         carried |= cells
         cells = left_in(run, op.plan) - unbuilt - carried
@@ -98,7 +99,7 @@ def _carried_back(op: Operation) -> CellsByModel:
     """
     if cells := cells_to_carry_back(op):
         run = op.old_workspace()
-        events = fill_for_plan(op, run, cells)
+        events = fill_cells(run, cells, op.project.listener)
         if left := cells_to_carry_back(op):
             raise not_carried_over(op.plan_id, as_text(run.graph, left), what_lacked(events))
     return built_in(op.store, op.plan, workspace_name(op.undo_id))

@@ -7,11 +7,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.batch.batch_inputs import published_table
-from backfill_assets.engine.batch.failure_kinds import sentence
 from backfill_assets.engine.plans.comparing import wrong_once
 from backfill_assets.engine.plans.evaluations import evaluated
 from backfill_assets.engine.project.at_work import Phase
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import BackfillAssetsError, one_line
 from backfill_assets.snapshots.plan_check import CONSUMER, PlanCheck
 
 if TYPE_CHECKING:
@@ -98,7 +97,7 @@ def _result(op: Operation, check: CheckQuery) -> tuple[bool, str]:
     except BackfillAssetsError:
         raise
     except Exception as error:  # noqa: BLE001 - what Spark says of a person's query
-        return False, sentence(error)
+        return False, one_line(error)
     if not found.count:
         return True, "no row is wrong"
     rows = "row is" if found.count == 1 else "rows are"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.engine.project.relied_sources import as_relied_on
 from backfill_assets.models.fingerprint import Fingerprint, fingerprints
-from backfill_assets.models.graph import stored_graph
+from backfill_assets.models.graph import stored_graph, with_upstreams
 from backfill_assets.models.source_reading import (
     changed_sources,
     read_readings,
@@ -171,13 +171,8 @@ def _running(
 
 def _graph(models: Mapping[str, Model], loaded: Graph) -> Graph:
     """Build a graph of the loaded models' names, and of those that they still read."""
-    wanted, todo = dict[str, "Model"](), [name for name in models if name in loaded.models]
-    while todo:
-        name = todo.pop()
-        if name in models and name not in wanted:
-            wanted[name] = models[name]
-            todo += [upstream.name for upstream in models[name].reads]
-    return stored_graph(wanted.values(), loaded.sources.values())
+    read = with_upstreams(models, loaded.models)
+    return stored_graph(read.values(), loaded.sources.values())
 
 
 def _new(

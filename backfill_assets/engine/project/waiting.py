@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import threading
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from tenacity import (
     Retrying,
     retry_if_exception_type,
     sleep_using_event,
+    stop_after_delay,
     wait_exponential,
     wait_random,
 )
 
+from backfill_assets.state.locks import PlanLeasedError
+
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tenacity.stop import stop_base
+
+    from backfill_assets.engine.project.project import InProject
 
 FIRST, LONGEST, SLOWER = 0.05, 1.0, 1.1
 """Seconds until a run looks again: at first, at most, and how much longer each time. So what comes free
@@ -41,3 +49,23 @@ def until_free(
         sleep=sleep_using_event(interrupted or threading.Event()),
         reraise=True,
     )
+
+
+@contextmanager
+def leased(run: InProject, name: str, wait: float = 0.0) -> Iterator[None]:
+    """Hold the lease of a name: no other process does at the same time what goes by it.
+
+    Args:
+        run: who asks; its id holds the lease.
+        name: of the lease.
+        wait: seconds to wait for another process that holds it.
+
+    Raises:
+        PlanLeasedError: another process holds it, and did not give it back in time.
+    """
+    free = until_free(PlanLeasedError, stop_after_delay(wait))
+    free(run.store.locks.take_lease, name, run.run_id)
+    try:
+        yield
+    finally:
+        run.store.locks.release_lease(name, run.run_id)

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from backfill_assets.engine.review.acting import gate_in, judged, sign
 from backfill_assets.engine.review.bound_parts import bound_parts
 from backfill_assets.engine.review.results import results_awaited
-from backfill_assets.engine.review.reviewed import Reviewed, built_plan
+from backfill_assets.engine.review.reviewed import built_plan, refuse_unbuilt
 from backfill_assets.errors import BackfillAssetsError, RequestError
 from backfill_assets.models.consumer import OnChange
 from backfill_assets.planning.review.answers import Answer, awaited, built_at, told_answers
 from backfill_assets.planning.review.approval import Act
 from backfill_assets.planning.review.touched import ChangedModel, touched
-from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus
+from backfill_assets.snapshots.stored_plan import PlanEventKind
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -118,7 +118,7 @@ def answer(
     of = built_plan(project, plan_id)
     gate, who = gate_in(project, of.plan.environment), project.who
     if gate is not None:
-        held = Reviewed(project=project, plan=of.plan, gate=gate)
+        held = of.under(gate)
         parts = {**bound_parts(held), _CONSUMER: consumer}
         may = _may_answer(gate, project.loaded.graph.consumers[consumer])
         until = project.clock() + _HOLDS
@@ -133,11 +133,7 @@ def _refuse(
 ) -> None:
     graph, stored = project.loaded.graph, project.store.plans.get(plan_id)
     graph.consumer(consumer)
-    if stored.status is not PlanStatus.BUILT:
-        raise RequestError(
-            found=f"plan {plan_id} is {stored.status.value}",
-            expected="one that is built and not promoted: what it changes is known then",
-        )
+    refuse_unbuilt(stored)
     if event == PlanEventKind.OBJECTED and not reason.strip():
         raise RequestError(
             found="an objection has no reason", do="say with --reason what has to change"
@@ -159,7 +155,7 @@ def _may_answer(gate: Gate, consumer: Consumer) -> frozenset[str]:
 
 def _signed_answers(of: BuiltPlan, gate: Gate) -> Iterator[Answer]:
     """Give the signed answers that count: of those who may answer, to the plan as it is now."""
-    held = Reviewed(project=of.project, plan=of.plan, gate=gate)
+    held = of.under(gate)
     for each in judged(held, *_ACTS.values(), besides=_CONSUMER):
         consumer, signed = of.project.loaded.graph.consumers.get(each.besides), each.signed
         if consumer is None or each.void or signed.principal not in _may_answer(gate, consumer):

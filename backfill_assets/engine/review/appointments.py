@@ -9,7 +9,7 @@ from backfill_assets.engine.project.plan_age import waits_until
 from backfill_assets.engine.review.acting import entitled, gate_in, judged, sign
 from backfill_assets.engine.review.bound_parts import bound_parts
 from backfill_assets.engine.review.dual_runs import refuse_early
-from backfill_assets.engine.review.reviewed import Reviewed, built_plan, reviewed
+from backfill_assets.engine.review.reviewed import built_plan, refuse_unbuilt, reviewed
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.instants import minute_text
 from backfill_assets.planning.review.appointment import (
@@ -60,10 +60,7 @@ def appoint(project: Project, plan_id: str, at: datetime, reason: str) -> Appoin
     """
     of = built_plan(project, plan_id)
     stored = project.store.plans.get(plan_id)
-    if stored.status is not PlanStatus.BUILT:
-        raise RequestError(
-            found=f"plan {plan_id} is {stored.status.value}", expected="one that is built"
-        )
+    refuse_unbuilt(stored)
     until = waits_until(project.store, stored)
     if at >= until:
         raise RequestError(
@@ -75,7 +72,7 @@ def appoint(project: Project, plan_id: str, at: datetime, reason: str) -> Appoin
     environment, who = of.plan.environment, project.who
     gate = gate_in(project, environment)
     if gate is not None and entitled(gate.policy, Act.PROMOTE, environment):
-        held = Reviewed(project=project, plan=of.plan, gate=gate)
+        held = of.under(gate)
         parts = {**bound_parts(held), _NOT_BEFORE: at.isoformat()}
         who = sign(held, Act.PROMOTE, at + _LATE, parts, reason).principal
     detail = {"at": at.isoformat()}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.engine.review.acting import gate_in, judged, sign
 from backfill_assets.engine.review.notices import send_notices
-from backfill_assets.engine.review.reviewed import reviewed
+from backfill_assets.engine.review.reviewed import refuse_unbuilt, reviewed
 from backfill_assets.errors import BackfillAssetsError, RequestError
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.planning.review.approval import Act
@@ -21,7 +21,7 @@ from backfill_assets.planning.review.policy import (
     unknown_names,
 )
 from backfill_assets.snapshots.person import names_in
-from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus
+from backfill_assets.snapshots.stored_plan import PlanEventKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -137,11 +137,7 @@ def to_approve(project: Project, plan_id: str) -> Reviewed:
     models = project.loaded.graph.models
     if wrong := unknown_names(gate.policy, gate.signers.principals(), models):
         raise PolicyError(gate.path, "; ".join(wrong))
-    if stored.status is not PlanStatus.BUILT:
-        raise RequestError(
-            found=f"plan {stored.plan_id} is {stored.status.value}, and only what is built can be approved",
-            do=f"see `backfill show {stored.plan_id}`",
-        )
+    refuse_unbuilt(stored)
     of = reviewed(project, stored.plan_id, gate)
     if of.plan.contract and not of.store.checks.of_plan(of.plan.plan_id):
         raise RequestError(

@@ -11,14 +11,12 @@ from __future__ import annotations
 
 import json
 import logging
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
-
-from tenacity import stop_after_delay
 
 from backfill_assets.engine.project.at_work import Phase
 from backfill_assets.engine.project.plan_age import waits_until
-from backfill_assets.engine.project.waiting import until_free
+from backfill_assets.engine.project.waiting import leased
 from backfill_assets.engine.review.end_facts import end_facts_of, end_facts_text, read_end_facts
 from backfill_assets.engine.review.facts import gather
 from backfill_assets.engine.review.parts import REPORT, made_parts
@@ -43,7 +41,7 @@ from backfill_assets.state.plans import UnknownPlanError
 from backfill_assets.warehouse.files.text_folder import TextFolder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from backfill_assets.engine.project.project import InProject
     from backfill_assets.engine.review.end_facts import Noted
@@ -142,7 +140,7 @@ def write_owed_evidence(run: InProject) -> None:
     try:
         if not run.store.evidence.owed():
             return
-        with run.at_work.at(Phase.RECORDING, "the evidence"), _leased(run):
+        with run.at_work.at(Phase.RECORDING, "the evidence"), leased(run, _LEASE, _PATIENCE):
             for record in run.store.evidence.owed():
                 _write_owed(run, record)
     except (PlanLeasedError, StateBusyError, StateUnavailableError) as error:
@@ -160,7 +158,7 @@ def write_again(run: InProject, plan_id: str) -> None:
         PlanLeasedError: another run is at work on evidence.
     """
     plan = run.store.plans.get(plan_id)
-    with _leased(run):
+    with leased(run, _LEASE, _PATIENCE):
         records = run.store.evidence.of_plan(plan.plan_id)
         if not records or (records[-1].sha256 and not _is_what_was_kept(run, records)):
             ended = plan.status.value if plan.status in ENDS or not records else records[-1].ended
@@ -311,22 +309,6 @@ def _kept(records: Sequence[EvidenceRecord]) -> list[EvidenceRecord]:
 def _last_noted(records: Sequence[EvidenceRecord]) -> Noted | None:
     kept = [record.noted for record in records if record.noted]
     return read_end_facts(kept[-1]) if kept else None
-
-
-@contextmanager
-def _leased(run: InProject) -> Iterator[None]:
-    """Let no other process write evidence meanwhile: each manifest names the one before.
-
-    Raises:
-        PlanLeasedError: another one is at it, and did not end in time.
-    """
-    until_free(PlanLeasedError, stop_after_delay(_PATIENCE))(
-        run.store.locks.take_lease, _LEASE, run.run_id
-    )
-    try:
-        yield
-    finally:
-        run.store.locks.release_lease(_LEASE, run.run_id)
 
 
 _FINAL = frozenset(status.value for status in ENDS)

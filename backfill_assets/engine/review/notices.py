@@ -10,6 +10,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.project.channels import DeliveryError
+from backfill_assets.engine.project.waiting import leased
 from backfill_assets.engine.review.answers import answers
 from backfill_assets.engine.review.compared import sums_of
 from backfill_assets.engine.review.evidence import facts_of, report_of
@@ -49,11 +50,15 @@ def send_notices(run: InProject) -> None:
     """
     store = run.store
     try:
-        if not (store.notices.unsent(TOLD) or store.notices.due(run.clock())):
-            return
-        store.locks.take_lease(_LEASE, run.run_id)
+        if store.notices.unsent(TOLD) or store.notices.due(run.clock()):
+            with leased(run, _LEASE):
+                _send_due(run)
     except (PlanLeasedError, StateBusyError, StateUnavailableError):
         return  # another process is at it, or the next operation will be
+
+
+def _send_due(run: InProject) -> None:
+    store = run.store
     try:
         for event in store.notices.unsent(TOLD):
             store.notices.put(event, told_consumers(_concerned(run, event)))
@@ -61,8 +66,6 @@ def send_notices(run: InProject) -> None:
             _send(run, notice)
     except BackfillAssetsError as error:
         _log.warning("notices are left for later: %s", error)
-    finally:
-        store.locks.release_lease(_LEASE, run.run_id)
 
 
 def _concerned(run: InProject, event: PlanEvent) -> list[Consumer]:

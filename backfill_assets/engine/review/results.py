@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from backfill_assets.engine.review.reviewed import refuse_unbuilt
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import ranges_text
@@ -12,7 +13,7 @@ from backfill_assets.planning.review.answers import built_at
 from backfill_assets.snapshots.environment import workspace_name
 from backfill_assets.snapshots.publication import PublicationKind
 from backfill_assets.snapshots.result import Invalidated, Result
-from backfill_assets.snapshots.stored_plan import ENDS, PlanStatus
+from backfill_assets.snapshots.stored_plan import ENDS
 
 if TYPE_CHECKING:
     from backfill_assets.engine.project.project import Project
@@ -48,12 +49,7 @@ def register_result(
         raise RequestError(found="a result without a name", expected="what people call it")
     read = environment
     if plan_id:
-        status = project.store.plans.get(plan_id).status
-        if status is not PlanStatus.BUILT:
-            raise RequestError(
-                found=f"plan {plan_id} is {status.value}",
-                expected="one that is built: it can be read then",
-            )
+        refuse_unbuilt(project.store.plans.get(plan_id))
         read = workspace_name(plan_id)
     view = project.store.views.of(read)
     ready = view.ready(model) if model in view.models else IntervalSet.empty()

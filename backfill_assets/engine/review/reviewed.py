@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.project.project import InProject
+from backfill_assets.errors import RequestError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.plan.plan_json import read_plan
 from backfill_assets.planning.review.touched import ROWS, ChangedModel
 from backfill_assets.snapshots.environment import workspace_name
+from backfill_assets.snapshots.stored_plan import PlanStatus
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from backfill_assets.models.content import Content
     from backfill_assets.planning.plan.plan import ModelPlan, Plan
     from backfill_assets.snapshots.ready import ReadyRecord
+    from backfill_assets.snapshots.stored_plan import StoredPlan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +34,10 @@ class BuiltPlan(InProject):
     """
 
     plan: Plan
+
+    def under(self, gate: Gate) -> Reviewed:
+        """Give the same plan, held against a policy."""
+        return Reviewed(project=self.project, plan=self.plan, gate=gate)
 
     @property
     def workspace(self) -> str:
@@ -129,7 +136,21 @@ def reviewed(project: Project, plan_id: str, gate: Gate) -> Reviewed:
         UnknownPlanError: there is none.
         PlanFormatError: it was edited in the state.
     """
-    return Reviewed(project=project, plan=built_plan(project, plan_id).plan, gate=gate)
+    return built_plan(project, plan_id).under(gate)
+
+
+def refuse_unbuilt(plan: StoredPlan) -> None:
+    """Refuse a plan that is not built, or is promoted already: what it changes is not known, or done.
+
+    Raises:
+        RequestError: it has another status.
+    """
+    if plan.status is not PlanStatus.BUILT:
+        raise RequestError(
+            found=f"plan {plan.plan_id} is {plan.status.value}",
+            expected="one that is built and not promoted",
+            do=f"see `backfill show {plan.plan_id}`",
+        )
 
 
 def _columns(

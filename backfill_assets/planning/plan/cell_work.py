@@ -16,7 +16,7 @@ from backfill_assets.intervals.interval import epoch_of
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.restated import onward
 from backfill_assets.intervals.text import ranges_text
-from backfill_assets.models.cells import cells_read, cells_reading
+from backfill_assets.models.cells import cells_read, cells_reading, cells_without_input
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.change.life import lost_reads
 from backfill_assets.planning.plan.downstream import Downstream
@@ -350,14 +350,10 @@ class _Sweeps:
             cells = model_cells.cells
             if not cells:
                 return
-            their = self.cells[upstream.name]
-            read = cells_read(
-                model.cadence, upstream, theirs.cadence, cells, until=self.planned.now
+            there = self.view.ready(upstream.name) | self.cells[upstream.name].cells
+            held = cells_without_input(
+                model.cadence, upstream, theirs.cadence, cells, there, until=self.planned.now
             )
-            lacking = read - self.view.ready(upstream.name) - their.cells
-            if not lacking:
-                continue
-            held = cells_reading(model.cadence, upstream, theirs.cadence, lacking) & cells
             _leave_out(model_cells, model, held, f"cells of {upstream.name}")
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from backfill_assets.models.cells_by_model import CellsByModel
-from backfill_assets.models.sql.lineage import lineage_of
 from backfill_assets.planning.plan.plan import Build
 from backfill_assets.planning.rule.needs_work import needs_work
 
@@ -43,7 +42,7 @@ def left_to_do(
     graph: Graph,
     workspace: StateView,
     now: datetime,
-    reads: Mapping[str, Mapping[str, frozenset[str]]] | None = None,
+    reads: Mapping[str, Mapping[str, frozenset[str]]],
 ) -> CellsByModel:
     """Give the plan's cells that still need work, by model; empty once the plan can be promoted.
 
@@ -55,15 +54,13 @@ def left_to_do(
         graph: the models that its workspace runs.
         workspace: the state as the workspace sees it.
         now: the instant that history ends at.
-        reads: per model, what it reads by column; an absent model is traced.
+        reads: per model, what it reads by column.
     """
     cells = CellsByModel()
     for planned in plan.models:
         if planned.build is Build.POINTER or not planned.cells:
             continue
         model = graph.model(planned.model)
-        known = (reads or {}).get(planned.model)
-        columns = known if known is not None else lineage_of(graph, model).reads
-        work = needs_work(graph, workspace, model, now=now, reads=columns)
+        work = needs_work(graph, workspace, model, now=now, reads=reads[planned.model])
         cells |= {planned.model: left_of(work, workspace, planned.model) & planned.cells}
     return cells

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.models.cells import cells_read, cells_reading
+from backfill_assets.models.cells import cells_without_input
 from backfill_assets.models.source import WhenEmpty
 
 if TYPE_CHECKING:
@@ -35,9 +35,9 @@ def lacking_in_sources(
         source, seen = graph.sources.get(upstream.name), view.sources.get(upstream.name)
         if source is None or seen is None or source.when_empty is not WhenEmpty.WAIT:
             continue
-        read = cells_read(model.cadence, upstream, source.cadence, cells, until=now)
-        lacking = read - seen.ready
-        waiting = cells_reading(model.cadence, upstream, source.cadence, lacking) & cells
+        waiting = cells_without_input(
+            model.cadence, upstream, source.cadence, cells, seen.ready, until=now
+        )
         if waiting:
             held[source.name] = waiting | held.get(source.name, IntervalSet.empty())
     return held

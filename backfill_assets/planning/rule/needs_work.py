@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.required import missing, required
-from backfill_assets.models.cells import cells_read, cells_reading
+from backfill_assets.models.cells import cells_without_input
 from backfill_assets.models.model import Model
 from backfill_assets.planning.rule.older import older_than_published
 from backfill_assets.planning.rule.reopening import last_cells
@@ -167,9 +167,10 @@ def _blocked(
         theirs = graph.node(upstream.name)
         if not isinstance(theirs, Model) or upstream.name == model.name:
             continue
-        read = cells_read(model.cadence, upstream, theirs.cadence, gaps, until=now)
-        lacking = read - view.ready(upstream.name)
-        waiting = cells_reading(model.cadence, upstream, theirs.cadence, lacking) & gaps
+        ready = view.ready(upstream.name)
+        waiting = cells_without_input(
+            model.cadence, upstream, theirs.cadence, gaps, ready, until=now
+        )
         if waiting:
             blocked[upstream.name] = waiting
     return blocked

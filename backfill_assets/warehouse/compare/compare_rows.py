@@ -77,8 +77,7 @@ class RowsCompared:
             row = _present(old, new)
             grouped[tuple(_text(row[name]) for name in self.question.by)].append((old, new))
         groups = (self._group(by, pairs) for by, pairs in grouped.items())
-        kept = (group for group in groups if group.differs or not self.question.differing_only)
-        ordered = sorted(kept, key=lambda group: [(text is not None, text) for text in group.by])
+        ordered = sorted(groups, key=lambda group: [(text is not None, text) for text in group.by])
         sql, sides = grouped_sql(self.sides, self.question), self.sides
         return Comparison(self.question.by, tuple(ordered), sides.added, sides.removed, sql)
 

@@ -52,7 +52,6 @@ class Question:
             whose value in one of them changes has moved from one group to another.
         cells: only these; None for every cell.
         where: only rows for which this Spark SQL is true, in the old or in the new table.
-        differing_only: whether groups without any difference are left out.
         computed: those of `by` that are no column, with the Spark SQL that gives them.
         tolerances: of numeric columns: by how much two values may differ and count as equal, as
             written, such as ``0.01``.
@@ -64,7 +63,6 @@ class Question:
     by: tuple[str, ...] = BY_CELL
     cells: IntervalSet | None = None
     where: str | None = None
-    differing_only: bool = False
     computed: tuple[tuple[str, str], ...] = field(default=(), metadata=ADDED_LATER)
     tolerances: tuple[tuple[str, str], ...] = field(default=(), metadata=ADDED_LATER)
     profile: bool = field(default=False, metadata=ADDED_LATER)
@@ -174,8 +172,6 @@ def grouped_sql(sides: Sides, question: Question) -> str:
     text = f"{pairs}\nSELECT {_lines(columns)}\nFROM compared"
     if by:
         text += f"\nGROUP BY {by}"
-    if question.differing_only:
-        text += "\nHAVING keys_added + keys_removed + rows_changed > 0"
     return f"{text}\nORDER BY {by}" if by else text
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import RequestError
-from backfill_assets.models.column import AUDIT_COLUMNS, CELL_COLUMN
+from backfill_assets.models.column import AUDIT_COLUMNS
 from backfill_assets.warehouse.files.tables import same_type
 
 if TYPE_CHECKING:
@@ -25,12 +25,10 @@ class ColumnChanges:
 
     Attributes:
         added: declared and not there, with their types.
-        removed: there and not declared.
         retyped: there with another type, as ``name found (declared dtype)``.
     """
 
     added: Mapping[str, str]
-    removed: tuple[str, ...]
     retyped: tuple[str, ...]
 
     def refuse_retyped(self, model: str, path: str) -> None:
@@ -58,11 +56,6 @@ def column_changes(model: Model, there: Mapping[str, str]) -> ColumnChanges:
     wanted = stored_columns(model)
     return ColumnChanges(
         added={name: dtype for name, dtype in wanted.items() if name not in there},
-        removed=tuple(
-            name
-            for name in there
-            if name not in wanted and name != CELL_COLUMN and name not in AUDIT_COLUMNS
-        ),
         retyped=tuple(
             f"{name} {there[name]} (declared {dtype})"
             for name, dtype in wanted.items()

@@ -48,7 +48,6 @@ class LoggedCommit:
 
     Attributes:
         delta_version: Delta's number.
-        operation: Delta's name of its kind.
         metadata: the `userMetadata` that the writer gave; None if it gave none.
         changes_data: whether rows were added or removed; a fence or a new empty table changes none.
         bytes_added: size of the files that it added.
@@ -57,7 +56,6 @@ class LoggedCommit:
     """
 
     delta_version: int
-    operation: str
     metadata: str | None
     changes_data: bool
     bytes_added: int
@@ -222,7 +220,6 @@ def _commit(delta_version: int, actions: list[dict[str, Any]]) -> LoggedCommit:
     removed = [action["remove"] for action in actions if "remove" in action]
     return LoggedCommit(
         delta_version=delta_version,
-        operation=str(info.get("operation", "")),
         metadata=info.get("userMetadata"),
         changes_data=any(file.get("dataChange", True) for file in (*added, *removed)),
         bytes_added=sum(int(file["size"]) for file in added),

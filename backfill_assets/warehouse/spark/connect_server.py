@@ -9,12 +9,12 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from backfill_assets.errors import RequestError
 from backfill_assets.warehouse.spark.connect import DEFAULT_PORT
+from backfill_assets.warehouse.spark.jars import spark_home
 from backfill_assets.warehouse.spark.session import spark_config
 
 if TYPE_CHECKING:
@@ -151,14 +151,6 @@ def server_environment(environment: Mapping[str, str]) -> dict[str, str]:
     kept = {name: text for name, text in environment.items() if not name.startswith(withheld)}
     # Functions of Python models run in this very Python, unless the environment names another.
     return {"PYSPARK_PYTHON": sys.executable, **kept, "SPARK_HOME": str(spark_home())}
-
-
-def spark_home() -> Path:
-    """Give the folder of the installed Spark."""
-    package = find_spec("pyspark")
-    if package is None or package.origin is None:  # pragma: no cover - it is a dependency
-        raise ModuleNotFoundError("pyspark")
-    return Path(package.origin).parent
 
 
 def _private(path: Path) -> IO[bytes]:

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -52,10 +53,11 @@ def fetch_jars(folder: Path, *, s3: bool = False, tell: Callable[[str], None]) -
 
 
 def spark_home() -> Path:
-    """Give the folder of the installed Spark."""
-    import pyspark  # noqa: PLC0415 - others that only look for the archive must not pay for it
-
-    return Path(pyspark.__file__).parent
+    """Give the folder of the installed Spark, which is not imported for it."""
+    package = find_spec("pyspark")
+    if package is None or package.origin is None:  # pragma: no cover - it is a dependency
+        raise ModuleNotFoundError("pyspark")
+    return Path(package.origin).parent
 
 
 def coordinate() -> str:
