@@ -15,9 +15,10 @@ from backfill_assets.snapshots.ready import InputPin
 from backfill_assets.snapshots.slots import Slots
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
+    from backfill_assets.models.content import CellProfile
     from backfill_assets.models.model import Model
 
 
@@ -131,6 +132,45 @@ class BatchCommit:
     emptied: IntervalSet = field(default_factory=IntervalSet.empty)
     together: tuple[str, ...] = ()
     exact: bool = True
+
+    @classmethod
+    def of(
+        cls,
+        opened: OpenBatch,
+        token: int,
+        started_at: datetime,
+        profiles: Sequence[CellProfile],
+        audits: tuple[AuditResult, ...],
+    ) -> BatchCommit:
+        """Say of an open batch what its commit publishes.
+
+        Args:
+            opened: the batch, with the pins of its inputs.
+            token: of the lock that is held for the commit.
+            started_at: when it began to compute (UTC).
+            profiles: of its cells, as they were measured.
+            audits: what its audits found.
+        """
+        request = opened.request
+        return cls(
+            batch_id=request.batch_id,
+            environment=request.environment,
+            model=request.model,
+            version=request.version,
+            fingerprint=request.fingerprint,
+            interval=request.interval,
+            run_id=request.run_id,
+            root_id=request.root_id,
+            plan_id=request.plan_id,
+            reason=request.reason,
+            attempt=request.attempt,
+            built_at=opened.built_at,
+            token=token,
+            started_at=started_at,
+            inputs=opened.inputs,
+            cells=tuple(CommittedCell(profile.cell, profile.content) for profile in profiles),
+            audits=audits,
+        )
 
     @property
     def stretches(self) -> IntervalSet:

@@ -40,7 +40,7 @@ from backfill_assets.engine.project.events import (
 from backfill_assets.engine.project.stopwatch import Stopwatch
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.models.audits_of import audits_of
-from backfill_assets.snapshots.batch import EMPTY, BatchCommit, CommittedCell
+from backfill_assets.snapshots.batch import EMPTY, BatchCommit
 from backfill_assets.state.database import StateBusyError, StateUnavailableError
 from backfill_assets.state.opening import CellsReadyError
 from backfill_assets.state.queue import PlanPausedOrStoppedError
@@ -50,11 +50,9 @@ from backfill_assets.warehouse.spark.spark_errors import explained
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from datetime import datetime
 
     from backfill_assets.engine.project.run_context import RunContext
     from backfill_assets.models.audit_result import AuditResult
-    from backfill_assets.models.content import CellProfile
     from backfill_assets.snapshots.batch import BatchRequest, OpenBatch
 
 
@@ -119,7 +117,7 @@ def _write(run: RunContext, opened: OpenBatch) -> Committed:
             # By then `gc` may delete its files.
             if run.clock() - started_at >= GRACE:
                 raise BatchTooOldError(request.batch_id, GRACE)
-            commit = _commit(opened, lock.token, started_at, (profiles, results))
+            commit = BatchCommit.of(opened, lock.token, started_at, profiles, results)
             target_now = target_table(run, model, run.pointer(model))
             ticket = Ticket(
                 batch.target.path,
@@ -143,34 +141,6 @@ def _write(run: RunContext, opened: OpenBatch) -> Committed:
         audits=results,
         rows=sum(profile.content.rows for profile in profiles),
         timing=watch.timing(),
-    )
-
-
-def _commit(
-    opened: OpenBatch,
-    token: int,
-    started_at: datetime,
-    measured: tuple[tuple[CellProfile, ...], tuple[AuditResult, ...]],
-) -> BatchCommit:
-    request, (profiles, results) = opened.request, measured
-    return BatchCommit(
-        batch_id=request.batch_id,
-        environment=request.environment,
-        model=request.model,
-        version=request.version,
-        fingerprint=request.fingerprint,
-        interval=request.interval,
-        run_id=request.run_id,
-        root_id=request.root_id,
-        plan_id=request.plan_id,
-        reason=request.reason,
-        attempt=request.attempt,
-        built_at=opened.built_at,
-        token=token,
-        started_at=started_at,
-        inputs=opened.inputs,
-        cells=tuple(CommittedCell(profile.cell, profile.content) for profile in profiles),
-        audits=results,
     )
 
 

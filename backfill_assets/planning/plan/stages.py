@@ -1,16 +1,4 @@
-"""The stages of a plan: what each verb does with it, one after the other.
-
-    apply      FillGaps -> OpenWorkspace -> BuildCells -> AuditKept -> Check    protected: a person promotes;
-               without FillGaps where no model of the plan has gaps only
-               FillGaps -> OpenWorkspace -> BuildCells -> AuditKept, then as `promote`   not protected
-               FillGaps -> Close                                           gaps alone
-               with a dual run of days, CarryOver comes before Check: each `apply` compares what both have by then
-               with canaries, BuildCanaries comes before BuildCells, and ends the list where it has built any,
-               unless a policy lets it go on and they are as the plan expects
-    promote    CarryOver -> Check -> AuditKept -> Publish
-    rollback   Restore -> Close
-    undo       OpenWorkspace -> CarryOver -> Restore -> Close              with the old logic
-    abandon    Close
+"""The stages of a plan: what each verb does with it, one after the other; the lists stand below.
 
 `promote` does more than its list. Before it: a plan that was edited is refused, the publication of a process
 that died is finished, a plan is refused that has waited for too long, is not built to the end, or lacks

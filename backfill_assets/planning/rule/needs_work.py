@@ -19,10 +19,10 @@ from backfill_assets.models.cells import cells_without_input
 from backfill_assets.models.model import Model
 from backfill_assets.planning.rule.older import older_than_published
 from backfill_assets.planning.rule.reopening import last_cells
-from backfill_assets.planning.rule.stale import Overtaken, Stale, by_sources
+from backfill_assets.planning.rule.stale import Stale, of_several, stale_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Mapping
     from datetime import datetime
 
     from backfill_assets.models.graph import Graph
@@ -108,7 +108,7 @@ def needs_work(
     kept = view.kept(model, needed)  # under the old definition: it is not built again
     needed -= kept - ready
     gaps = missing(model.cadence, needed, ready)
-    stale = tuple(_stale(graph, view, model, needed - kept, reads or {}))
+    stale = tuple(stale_of(graph, view, model, needed - kept, reads or {}))
     overtaken = IntervalSet.union_all(part.cells for part in stale)
     owed = view.owed[model.name] & (ready - kept)
     refresh = older = IntervalSet.empty()
@@ -116,9 +116,9 @@ def needs_work(
         older = older_than_published(graph, view, model, reads or {}) & (needed - kept)
         refresh = overtaken | owed | older
     elif not graph.readers(model.name):
-        shared = IntervalSet.union_all(part.cells for part in stale if _is_shared(graph, part))
+        shared = IntervalSet.union_all(part.cells for part in stale if part.is_shared(graph))
         inside = last_cells(model, ready, model.late_window) - shared
-        refresh = (overtaken & inside) - _of_several(model, stale)
+        refresh = (overtaken & inside) - of_several(model, stale)
     blocked = _blocked(graph, view, model, gaps | refresh, now)
     return Work(
         required=needed,
@@ -143,19 +143,8 @@ def _held_back_by_cutoff(
     """Give the cells that would need work if no cutoff kept them."""
     if not kept:
         return kept
-    stale = IntervalSet.union_all(part.cells for part in _stale(graph, view, model, kept, reads))
+    stale = IntervalSet.union_all(part.cells for part in stale_of(graph, view, model, kept, reads))
     return stale | (view.owed[model.name] & kept)
-
-
-def _is_shared(graph: Graph, stale: Stale) -> bool:
-    """Whether the change concerns other models too, which must then move together."""
-    return len(graph.readers(stale.upstream)) > 1
-
-
-def _of_several(model: Model, stale: Iterable[Stale]) -> IntervalSet:
-    """Give the cells of changes that concern several: no run, range or batch may publish a part of one."""
-    changes = (cells for part in stale for cells in part.changes.values())
-    return IntervalSet.union_all(cells for cells in changes if model.cadence.count(cells) > 1)
 
 
 def _blocked(
@@ -174,30 +163,3 @@ def _blocked(
         if waiting:
             blocked[upstream.name] = waiting
     return blocked
-
-
-def _stale(
-    graph: Graph,
-    view: StateView,
-    model: Model,
-    needed: IntervalSet,
-    reads: Mapping[str, frozenset[str]],
-) -> Iterator[Stale]:
-    state = view.models.get(model.name)
-    if state is None or not state.runs:
-        return
-    finds: dict[bool, Overtaken] = {False: Overtaken(graph, view, model, state)}
-    for upstream in model.reads:
-        late = upstream.name in graph.sources
-        theirs = (view.sources if late else view.models).get(upstream.name)
-        if theirs is None:
-            continue
-        if late not in finds:
-            finds[late] = Overtaken(graph, view, model, by_sources(state))
-        stale_cells = finds[late].by(upstream, theirs, reads.get(upstream.name))
-        cells = IntervalSet.union_all(cells for _, cells in stale_cells) & needed
-        if cells:
-            changed = IntervalSet.of(run.interval for run, cells in stale_cells if cells & needed)
-            changes = finds[late].changes(upstream, theirs, reads.get(upstream.name), changed)
-            by_change = {at: part & cells for at, part in changes.items() if part & cells}
-            yield Stale(cells, upstream.name, changed, late, by_change)

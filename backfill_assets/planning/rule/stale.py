@@ -173,7 +173,53 @@ class Stale:
     late: bool = False
     changes: Mapping[int, IntervalSet] = field(default_factory=dict[int, "IntervalSet"])
 
+    def is_shared(self, graph: Graph) -> bool:
+        """Whether the change concerns other models too, which must then move together."""
+        return len(graph.readers(self.upstream)) > 1
+
     @property
     def words(self) -> str:
         """Describe the upstream's change in words."""
         return f"{self.upstream} {'got, lost or changed rows' if self.late else 'changed'}"
+
+
+def stale_of(
+    graph: Graph,
+    view: StateView,
+    model: Model,
+    needed: IntervalSet,
+    reads: Mapping[str, frozenset[str]],
+) -> Iterator[Stale]:
+    """Give the cells of a model that its upstreams have overtaken, by upstream.
+
+    Args:
+        graph: every model and source.
+        view: the environment's state.
+        model: whose cells they are.
+        needed: the cells that are asked about.
+        reads: per upstream, the columns that the model reads; absent means all.
+    """
+    state = view.models.get(model.name)
+    if state is None or not state.runs:
+        return
+    finds: dict[bool, Overtaken] = {False: Overtaken(graph, view, model, state)}
+    for upstream in model.reads:
+        late = upstream.name in graph.sources
+        theirs = (view.sources if late else view.models).get(upstream.name)
+        if theirs is None:
+            continue
+        if late not in finds:
+            finds[late] = Overtaken(graph, view, model, by_sources(state))
+        stale_cells = finds[late].by(upstream, theirs, reads.get(upstream.name))
+        cells = IntervalSet.union_all(cells for _, cells in stale_cells) & needed
+        if cells:
+            changed = IntervalSet.of(run.interval for run, cells in stale_cells if cells & needed)
+            changes = finds[late].changes(upstream, theirs, reads.get(upstream.name), changed)
+            by_change = {at: part & cells for at, part in changes.items() if part & cells}
+            yield Stale(cells, upstream.name, changed, late, by_change)
+
+
+def of_several(model: Model, stale: Iterable[Stale]) -> IntervalSet:
+    """Give the cells of changes that concern several: no run, range or batch may publish a part of one."""
+    changes = (cells for part in stale for cells in part.changes.values())
+    return IntervalSet.union_all(cells for cells in changes if model.cadence.count(cells) > 1)
