@@ -1,5 +1,7 @@
 """A publication takes cells over that were computed elsewhere, or that others read too: what they have not read is owed."""
 
+# ruff: noqa: S608 - the SQL is the tests' own
+
 from __future__ import annotations
 
 from datetime import timedelta
@@ -8,19 +10,33 @@ from typing import TYPE_CHECKING
 import pytest
 
 from backfill_assets.engine.plans import publishing
-from backfill_assets.engine.plans.plan_verbs import abandon_plan, undo_plan
-from backfill_assets.planning.plan.request import Restatement
+from backfill_assets.engine.plans.plan_verbs import abandon_plan, rollback_plan, undo_plan
+from backfill_assets.planning.plan.request import Category, Restatement
 from backfill_assets.snapshots.environment import PROD, Environment
-from backfill_assets_tests.builders import a_graph, a_source
+from backfill_assets_tests.builders import a_graph, a_model, a_source
 from backfill_assets_tests.engine.dying import before_call
 from backfill_assets_tests.engine.plans import Plans
-from backfill_assets_tests.engine.test_plans import COSTS, OLD, ROWS, VISITS, changed, costs, visits
+from backfill_assets_tests.engine.test_plans import (
+    CADENCE,
+    COSTS,
+    OLD,
+    ROWS,
+    VISITS,
+    WHERE,
+    changed,
+    costs,
+    visits,
+)
 from backfill_assets_tests.engine.world import row, text
 
 if TYPE_CHECKING:
     from backfill_assets_tests.engine.world import World
 
 EDITED = a_graph(visits(), costs("cost + 1"))
+DOUBLED = a_model(
+    sql=f"SELECT ds, id, CAST(cost * 2 AS DECIMAL(18,2)) AS cost FROM web.events {WHERE}",
+    cadence=CADENCE,
+)
 BAD = row(8, 1, 99.0)
 EIGHTH = Restatement(VISITS, "2024-01-08", "2024-01-08")
 
@@ -106,3 +122,29 @@ def test_a_copy_owes_what_its_table_came_to_owe_while_it_was_published(
 
     assert [int(cost) for _, cost in world.rows(VISITS, "ds", "cost")] == [7, 8, 9, 10]
     assert owed(world) == "2024-01-11"
+
+
+def test_a_table_that_was_left_with_what_it_had_read_owes_what_the_other_table_lacks(
+    world: World, plans: Plans
+):
+    world.begin(OLD, *ROWS)
+    plans.published(a_graph(DOUBLED, costs()), forward_only=True)
+    plans.published(a_graph(DOUBLED, costs("cost + 1")))
+    both = plans.published(OLD)
+    world.clock.now += timedelta(days=1)
+    world.land(a_source(), *ROWS, row(11, 1, 11.0))
+    world.fill(OLD)
+    rollback_plan(plans.project(OLD), both)
+
+    plan = plans.published(
+        OLD, categories=((VISITS, Category.FORWARD_ONLY),), end="2024-01-10", end_bounded=True
+    )
+
+    assert [
+        one.version == other.version for one, other in zip(both.models, plan.models, strict=True)
+    ] == [False, True]
+    assert text(OLD, VISITS, world.store.views.of(PROD).ready(VISITS)).endswith("10 (4)")
+    assert owed(world) == "2024-01-11"
+    plans.published(OLD)
+    assert [int(total) for _, total in world.rows(COSTS, "ds", "total")] == [7, 8, 9, 10, 11]
+    assert plans.make(OLD).is_empty
