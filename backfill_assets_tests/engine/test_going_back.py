@@ -17,7 +17,7 @@ from backfill_assets.engine.upkeep.collecting import collect, what_to_collect
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals import Daily, Whole
 from backfill_assets.models.column import Column
-from backfill_assets.models.kind import Full
+from backfill_assets.models.kind import Full, IncrementalByUniqueKey
 from backfill_assets.models.upstream import Reopens, Upstream
 from backfill_assets.planning.plan.plan import Build, Why
 from backfill_assets.planning.plan.request import Restatement
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from backfill_assets_tests.engine.world import World
 
 BAD = row(8, 1, 99.0)
+KEYED = [row(n, n, float(n)) for n in range(7, 11)]
 
 
 @pytest.fixture
@@ -115,6 +116,32 @@ def test_a_new_table_is_undone_by_reading_the_old_one_with_the_days_since(
     assert set(back.carried) == {VISITS}
     assert told(world.fill(OLD)[COSTS]) == ["skipped"]
     assert world.open(MORE).changed == (VISITS, COSTS)
+
+
+def test_an_undo_carries_rows_back_that_only_history_has(world: World, plans: Plans):
+    merging: dict[str, Any] = {
+        "kind": IncrementalByUniqueKey("ds"),
+        "deletes": "none",
+        "unique_key": ["id"],
+        "late_window": 2,
+    }
+    old, wider = (
+        a_graph(visits(extra, **merging))
+        for extra in ("", ", CAST(cost AS DECIMAL(18,2)) AS double")
+    )
+    world.begin(old, *KEYED)
+    plan = plans.published(wider)
+    next_day(world, *KEYED, row(11, 20, 20.0))
+    world.fill(wider)
+    world.land(a_source(), *KEYED, row(11, 1, 11.0))
+    world.fill(wider)
+
+    kept = [(on(11), 1), (on(11), 20)]
+    assert world.rows(VISITS, "ds", "id")[-2:] == kept
+
+    undo_plan(plans.project(wider), plan)
+
+    assert world.rows(VISITS, "ds", "id")[-2:] == kept
 
 
 def test_an_undo_carries_nothing_back_that_reads_a_day_which_it_takes_away(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from backfill_assets.engine.project.frozen_code import FrozenCode
 from backfill_assets.engine.project.opening import look
 from backfill_assets.engine.project.project import InProject
+from backfill_assets.planning.change.kept_rows import unfit
 from backfill_assets.planning.plan.overhead import by_rows, planned_cells
 from backfill_assets.planning.plan.request import KeptRows
 from backfill_assets.snapshots.environment import workspace_name
@@ -57,16 +58,26 @@ class Operation(InProject):
         """Open a run in the plan's workspace."""
         run, code = self.run_in(workspace_name(self.plan_id)), self.project.code
         frozen = FrozenCode.of(self.plan, code) if code else None
-        kept = {
+        return replace(run, frozen=frozen, kept_rows=self._kept_rows(run))
+
+    def old_workspace(self) -> RunContext:
+        """Open a run in the workspace in which the plan is undone."""
+        run, published = self.run_in(workspace_name(self.undo_id)), self.environment().graph.models
+        kept = self._kept_rows(run)
+        other = (
+            name
+            for name in kept.keys() & published
+            if unfit(published[name], run.graph.model(name))
+        )
+        return replace(run, kept_rows=kept | dict.fromkeys(other, KeptRows.DROP))
+
+    def _kept_rows(self, run: RunContext) -> dict[str, KeptRows]:
+        """Say of the models that keep rows what becomes of those that only the published table has."""
+        return {
             planned.model: planned.kept_rows or KeptRows.CARRY
             for planned in self.plan.models
             if planned.model in run.graph.models and run.graph.model(planned.model).keeps_rows
         }
-        return replace(run, frozen=frozen, kept_rows=kept)
-
-    def old_workspace(self) -> RunContext:
-        """Open a run in the workspace in which the plan is undone."""
-        return self.run_in(workspace_name(self.undo_id))
 
     def followed_pointers(self) -> dict[str, Pointer]:
         """Read where the environment that the plan's one follows reads each model; none where it follows none."""

@@ -39,8 +39,8 @@ def kept_rows(
     old, new = models
     if not change.new_version or old is None or not new.keeps_rows or not published:
         return None
-    unfit = _unfit(old, new)
-    if change.category is Category.NON_BREAKING and unfit is None:
+    mismatch = unfit(old, new)
+    if change.category is Category.NON_BREAKING and mismatch is None:
         return KeptRows.CARRY
     if asked is None:
         raise RequestError(
@@ -50,9 +50,9 @@ def kept_rows(
             do="Say what becomes of them: --kept-rows carry (as they are published, NULL in new "
             "columns) or --kept-rows drop",
         )
-    if asked is KeptRows.CARRY and unfit is not None:
+    if asked is KeptRows.CARRY and mismatch is not None:
         raise RequestError(
-            found=f"rows that '{new.name}' keeps can't be carried over: {unfit}",
+            found=f"rows that '{new.name}' keeps can't be carried over: {mismatch}",
             do="Use --kept-rows drop, or keep the old definition of older cells with --cutoff DATE "
             "--reason TEXT",
         )
@@ -73,7 +73,7 @@ def lacking_values(old: Model, new: Model) -> str | None:
     )
 
 
-def _unfit(old: Model, new: Model) -> str | None:
+def unfit(old: Model, new: Model) -> str | None:
     """Say why published rows don't fit the new table; None where they do."""
     if set(old.key) != set(new.key):
         return f"the unique key becomes {', '.join(new.key)}"
