@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -147,4 +148,19 @@ def test_a_table_that_was_left_with_what_it_had_read_owes_what_the_other_table_l
     assert owed(world) == "2024-01-11"
     plans.published(OLD)
     assert [int(total) for _, total in world.rows(COSTS, "ds", "total")] == [7, 8, 9, 10, 11]
+    assert plans.make(OLD).is_empty
+
+
+def test_a_model_that_is_declared_no_more_is_brought_back_though_dev_reads_its_table(
+    world: World, plans: Plans
+):
+    world.begin(OLD, *ROWS)
+    world.store.environments.save_environment(Environment("dev", protected=False, follows=PROD))
+    plans.published(OLD, "dev", restate=(EIGHTH,))
+    other = a_graph(replace(visits(), name="web.others"))
+    removal = plans.published(other)
+
+    rollback_plan(plans.project(other), removal)
+
+    assert {*world.store.environments.pointers(PROD)} == {COSTS, VISITS}
     assert plans.make(OLD).is_empty

@@ -6,18 +6,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.batch.rewriting import Rewrite
+from backfill_assets.engine.plans.published_graph import published_graph, work_there
 from backfill_assets.engine.plans.publishing import Step
 from backfill_assets.engine.plans.remaining_work import to_remember
-from backfill_assets.engine.project.relied_sources import Relied, as_relied_on
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.cells_by_model import CellsByModel
-from backfill_assets.models.graph import stored_graph, with_upstreams
-from backfill_assets.models.source_reading import read_readings
-from backfill_assets.models.sql.lineage import lineage_of
-from backfill_assets.planning.rule.needs_work import needs_work
 from backfill_assets.snapshots.environment import Layer, workspace_name
 from backfill_assets.snapshots.publication import Copy, Move
-from backfill_assets.snapshots.snapshot import stored_model
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -165,29 +160,15 @@ def _stale_then(op: Operation, moves: Sequence[PointerMove]) -> CellsByModel:
     What is published counts as built when it is published; what was stale before that must be
     remembered.
     """
-    environment, instead = op.environment(), _read_afterwards(op, moves)
-    models = {
-        name: running for name, running in environment.graph.models.items() if instead.get(name, 1)
-    }
-    relied: dict[str, Relied] = {}
-    for name, old in instead.items():
-        if old is not None:
-            stored = op.store.snapshots.get(old.fingerprint)
-            models[name] = stored_model(stored.definition)
-            relied[name] = read_readings(stored.sources)
-    # A model that is not run any more may have readers, which are not asked about here.
-    asked = with_upstreams(models, relied)
-    then = stored_graph(asked.values(), environment.graph.sources.values())
-    graph, _ = as_relied_on(then, relied, relied)
+    instead = _read_afterwards(op, moves)
+    running = op.environment().graph.models
+    others = {name: model for name, model in running.items() if instead.get(name, 1)}
+    back = {name: at for name, at in instead.items() if at is not None}
+    graph = published_graph(op, back, others)
     view = op.store.views.view_with(op.plan.environment, instead)
-    remembered = CellsByModel()
-    for name, old in instead.items():
-        if old is not None:
-            model = graph.model(name)
-            reads = lineage_of(graph, model).reads
-            work = needs_work(graph, view, model, now=op.clock(), reads=reads)
-            remembered |= {name: to_remember(op.plan, work)}
-    return remembered
+    return CellsByModel(
+        {name: to_remember(op.plan, work_there(op, graph, view, name)) for name in back}
+    )
 
 
 def _read_afterwards(op: Operation, moves: Sequence[PointerMove]) -> dict[str, Pointer | None]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from backfill_assets.engine.plans.published_graph import published_graph, work_there
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.snapshots.environment import workspace_name
 from backfill_assets.snapshots.state_view import BUILT_ELSEWHERE
@@ -63,10 +64,10 @@ def _overtaken_elsewhere(op: Operation, tables: Mapping[str, str]) -> Iterator[O
 def _overtaken_in(
     op: Operation, environment: str, own: Mapping[str, Pointer], shared: set[str]
 ) -> Iterator[OwedCells]:
-    run = op.run_in(environment)
-    view = run.view()
+    graph = published_graph(op, op.store.environments.pointers(environment))
+    view = op.store.views.of(environment)
     reason = f"it was stale when plan {op.plan_id} took over a table that is read here"
-    readers = {reader for model in shared for reader in run.graph.readers(model)}
+    readers = {reader for model in shared for reader in graph.readers(model)}
     for model in sorted(own.keys() & (shared | readers)):
-        if cells := run.work(model, view).overtaken_cells:
+        if cells := work_there(op, graph, view, model).overtaken_cells:
             yield OwedCells(own[model].version, cells, reason, environment)

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 def reading(graph: Graph, model: Model, cells: CellsByModel) -> IntervalSet:
     """Give the cells of a model that read any of some cells of models."""
-    cadences = {name: graph.models[name].cadence for name in cells}
+    read = (up.name for up in model.reads if up.name in cells)
+    cadences = {name: graph.models[name].cadence for name in read}
     return IntervalSet.union_all(each for _, each in by_upstream(cadences, model, cells))
 
 
