@@ -219,7 +219,7 @@ class Settings(BaseSettings):
         """
         if not self.state_url and "://" in self.data_dir:
             raise DeclarationError(
-                found=f"BACKFILL_STATE_URL is '': a state can't lie in {self.data_dir}, name a "
+                found=f"BACKFILL_STATE_URL is '': the state can't be stored in {self.data_dir}, name a "
                 "database",
                 do="correct it in the environment, or in the file .env",
             )

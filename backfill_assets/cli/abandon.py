@@ -32,4 +32,6 @@ def abandon(
         return
     say(evidence)
     say("Next: backfill gc --dry-run")
-    say(f"{named.environment}: {named.plan_id} is abandoned; what it reads is as it was.")
+    say(
+        f"{named.environment}: {named.plan_id} is abandoned; the environment reads the same data as before."
+    )

@@ -17,9 +17,11 @@ from backfill_assets.engine.review.known_differences import accept_difference
 def accept(
     plan: PlanId,
     model: Annotated[str, typer.Argument(help="The model whose check has failed.")],
-    check: Annotated[str, typer.Argument(help="The check's name, or a part that only it has.")],
+    check: Annotated[
+        str, typer.Argument(help="The check's name, or a part of it that no other check has.")
+    ],
     reason: Annotated[
-        str, typer.Option("--reason", metavar="TEXT", help="Why it is right; required.")
+        str, typer.Option("--reason", metavar="TEXT", help="Why the difference is right; required.")
     ] = "",
     as_json: AsJson = False,
 ) -> None:

@@ -17,10 +17,12 @@ from backfill_assets.snapshots.stored_plan import PlanEventKind
 
 def acknowledge(
     plan: PlanId,
-    consumer: Annotated[str, typer.Argument(help="Its name in CONSUMERS.")],
+    consumer: Annotated[str, typer.Argument(help="The consumer's name in CONSUMERS.")],
     object_: Annotated[
         bool,
-        typer.Option("--object", help="Object: the plan is not promoted until this is taken back."),
+        typer.Option(
+            "--object", help="Object: the plan is not promoted until the objection is withdrawn."
+        ),
     ] = False,
     reason: Why = "",
     as_json: AsJson = False,

@@ -44,7 +44,8 @@ def adopt(  # noqa: PLR0913, PLR0917 - one option for each thing that can be ask
     table: Annotated[str, typer.Argument(help="Folder or URI of the Delta table.")],
     model: Annotated[str, typer.Argument(help="Such as marketing.campaign_performance.")],
     cells: Annotated[
-        str | None, typer.Option(metavar="A..B", help="Only these cells; else all with rows.")
+        str | None,
+        typer.Option(metavar="A..B", help="Only these cells; by default all cells with rows."),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only audit; write nothing.")] = False,
     env: Env = "prod",
@@ -126,7 +127,7 @@ def _report_audits(audited: _AuditedTable, *, as_json: bool) -> None:
         word = "passed" if audit.passed else "FAILED"
         say(f"{word} {audit.audit}: found {audit.found}, allowed {audit.allowed}", indent=2)
     for name in audited.left_out:
-        say(f"later  {name}: compares with an upstream, which each batch does", indent=2)
+        say(f"later  {name}: compares with an upstream; each batch runs it", indent=2)
     failed = sum(not audit.passed for audit in audited.audits)
     cells = counted(audited.model.cadence.count(audited.cells), "cell")
     missing = audited.model.cadence.count(audited.missing)
@@ -158,7 +159,7 @@ def _report(
         return
     for event in told:
         if isinstance(event, Waiting):
-            say(f"waits for {event.waits_for}; adopt what is left afterwards", indent=2)
+            say(f"waits for {event.waits_for}; adopt the remaining cells afterwards", indent=2)
     say("Next: backfill batches --failed" if failed else f"Next: backfill status --env {env}")
     adopted = count(audited.missing) - count(left)
     say(

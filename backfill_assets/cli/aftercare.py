@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def aftercare(
     plan: Annotated[
         str,
-        typer.Argument(help="Its id; the beginning will do. All that are watched unless given."),
+        typer.Argument(help="Plan id, or its first characters; all watched plans unless given."),
     ] = "",
     as_json: AsJson = False,
 ) -> None:
@@ -66,5 +66,5 @@ def _print(looked: list[WatchedPlan], wrong: list[WatchedPlan]) -> None:
         say(f"not judged: {NOT_JUDGED}")
     if wrong:
         say(f"Next: {', or '.join(f'backfill rollback {look.plan_id}' for look in wrong)}")
-    what = "all well" if not wrong else f"{len(wrong)} not well"
+    what = "all well" if not wrong else f"{len(wrong)} with problems"
     say(f"{counted(len(looked), 'plan')} looked at, {what}." if looked else "No plan is watched.")

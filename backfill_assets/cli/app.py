@@ -134,7 +134,11 @@ def call(command: Callable[..., object], arguments: Sequence[str], name: str = "
         return 1
     code = ended if isinstance(ended, int) else 0
     if code == INTERRUPTED:
-        return _told("what was committed stays; the same command does the rest", code, "stopped")
+        return _told(
+            "committed cells are kept; run the same command again to build the rest",
+            code,
+            "stopped",
+        )
     return code
 
 

@@ -46,23 +46,23 @@ if TYPE_CHECKING:
 def apply(  # noqa: PLR0913, PLR0917 - one option for each thing that can be asked
     plan: Annotated[
         str | None,
-        typer.Argument(help="Its id, or a file of `plan --out`; without it one is made and shown."),
+        typer.Argument(help="Plan id, or a file of `plan --out`; without it a plan is made."),
     ] = None,
     env: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Of a plan that is made here: for which environment; prod where none is named.",
+            help="Environment of a plan that is made here; prod by default.",
         ),
     ] = None,
     queue: Annotated[
         bool,
-        typer.Option("--queue", help="Leave it to Dagster's run queue, which the sensor fills."),
+        typer.Option("--queue", help="Let the sensor build the plan through Dagster's run queue."),
     ] = False,
     off_peak: Annotated[
         str | None,
         typer.Option(
-            metavar="HOURS", help="Only then, as '22:00-06:00 Europe/Berlin'; needs --queue."
+            metavar="HOURS", help="Only these hours, as '22:00-06:00 Europe/Berlin'; needs --queue."
         ),
     ] = None,
     yes: Yes = False,
@@ -214,7 +214,7 @@ def _applied(at: Operating, plan: Plan, why: str) -> _Ended:
     at.prepare(plan)
     say(
         f"plan {plan.plan_id} for {plan.environment}, run {at.run_id}; stop it at any time, "
-        f"`backfill apply {plan.plan_id}` goes on from there",
+        f"`backfill apply {plan.plan_id}` builds the rest",
         to=err,
     )
     left = {model.model: model.planned - model.done for model in _progress(at, plan)}
@@ -286,4 +286,4 @@ def _say_taken(ended: _Ended) -> None:
         text = f"after its canaries, all of it is expected to take {estimate_text(ended.rest)}"
         say(text, indent=2)
     if spared := sum(ended.applied.spared.values()):
-        say(f"spared {counted(spared, 'cell')}: what they read came out as it was", indent=2)
+        say(f"spared {counted(spared, 'cell')}: what they read did not change", indent=2)

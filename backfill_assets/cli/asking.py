@@ -10,7 +10,7 @@ import typer
 from backfill_assets.cli.output import err, say
 from backfill_assets.errors import RequestError
 
-Yes = Annotated[bool, typer.Option("--yes", help="Don't ask; what would be asked is still shown.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Skip the confirmation prompt; print it only.")]
 
 
 def confirm(effect: str, *, yes: bool) -> None:
@@ -25,16 +25,16 @@ def confirm(effect: str, *, yes: bool) -> None:
         RequestError: the person declined.
     """
     if yes:
-        say(f"going on with --yes: {effect}", to=err)
+        say(f"continuing with --yes: {effect}", to=err)
         return
     if not sys.stdin.isatty():
         raise RequestError(
             found=f"this would {effect}, and there is no terminal to ask on",
-            do="say --yes to go on without being asked",
+            do="give --yes to continue without being asked",
         )
-    say(f"This will {effect}. Go on? [y/N]", to=err)
+    say(f"This will {effect}. Continue? [y/N]", to=err)
     if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
         raise RequestError(
             found="not confirmed: nothing was written",
-            do="give the command again and answer y, or say --yes",
+            do="run the command again and answer y, or give --yes",
         )

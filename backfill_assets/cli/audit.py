@@ -42,13 +42,17 @@ def audit(
     mutate: Annotated[
         str | None,
         typer.Option(
-            metavar="MODEL", help="Plant defects in a copy of a few cells; see which are noticed."
+            metavar="MODEL",
+            help="Insert defects into a copy of a few cells, and show which the audits find.",
         ),
     ] = None,
     least: Annotated[
         int,
         typer.Option(
-            "--min", min=0, max=100, help="With --mutate: the percentage that has to be stopped."
+            "--min",
+            min=0,
+            max=100,
+            help="With --mutate: the percentage of defects that blocking audits have to stop.",
         ),
     ] = 0,
     as_json: AsJson = False,
@@ -89,7 +93,7 @@ def audit(
     blocking = sum(result.blocks for audited in results.values() for result in audited)
     if junit is not None:
         with writing(
-            junit, "give --junit another file; the audits were made, nothing else was written"
+            junit, "give --junit another file; the audits have run, nothing else was written"
         ):
             junit.write_bytes(junit_xml(results))
     if as_json:

@@ -41,18 +41,23 @@ def _unclear_batch(begins: str, found: Sequence[str]) -> RequestError:
 def batches(
     batch: Annotated[
         str | None,
-        typer.Argument(help="Everything about this one; the beginning of its id will do."),
+        typer.Argument(help="Show everything about this batch: its id, or the first characters."),
     ] = None,
     model: Annotated[
         str | None, typer.Option(metavar="MODEL", help="Only batches of this model.")
     ] = None,
     failed: Annotated[
-        bool, typer.Option("--failed", help="Only failures whose cells were not built since.")
+        bool, typer.Option("--failed", help="Only failures whose cells were not built afterwards.")
     ] = False,
     everything: Annotated[
-        bool, typer.Option("--all", help="With --failed: also those whose cells were built since.")
+        bool,
+        typer.Option(
+            "--all", help="With --failed: also failures whose cells were built afterwards."
+        ),
     ] = False,
-    limit: Annotated[int, typer.Option(min=1, help="How many, newest first.")] = 30,
+    limit: Annotated[
+        int, typer.Option(min=1, help="How many batches are shown, newest first.")
+    ] = 30,
     as_json: AsJson = False,
 ) -> None:
     """List batches, or show one with its audits and failing rows.

@@ -41,9 +41,7 @@ def _not_built(plan_id: str, status: str) -> RequestError:
             found=f"nothing of plan {plan_id} is built yet: there is nothing to compare",
             do=f"`backfill apply {plan_id}` builds it",
         )
-    return RequestError(
-        found=f"plan {plan_id} is {status}: there is nothing of it to compare any more"
-    )
+    return RequestError(found=f"plan {plan_id} is {status}: its data can no longer be compared")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +92,7 @@ def pairs(at: Operating, names: list[str]) -> tuple[str, str, list[Pair]]:
     else:
         if len(names) > _PLAN_AND_MODEL:
             raise RequestError(
-                found=f"found {' '.join(names)}, and {names[0]} is no environment",
+                found=f"found {' '.join(names)}, but {names[0]} is not an environment",
                 expected=_WANTED,
             )
         kept = kept_plan(at.store, names[0])

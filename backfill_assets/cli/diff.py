@@ -52,7 +52,7 @@ def diff(  # noqa: PLR0913, PLR0917 - one option for each thing that can be aske
     tolerance: ask.Tolerance = None,
     profile: ask.Profile = False,
     most: ask.Most = "",
-    rows: Annotated[int, typer.Option(min=0, help="How many rows that differ are shown.")] = 3,
+    rows: Annotated[int, typer.Option(min=0, help="How many differing rows are shown.")] = 3,
     sql: Annotated[
         bool, typer.Option("--sql", help="Print the query instead of running it.")
     ] = False,

@@ -26,7 +26,7 @@ By = Annotated[
     list[str] | None,
     typer.Option(
         metavar="COLUMN|month|year|SQL",
-        help="Group by it instead of by cell; `cell` is one too. Repeatable.",
+        help="Group by this column or expression instead of by cell; `cell` groups by cell too. Repeatable.",
     ),
 ]
 Keys = Annotated[
@@ -37,7 +37,7 @@ Tolerance = Annotated[
     list[str] | None,
     typer.Option(
         metavar="COLUMN=NUMBER [where GROUP=VALUE]",
-        help="Values that differ by no more count as equal; GROUP is one as of --by. Repeatable.",
+        help="Values that differ by at most NUMBER count as equal; GROUP is a group of --by. Repeatable.",
     ),
 ]
 Profile = Annotated[

@@ -32,7 +32,7 @@ def evidence() -> None:
 @app.command()
 def verify(
     folder: Annotated[
-        Path, typer.Argument(help="Of one plan, or one that holds those of several.")
+        Path, typer.Argument(help="Folder of one plan, or a folder with several plans.")
     ],
     as_json: AsJson = False,
 ) -> None:
@@ -75,7 +75,7 @@ def verify(
 
 @app.command()
 def show(
-    plan: Annotated[str, typer.Argument(help="Its id, or the folder of its evidence.")],
+    plan: Annotated[str, typer.Argument(help="Plan id, or the folder of its evidence.")],
     as_json: AsJson = False,
 ) -> None:
     """Tell in ten lines what changed, who depends on it, what passed, who accepted it, and how to go back.
@@ -124,7 +124,8 @@ def write(plan: PlanId, as_json: AsJson = False) -> None:
 def note(
     plan: PlanId,
     consumer: Annotated[
-        str | None, typer.Option(help="Only what concerns this consumer, by its declared name.")
+        str | None,
+        typer.Option(help="Only changes that concern this consumer, by its declared name."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -157,7 +158,7 @@ def note(
 
 @app.command()
 def report(
-    plan: Annotated[str, typer.Argument(help="Its id, or the folder of its evidence.")],
+    plan: Annotated[str, typer.Argument(help="Plan id, or the folder of its evidence.")],
     out: Annotated[
         Path | None,
         typer.Option(

@@ -41,7 +41,9 @@ def explain(
     cell: Annotated[
         str, typer.Argument(help="A partition key, or FIRST..LAST: keys or dates, both included.")
     ],
-    column: Annotated[str, typer.Argument(help="Whose sum is explained; '*' for the row count.")],
+    column: Annotated[
+        str, typer.Argument(help="Column whose sum is explained; '*' for the row count.")
+    ],
     between: Annotated[
         tuple[str, str] | None,
         typer.Option(
@@ -103,7 +105,7 @@ def _moments(
     if first > now:
         raise RequestError(
             found=f"--between {between[0]} {between[1]}: the first moment lies in the future",
-            do="give one that is past",
+            do="give a moment in the past",
         )
     return first, last if last <= now else None
 
@@ -171,12 +173,12 @@ class _Answer:
         say(f"{last:>{width}}  {_moment(self.moments[1], 'now')}")
         for why, cells in self.found.unread.items():
             say(
-                f"what was published once of {self.naming.ranges(self.model, cells)} can't be read: {why}",
+                f"earlier versions of {self.naming.ranges(self.model, cells)} can no longer be read: {why}",
                 indent=2,
             )
         if explained.equal:
             more = counted(explained.equal, "more publication")
-            say(f"{more} built it again and left the number as it was.")
+            say(f"{more} built it again and did not change the number.")
         say(self._summary())
 
     def _summary(self) -> str:
@@ -184,7 +186,7 @@ class _Answer:
         if not any(self.found.is_published):
             return f"{self.model}: not published at either moment."
         if explained.difference is None:
-            return f"{self.model}: the number at one of the two moments can't be read any more."
+            return f"{self.model}: the number at one of the two moments can no longer be read."
         difference = number_text(explained.difference, signed=True)
         return f"{self.model}: {difference} in {counted(len(explained.parts), 'part')}, which sum to it exactly."
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def gc(
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what would be deleted.")
+        bool, typer.Option("--dry-run", help="Only show what would be deleted.")
     ] = False,
     yes: Yes = False,
     as_json: AsJson = False,
@@ -49,7 +49,7 @@ def gc(
     with operating() as at:
         promise = timedelta(days=at.settings.promise_days)
         run = at.run(PROD)
-        say("looking for what is not needed any more", to=err)
+        say("looking for data that is no longer needed", to=err)
         if not dry_run:
             leave_expired(at)
             settle_read(run)

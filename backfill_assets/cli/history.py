@@ -31,12 +31,16 @@ def history(
     interval: Annotated[
         str | None,
         typer.Argument(
-            help="Only what touched these cells: a partition key, or FIRST..LAST, both included."
+            help="Only entries that concern these cells: a partition key, or FIRST..LAST, both included."
         ),
     ] = None,
     limit: Annotated[
         int | None,
-        typer.Option(min=1, help="How many, the latest ones.", show_default="30; all with --json"),
+        typer.Option(
+            min=1,
+            help="How many entries are shown, the latest.",
+            show_default="30; all with --json",
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

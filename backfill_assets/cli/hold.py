@@ -14,7 +14,7 @@ from backfill_assets.engine.project.holds import hold_consumer
 from backfill_assets.engine.project.iceberg import enter_missing
 from backfill_assets.planning.plan import written_options as written
 
-Named = Annotated[str, typer.Argument(help="Its name in CONSUMERS.")]
+Named = Annotated[str, typer.Argument(help="The consumer's name in CONSUMERS.")]
 
 
 def hold(
@@ -24,7 +24,7 @@ def hold(
         str | None,
         typer.Option(
             metavar="INSTANT",
-            help="When it is to end, with offset; afterwards `status` says that it is overdue.",
+            help="Planned end of the hold, with offset; afterwards `status` reports it as overdue.",
         ),
     ] = None,
     reason: Why = "",

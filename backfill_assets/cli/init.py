@@ -34,7 +34,7 @@ _TAKEN = ("tests", "data", "backfill_assets", "dagster")
 
 
 def init(
-    name: Annotated[str, typer.Argument(help="Of the project, its folder and its package.")],
+    name: Annotated[str, typer.Argument(help="Name of the project, its folder and its package.")],
     as_json: AsJson = False,
 ) -> None:
     """Write a new project: a catalog with one source and one model, sample rows, a test, Dagster's settings.

@@ -53,7 +53,7 @@ def late_lines(graph: Graph, done: Refreshed) -> list[str]:
         for name, ranges in _ranges(graph, done.built).items()
     ]
     if spared := sum(done.spared.values()):
-        lines.append(f"spared   {counted(spared, 'cell')}: what they read came out as it was")
+        lines.append(f"spared   {counted(spared, 'cell')}: what they read did not change")
     lines += waiting_lines(graph, done.waiting, done.because)
     lines += [
         f"late     {name}: {ranges}; another run or plan, or a batch that failed, keeps it for now"

@@ -40,13 +40,17 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_mar
 @app.command(context_settings={"ignore_unknown_options": True})
 def limit(
     of: Annotated[
-        str | None, typer.Argument(metavar="PLAN|MODEL|all", help="Of what; nothing shows them.")
+        str | None,
+        typer.Argument(
+            metavar="PLAN|MODEL|all", help="A plan, a model or `all`; without it, list the limits."
+        ),
     ] = None,
     batches: Annotated[
         int | None, typer.Argument(metavar="N", help="How many batches at once, 1 or more.")
     ] = None,
     default: Annotated[
-        bool, typer.Option("--default", help="Take away what was set: the default counts again.")
+        bool,
+        typer.Option("--default", help="Remove the limit that was set: the default applies again."),
     ] = False,
     as_json: AsJson = False,
 ) -> None:

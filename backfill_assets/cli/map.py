@@ -22,7 +22,8 @@ from backfill_assets.render.plan_words import naming_of
 
 def map(  # noqa: A001 - the verb's name
     models: Annotated[
-        list[str] | None, typer.Argument(help="Which, written as for `--select`; all unless given.")
+        list[str] | None,
+        typer.Argument(help="Models, written as for `--select`; all unless given."),
     ] = None,
     html: Annotated[
         Path | None,

@@ -30,7 +30,7 @@ _CELLS = {
     "required": "Cells that must hold audited data.",
     "ready": "Cells that hold audited data, stale ones included.",
     "missing": "Cells that must hold audited data and do not.",
-    "stale": "Ready cells that a change of what they read has overtaken.",
+    "stale": "Ready cells that were built before their inputs changed.",
     "owed": "Ready cells that were declared wrong and are not rebuilt yet.",
     "claimed": "Cells that live batches hold.",
 }
@@ -41,7 +41,7 @@ _INSTANTS = {
 _BATCHES = {
     "batches_in_flight": "Batches that hold a slot, of all environments.",
     "batches_waiting": "Batches that wait for a slot, of all environments.",
-    "queue_wait_seconds": "Seconds that the batch has waited that waits longest for a slot; 0 where none does.",
+    "queue_wait_seconds": "Seconds for which the longest-waiting batch has waited for a slot; 0 if no batch waits.",
 }
 _UP = "1 where the state database can be read, else 0."
 _DOWN = (StateBusyError, StateUnavailableError, TablesWithoutStateError, TablesNotListedError)

@@ -26,7 +26,7 @@ def model_named(graph: Graph, name: str) -> Model:
     """
     if name in graph.sources:
         raise RequestError(
-            found=f"'{name}' is a source: it is written elsewhere, and nothing of it is filled",
+            found=f"'{name}' is a source: another system writes it, and this project does not fill it",
             do="name a model",
         )
     if name not in graph.models:

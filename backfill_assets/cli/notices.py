@@ -23,10 +23,14 @@ _LISTED = 50
 
 
 def notices(
-    plan: Annotated[str, typer.Argument(help="Of this plan; of all unless given.")] = "",
+    plan: Annotated[
+        str, typer.Argument(help="Only notices of this plan; of all plans unless given.")
+    ] = "",
     send: Annotated[
         bool,
-        typer.Option("--send", help="First send those that are due, as every verb of a plan does."),
+        typer.Option(
+            "--send", help="First send the notices that are due, as every command on a plan does."
+        ),
     ] = False,
     as_json: AsJson = False,
 ) -> None:

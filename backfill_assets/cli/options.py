@@ -8,23 +8,23 @@ import typer
 
 from backfill_assets.errors import RequestError
 
-PlanId = Annotated[str, typer.Argument(help="Its id; the beginning will do.")]
+PlanId = Annotated[str, typer.Argument(help="Plan id, or its first characters.")]
 Select = Annotated[
     list[str] | None,
     typer.Option(
         metavar="MODEL",
-        help="These, all unless given: names, globs, +model, model+, tag:key=value, owner:name; repeatable, or with commas.",
+        help="Models, all unless given: names, globs, +model, model+, tag:key=value, owner:name; repeatable, or with commas.",
     ),
 ]
 Env = Annotated[str, typer.Option(metavar="NAME", help="The environment.")]
 ForConsumer = Annotated[
     str | None,
     typer.Option(
-        "--consumer", metavar="NAME", help="What this consumer reads: what `hold` keeps for it."
+        "--consumer", metavar="NAME", help="Use the data that `hold` keeps for this consumer."
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Write JSON, alone, on stdout.")]
-Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Everything, however long.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Write only JSON to stdout.")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show everything, however long.")]
 AsOf = Annotated[
     str | None,
     typer.Option(
@@ -35,7 +35,7 @@ AsOf = Annotated[
 ]
 Why = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why, for the history.")]
 Markdown = Annotated[
-    bool, typer.Option("--markdown", help="Write Markdown, alone, on stdout: for a pull request.")
+    bool, typer.Option("--markdown", help="Write only Markdown to stdout, for a pull request.")
 ]
 
 
@@ -70,7 +70,7 @@ def refuse_without(needed: str, is_asked: object, **asked: object) -> None:
     named = [_written(name) for name, value in asked.items() if value]
     if named and not is_asked:
         raise RequestError(
-            found=f"{' and '.join(named)} means nothing without {needed}", do=f"give {needed} too"
+            found=f"{' and '.join(named)} has no effect without {needed}", do=f"give {needed} too"
         )
 
 

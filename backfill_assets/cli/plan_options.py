@@ -26,7 +26,8 @@ Restate = Annotated[
 AllSnapshots = Annotated[
     bool,
     typer.Option(
-        "--restate-all-snapshots", help="Mark it owed in every version, of every environment."
+        "--restate-all-snapshots",
+        help="Mark the restated cells as owed in all tables of the model, in every environment.",
     ),
 ]
 Start = Annotated[
@@ -36,19 +37,27 @@ End = Annotated[
     str | None, typer.Option(metavar="WHEN", help="Last date (included), or instant (excluded).")
 ]
 EndBounded = Annotated[
-    bool, typer.Option("--end-bounded", help="Nothing past the end, whatever whole cells add.")
+    bool,
+    typer.Option(
+        "--end-bounded",
+        help="Plan no cell that ends after --end, or after the ranges of --restate.",
+    ),
 ]
-IgnoreCron = Annotated[
-    bool, typer.Option("--ignore-cron", help="Up to now, whatever the cron says.")
-]
+IgnoreCron = Annotated[bool, typer.Option("--ignore-cron", help="Plan up to now, ignoring cron.")]
 SkipUpstream = Annotated[
-    bool, typer.Option("--skip-upstream", help="Not what the selected models need from upstream.")
+    bool,
+    typer.Option(
+        "--skip-upstream", help="Do not add missing upstream cells of the selected models."
+    ),
 ]
 ForwardOnly = Annotated[
-    bool, typer.Option("--forward-only", help="Changes count from now on; no history is computed.")
+    bool, typer.Option("--forward-only", help="Apply changes from now on; compute no history.")
 ]
 EffectiveFrom = Annotated[
-    str | None, typer.Option(metavar="DATE", help="From this local date on; needs --forward-only.")
+    str | None,
+    typer.Option(
+        metavar="DATE", help="Apply changes from this local date on; needs --forward-only."
+    ),
 ]
 Empty = Annotated[
     bool, typer.Option("--empty", help="Record missing cells as ready without computing.")
@@ -57,7 +66,7 @@ Where = Annotated[
     str | None,
     typer.Option(
         metavar="SQL",
-        help="Only rows of the restated model that fulfil this may differ; needs --restate.",
+        help="Only rows of the restated model that meet this condition may differ; needs --restate.",
     ),
 ]
 Cutoff = Annotated[
@@ -69,7 +78,7 @@ LiftCutoffs = Annotated[
     typer.Option(
         "--lift-cutoff",
         metavar="MODEL",
-        help="End its cutoff: older cells get the definition that runs now. Repeatable.",
+        help="End the cutoff of this model: older cells get the definition that runs now. Repeatable.",
     ),
 ]
 Reason = Annotated[str, typer.Option(metavar="TEXT", help="Why, for the history.")]
@@ -78,26 +87,28 @@ DualRun = Annotated[
     typer.Option(
         "--dual-run",
         metavar="DAYS",
-        help="For how many days a dual run fills both, each day compared, before it can be promoted.",
+        help="How many days a dual run fills the old and the new table and compares them, before promotion.",
     ),
 ]
 PauseSchedules = Annotated[
     bool,
     typer.Option(
         "--pause-schedules",
-        help="Let the sensor and the schedules leave its models alone until it is promoted or abandoned.",
+        help="Pause the sensor and the schedules for the plan's models until it is promoted or abandoned.",
     ),
 ]
 Canary = Annotated[
     bool,
-    typer.Option("--canary", help="Build a few telling cells first, and wait for the next apply."),
+    typer.Option(
+        "--canary", help="Build a few representative cells first, and wait for the next apply."
+    ),
 ]
 Categories = Annotated[
     list[str] | None,
     typer.Option(
         "--category",
         metavar="MODEL=CATEGORY",
-        help="Decide what a change means: breaking, non-breaking, forward-only, metadata. Repeatable.",
+        help="Set the category of a change: breaking, non-breaking, forward-only, metadata. Repeatable.",
     ),
 ]
 Strategies = Annotated[
@@ -105,7 +116,7 @@ Strategies = Annotated[
     typer.Option(
         "--strategy",
         metavar="MODEL=STRATEGY",
-        help="Decide how: full-rebuild, partition-repair, column-enrichment, dual-run. Repeatable.",
+        help="Set how history is changed: full-rebuild, partition-repair, column-enrichment, dual-run. Repeatable.",
     ),
 ]
 Kept = Annotated[
@@ -113,7 +124,7 @@ Kept = Annotated[
     typer.Option(
         "--kept-rows",
         metavar="carry|drop",
-        help="What a breaking change does with rows whose source is gone, where a model keeps them.",
+        help="Carry or drop rows that are no longer in the source, in models that keep such rows.",
     ),
 ]
 Spark = Annotated[
@@ -121,7 +132,7 @@ Spark = Annotated[
     typer.Option(
         "--spark",
         metavar="KEY=VALUE",
-        help="A Spark setting for the plan's batches, over those of their models. Repeatable.",
+        help="Spark setting for the plan's batches; overrides the settings of the models. Repeatable.",
     ),
 ]
 Expect = Annotated[
@@ -134,7 +145,7 @@ Expect = Annotated[
 Out = Annotated[
     str | None,
     typer.Option(
-        "--out", metavar="FILE", help="Write the plan here too, for `backfill apply FILE`."
+        "--out", metavar="FILE", help="Write the plan to this file too, for `backfill apply FILE`."
     ),
 ]
 
@@ -154,7 +165,7 @@ def _read(text: str) -> tuple[tuple[str, str], ...]:
     try:
         return expectations_of_toml(Path(text).read_text(encoding="utf-8"), text)
     except (OSError, UnicodeDecodeError) as error:
-        found = getattr(error, "strerror", None) or "it is no text"
+        found = getattr(error, "strerror", None) or "it is not a text file"
         raise RequestError(
             found=f"--expect {text}: {found}", do="give a file of rules, or MODEL: RULE; RULE"
         ) from error

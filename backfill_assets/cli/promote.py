@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 _Watch = Annotated[
     str,
     typer.Option(
-        metavar="TIME", help="Watch what it publishes for so long, such as 24h; see `aftercare`."
+        metavar="TIME", help="Watch what it publishes for this long, such as 24h; see `aftercare`."
     ),
 ]
 _At = Annotated[
@@ -46,7 +46,7 @@ _At = Annotated[
     typer.Option(
         "--at",
         metavar="TIME",
-        help="Promote it then, such as 'Sun 03:00 Europe/Berlin' or an instant; never: not then.",
+        help="Promote at this time, such as 'Sun 03:00 Europe/Berlin' or an instant; `never` cancels the appointment.",
     ),
 ]
 
@@ -190,7 +190,7 @@ def _confirm(at: Operating, plan: Plan, *, yes: bool) -> None:
         say(line, to=err)
     effect = (
         f"promote plan {plan.plan_id}: {plan.environment} reads {counted(_changed(plan), 'model')} "
-        "otherwise from now on"
+        "with other data from now on"
     )
     if plan.protected:
         confirm(effect, yes=yes)

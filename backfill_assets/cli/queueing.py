@@ -38,9 +38,7 @@ def into_queue(at: Operating, plan: Plan, off_peak: str | None, why: str, *, as_
 def _lacking() -> list[str]:
     """Say what keeps the queue from running, as far as this process can see."""
     if "DAGSTER_HOME" not in os.environ:
-        return [
-            "DAGSTER_HOME is not set: whether a sensor works on the queue can't be seen from here"
-        ]
+        return ["DAGSTER_HOME is not set: it is not known whether a sensor works on the queue"]
     try:
         import dagster as dg  # noqa: PLC0415 - slow to start
 

@@ -13,8 +13,8 @@ from backfill_assets.intervals.text import counted
 def release(consumer: Named, as_json: AsJson = False) -> None:
     """End a hold: in one transaction the consumer reads what is published, in all of its models.
 
-    What it reads otherwise from then on is listed, model by model. A file of views that was written for it is to be
-    written again; what it read stays for a day.
+    The cells whose data differ for the consumer are listed, model by model. Write its file of views again, if it has one;
+    the tables it read before are kept for a day.
 
     Exit code: 0 when it is released; 1 when it was not held.
 
@@ -33,6 +33,6 @@ def release(consumer: Named, as_json: AsJson = False) -> None:
         print_json({"consumer": ended.consumer, "reads": ended.of, "changed": changed})
         return
     for model, cells in changed.items():
-        say(f"reads otherwise: {model} {cells}", indent=2)
+        say(f"now reads different data: {model} {cells}", indent=2)
     said = counted(len(changed), "model") if changed else "nothing"
     say(f"{ended.consumer}: reads {ended.of} again; {said} changed for it.")

@@ -30,7 +30,7 @@ def replay(
     upstreams: Annotated[
         bool,
         typer.Option(
-            "--upstreams", help="Replay the cells of models that they read as well, and theirs."
+            "--upstreams", help="Also replay the upstream cells that they were computed from."
         ),
     ] = False,
     env: Env = "prod",

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from backfill_assets.snapshots.result import Result
 
 app = typer.Typer(cls=Helping, add_completion=False, rich_markup_mode=None)
-Name = Annotated[str, typer.Argument(help="What people call it, such as 'report of 2024 Q1'.")]
+Name = Annotated[str, typer.Argument(help="The name that people use, such as 'report of 2024 Q1'.")]
 
 
 @app.callback()
@@ -36,7 +36,7 @@ def results() -> None:
 @app.command()
 def add(  # noqa: PLR0913, PLR0917 - one for each option
     name: Name,
-    model: Annotated[str, typer.Argument(help="A model that it has used.")],
+    model: Annotated[str, typer.Argument(help="A model that the result uses.")],
     cells: Annotated[
         str, typer.Argument(help="A partition key, or FIRST..LAST: keys or dates, both included.")
     ],
@@ -44,13 +44,14 @@ def add(  # noqa: PLR0913, PLR0917 - one for each option
     plan: Annotated[
         str,
         typer.Option(
-            metavar="ID", help="It was computed on this built plan, not on what is published."
+            metavar="ID", help="The result was computed on this built plan, not on published data."
         ),
     ] = "",
     rerun: Annotated[
         bool,
         typer.Option(
-            "--rerun", help="A plan that changes these cells waits until it is computed again."
+            "--rerun",
+            help="A plan that changes these cells waits until the result is computed again.",
         ),
     ] = False,
     reason: Why = "",
@@ -120,7 +121,9 @@ def remove(name: Name, env: Env = "prod", as_json: AsJson = False) -> None:
     if not gone:
         raise RequestError(
             found=f"there is no result '{name}' in {env}",
-            expected=f"one of {', '.join(names)}" if names else "a registered one; there is none",
+            expected=f"one of {', '.join(names)}"
+            if names
+            else "a registered result; there is none",
         )
     if as_json:
         print_json({"name": name, "registrations": gone})

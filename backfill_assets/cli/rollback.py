@@ -25,7 +25,9 @@ def rollback(
     plan: Annotated[str | None, typer.Argument(help="The plan to take back.")] = None,
     to: Annotated[
         str | None,
-        typer.Option(metavar="PLAN", help="Take back every plan that was promoted after this one."),
+        typer.Option(
+            metavar="PLAN", help="Take back every plan that was promoted after this plan."
+        ),
     ] = None,
     yes: Yes = False,
     reason: Why = "",
@@ -45,7 +47,7 @@ def rollback(
     """
     if (plan is None) == (to is None):
         raise RequestError(
-            found="rollback needs one plan: the one to take back, or with --to the one to go back to",
+            found="rollback needs one plan: the plan to take back, or with --to the plan to return to",
             do="give `backfill rollback PLAN` or `backfill rollback --to PLAN`",
         )
     with operating() as at:

@@ -178,7 +178,7 @@ def _announce(opened: RunContext, todo: Mapping[str, int]) -> None:
     models = counted(sum(1 for count in todo.values() if count), "model")
     say(
         f"run {opened.run_id}: {missing} of {models} missing; stop it at any time, the same "
-        "command goes on from there",
+        "command builds the rest",
         to=err,
     )
 

@@ -54,7 +54,7 @@ def show(
     markdown: Markdown = False,
     follow: Annotated[
         bool,
-        typer.Option("--watch", help="Follow its progress until it ends: built or not."),
+        typer.Option("--watch", help="Follow the plan's progress until its build ends."),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -172,7 +172,7 @@ def _after_watching(kept: Kept, end: Standing) -> None:
     commands = next_commands(kept.plan.plan_id, status)
     if end.stuck:
         commands = ("backfill batches --failed", *commands)
-        status = "all that is left of it has failed; its code or an input has to change"
+        status = "all remaining cells have failed; the code or an input has to change"
     if commands:
         say(f"Next: {', or '.join(commands)}")
     say(f"{kept.plan.plan_id}: {status}.")
@@ -200,9 +200,7 @@ def _event(event: PlanEvent) -> str:
     why = event.why or "; ".join(event.detail.get("found", ()))
     why = f": {why}" if why else ""
     count = sum(event.detail.get("spared", {}).values())
-    spared = (
-        f"; {counted(count, 'cell')} spared, what they read came out as it was" if count else ""
-    )
+    spared = f"; {counted(count, 'cell')} spared, what they read did not change" if count else ""
     return f"          {minute_text(event.at)}  {event.event}{who}{why}{spared}"
 
 

@@ -25,9 +25,9 @@ class NotSignedError(BackfillAssetsError):
     def __init__(self, found: str) -> None:
         self.found = found
         super().__init__(
-            f"this takes a signature, and none was made: {found}. Nothing was written; name an SSH key in "
+            f"this requires a signature, and none was made: {found}. Nothing was written; name an SSH key in "
             "BACKFILL_SIGNING_KEY, or in git's user.signingkey: its file, or a public key whose private "
-            "one an agent holds"
+            "key an agent holds"
         )
 
 

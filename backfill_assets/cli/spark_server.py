@@ -34,7 +34,11 @@ def start(port: Port = DEFAULT_PORT) -> None:
 def stop(port: Port = DEFAULT_PORT) -> None:
     """Stop the server; batches that compute on it fail, and the next run does them again."""
     stopped = _server(read_settings(), port).stop()
-    say("Spark Connect is stopped" if stopped else "No Spark Connect server of ours runs")
+    say(
+        "Spark Connect is stopped"
+        if stopped
+        else "No Spark Connect server of this project is running"
+    )
 
 
 def _server(settings: Settings, port: int) -> ConnectServer:

@@ -52,8 +52,7 @@ def status(
 
     Required are the cells of a model's life that are due; ready those that hold audited data; stale
     those ready ones that something upstream has overtaken since, late rows of a source among it, as
-    far as its log tells. Spared are cells that a plan needed not build, since what they read came out
-    as it was. Failed is the last failure of a model after which cells still need work, with the command that
+    far as its log tells. Spared are cells that a plan did not need to build, since what they read did not change. Failed is the last failure of a model after which cells still need work, with the command that
     tells more. Plans that are applied and wait are named, with until when they hold late data back.
     Nothing is computed.
 
@@ -236,15 +235,15 @@ def _remarks(env: str, row: dict[str, Any]) -> list[str]:
     if row["spared"]:
         remarks.append(
             f"spared   {name}: {counted(row['spared'], 'cell')} in {_LATELY.days} days; what they "
-            "read was built again and came out as it was"
+            "read was built again and did not change"
         )
     if row["cutoff"]:
         kept = f"; {row['kept_ranges']} would need work without it" if row["kept"] else ""
         remarks.append(f"cutoff   {name}: {Cutoff(**row['cutoff']).words(name)}{kept}")
     if row["changed"]:
         remarks.append(
-            f"changed  {name}: the loaded logic is not what {env} runs, which goes on with its own "
-            "snapshot until a plan promotes the new one"
+            f"changed  {name}: the code has changed; {env} still runs the previous version until a plan "
+            "is promoted"
         )
     return remarks
 

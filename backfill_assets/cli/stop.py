@@ -14,7 +14,7 @@ from backfill_assets.snapshots.queued_plan import Control
 def stop(
     plan: PlanId,
     now: Annotated[
-        bool, typer.Option("--now", help="Cancel the Spark jobs of batches at work, too.")
+        bool, typer.Option("--now", help="Also cancel the Spark jobs of running batches.")
     ] = False,
     reason: Why = "",
     as_json: AsJson = False,
@@ -33,5 +33,5 @@ def stop(
     changed = controlled(plan, Control.CANCELLED if now else Control.STOPPED, reason)
     name = changed.plan.plan_id
     work = f"{changed.going_on} {'being cancelled' if now else 'to their end'}"
-    said = f"stopped, {work if changed.at_work else changed.going_on}; what is built stays"
+    said = f"stopped, {work if changed.at_work else changed.going_on}; cells already built are kept"
     changed.tell(said, then=f"resume {name}, or backfill abandon {name}", as_json=as_json)

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 def _foreign_plan(plan_id: str, path: str) -> RequestError:
     return RequestError(
-        found=f"the plan {plan_id} in {path} was made with another state: what it relies on may not "
-        "hold here",
-        do="make it again with `backfill plan`, or set BACKFILL_STATE_URL",
+        found=f"the plan {plan_id} in {path} was made with another state database, whose data may "
+        "differ from this state's",
+        do="Run `backfill plan` again, or set BACKFILL_STATE_URL to that database",
     )
 
 
@@ -101,7 +101,9 @@ def _text(path: str) -> str:
     try:
         return Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise _plan_file(path, getattr(error, "strerror", None) or "it is no text") from error
+        raise _plan_file(
+            path, getattr(error, "strerror", None) or "it is not a text file"
+        ) from error
 
 
 def write_plan(plan: Plan, path: str) -> None:

@@ -34,7 +34,7 @@ def undo(
         models = counted(len(named.models), "model")
         effect = (
             f"undo plan {named.plan_id}: up to {counted(cells, 'cell')} of {models} in "
-            f"{named.environment} hold again what they held before it"
+            f"{named.environment} get back the data from before the plan"
         )
         told = taken_back(at, named, undo_plan, effect, why=reason, yes=yes)
     if as_json:

@@ -44,9 +44,9 @@ def say_waiting(rows: Iterable[dict[str, Any]]) -> None:
         which = f"{row['plan']} ({row['status']}, asked for by {row['asked_by']})"
         how = " or ".join(row["next"])
         if row["outwaited"]:
-            said = f"waited until {row['until']}: late data goes on without it, and it can't be promoted"
+            said = f"waited until {row['until']}: it no longer blocks late data, and it can't be promoted"
         else:
-            said = f"waits since {row['since']} and holds late data back until {row['until']}"
+            said = f"waits since {row['since']} and blocks late data until {row['until']}"
         if row["pauses_schedules"]:
             said += "; the schedules of its models are paused"
         if row["dual_run"]:

@@ -124,7 +124,7 @@ def _in_folder(folder: Path, prefix: str) -> Iterator[Finding]:
         yield Finding(Trouble.CHANGED, prefix + MANIFEST, said)
     manifest = _manifest(text)
     if manifest is None:
-        said = f"it is no manifest of {FORMAT}, version {FORMAT_VERSION}"
+        said = f"it is not a manifest of {FORMAT}, version {FORMAT_VERSION}"
         yield Finding(Trouble.CHANGED, prefix + MANIFEST, said)
         return
     listed: dict[str, dict[str, Any]] = manifest["files"]

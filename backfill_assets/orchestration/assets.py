@@ -101,7 +101,7 @@ def fill(
     model = run.graph.model(name)
     if name in run.changed:
         context.log.warning(
-            "%s: the loaded logic is not what %s runs; filled by its own snapshot", name, PROD
+            "%s: the code has changed; filled with the version that %s still runs", name, PROD
         )
     target = targeted(context, model)
     by_hand = REASON_TAG not in context.run.tags

@@ -36,14 +36,17 @@ class PlanConfig(OperatorConfig):
     )
     first: str = Field(default="", description="First date; empty: each model's own start.")
     last: str = Field(default="", description="Last date (included); empty: now.")
-    forward_only: bool = Field(default=False, description="Changes count from now on only.")
+    forward_only: bool = Field(default=False, description="Apply changes from now on only.")
     empty: bool = Field(default=False, description="Record missing cells as ready, uncomputed.")
     restate_all_snapshots: bool = Field(
-        default=False, description="Mark it owed in every version, of every environment."
+        default=False,
+        description="Mark the restated cells as owed in all tables of the model, in every environment.",
     )
-    end_bounded: bool = Field(default=False, description="Nothing past the end.")
-    ignore_cron: bool = Field(default=False, description="Up to now, whatever the cron says.")
-    skip_upstream: bool = Field(default=False, description="Not what is needed from upstream.")
+    end_bounded: bool = Field(
+        default=False, description="Plan no cell that ends after the last date."
+    )
+    ignore_cron: bool = Field(default=False, description="Plan up to now, ignoring cron.")
+    skip_upstream: bool = Field(default=False, description="Do not add missing upstream cells.")
     effective_from: str = Field(default="", description="Needs forward_only: from this date on.")
     where: str = Field(
         default="", description="SQL: only such rows of a restated model may differ."
@@ -51,17 +54,21 @@ class PlanConfig(OperatorConfig):
     cutoff: str = Field(default="", description="Older cells keep the old definition.")
     lift_cutoff: list[str] = Field(default=[], description="Models whose cutoff ends.")
     dual_run: int = Field(
-        default=0, description="For how many days a dual run fills both before it can be promoted."
+        default=0, description="How many days a dual run fills both tables before promotion."
     )
     pause_schedules: bool = Field(
-        default=False, description="Sensor and schedules leave its models alone until it has ended."
+        default=False,
+        description="Pause sensor and schedules for its models until the plan has ended.",
     )
     canary: bool = Field(
-        default=False, description="Build a few telling cells first, and wait for the next apply."
+        default=False,
+        description="Build a few representative cells first, and wait for the next apply.",
     )
     category: list[str] = Field(default=[], description="MODEL=CATEGORY, one each.")
     strategy: list[str] = Field(default=[], description="MODEL=STRATEGY, one each.")
-    kept_rows: str = Field(default="", description="carry or drop rows that only history has.")
+    kept_rows: str = Field(
+        default="", description="carry or drop rows that are no longer in the source."
+    )
     spark: list[str] = Field(default=[], description="KEY=VALUE of Spark for the plan's batches.")
     expect: list[str] = Field(default=[], description="MODEL: RULE; RULE of what may change.")
     now: str = Field(default="", description="Plan as of this instant, with offset; empty: now.")
@@ -87,7 +94,8 @@ class ApplyConfig(OfPlan):
         description="Let the sensor release it in runs of its own, instead of building it in this one.",
     )
     off_peak: str = Field(
-        default="", description="Only in these hours, as 22:00-06:00 Europe/Berlin; needs queue."
+        default="",
+        description="Only in these hours, such as 22:00-06:00 Europe/Berlin; needs queue.",
     )
 
 
@@ -96,10 +104,10 @@ class PromoteConfig(OfPlan):
 
     at: str = Field(
         default="",
-        description="Promote it then, as 'Sun 03:00 Europe/Berlin'; empty: now; never: not then.",
+        description="Promote at this time, as 'Sun 03:00 Europe/Berlin'; empty: now; never: cancel the appointment.",
     )
     watch: str = Field(
-        default="", description="Watch what it publishes for so long, as 24h; empty: not at all."
+        default="", description="Watch what it publishes for this long, as 24h; empty: not at all."
     )
 
 

@@ -82,7 +82,7 @@ def plan_jobs(known: Known) -> list[dg.JobDefinition]:
             PlanConfig,
             _plan,
         ),
-        job("apply", "Build what a plan says in its workspace.", ApplyConfig, _apply),
+        job("apply", "Build the cells of a plan in its workspace.", ApplyConfig, _apply),
         job(
             "promote",
             "Publish what a plan has built, all models at once.",
@@ -91,21 +91,23 @@ def plan_jobs(known: Known) -> list[dg.JobDefinition]:
         ),
         job(
             "approve",
-            "Approve a plan that is built, in the name by which the webserver knows who launches this.",
+            "Approve a built plan, in the name of the person whom the webserver has authenticated.",
             OfPlan,
             _approve,
         ),
-        job("abandon", "Give up a plan that is not promoted.", OfPlan, _abandon),
-        job("rollback", "Read again what was read before a plan.", RollbackConfig, _rollback),
+        job("abandon", "Abandon a plan that is not promoted.", OfPlan, _abandon),
+        job("rollback", "Return to the data from before a plan.", RollbackConfig, _rollback),
         job(
             "undo",
             "Bring back only the cells of a plan; days that were written since are kept.",
             OfPlan,
             _undo,
         ),
-        job("pause", "Let no further batch of a plan begin.", OfPlan, _control(Control.PAUSED)),
-        job("resume", "Let a paused or stopped plan go on.", OfPlan, _control(Control.RUNNING)),
-        job("stop", "Take a plan out of the queue; what is built stays.", StopConfig, _stop),
+        job("pause", "Start no further batch of a plan.", OfPlan, _control(Control.PAUSED)),
+        job("resume", "Continue a paused or stopped plan.", OfPlan, _control(Control.RUNNING)),
+        job(
+            "stop", "Take a plan out of the queue; cells already built are kept.", StopConfig, _stop
+        ),
     ]
 
 
@@ -289,8 +291,8 @@ def _ended(work: PlanWork, plan: Plan, done: Outcome) -> None:
     if left:
         listed = "; ".join(f"{name}: {cells}" for name, cells in left.items())
         said = (
-            f"plan {plan.plan_id} is not built to the end; left are {listed}; "
-            f"`backfill apply {plan.plan_id}` goes on with them"
+            f"plan {plan.plan_id} is not completely built; cells still to build: {listed}; "
+            f"`backfill apply {plan.plan_id}` builds them"
         )
         raise work.failure(plan, said, **told)
     if blocks(done.audited):

@@ -53,7 +53,7 @@ def _plan_told(store: StateReader, plan_id: str) -> str:
         stored = store.plans.get(plan_id)
         asked = asked_text(read_plan(stored.content).request)
     except UnknownPlanError:
-        return "of which the state knows no more"
+        return "which is no longer in the state"
     except PlanFormatError:
         return ""
     return "; ".join(text for text in (stored.reason, asked) if text)

@@ -73,7 +73,7 @@ def _origin(store: StateReader, pointer: Pointer, batch_id: str, cells: str) -> 
     try:
         row = store.batches.get(batch_id)
     except UnknownBatchError:
-        text = f"batch {batch_id}, of which only the table's own log knows"
+        text = f"batch {batch_id}, which is recorded only in the table's log"
         return Origin(cells, batch_id, None, "", "", text)
     text = (
         f"{_built(row, _reason(store, row))}{_let_in(store, row)}{_definition(store, row, pointer)}"
@@ -112,7 +112,7 @@ def _let_in(store: StateReader, row: BatchRow) -> str:
     try:
         stored, events = store.plans.get(row.plan_id), store.plans.events(row.plan_id)
     except UnknownPlanError:
-        return ", of which the state knows no more"
+        return ", which is no longer in the state"
     why = f": {stored.reason}" if stored.reason else ""
     moves = [move for move in store.history.moves_of(row.plan_id) if move.model == row.model]
     who = next((move.who for move in reversed(moves) if move.who), stored.created_by)

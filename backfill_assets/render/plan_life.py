@@ -178,9 +178,9 @@ def blocks(audited: Mapping[str, Sequence[AuditResult]]) -> bool:
 def watch_text(watch: Watch) -> str:
     """Say how long a plan is watched, how often it was looked at, and what was found."""
     wrong = sum(bool(look.detail["found"]) for look in watch.looks)
-    found = "all well" if not wrong else f"{wrong} of them not well"
+    found = "all well" if not wrong else f"{wrong} of them with problems"
     if watch.looks and wrong and not watch.found:
-        found += ", the last one well"
+        found += ", the last look without problems"
     looks = f"{counted(len(watch.looks), 'look')}, {found}" if watch.looks else "no look yet"
     begin = "was watched" if watch.ended else "is watched"
     return f"{begin} until {minute_text(watch.until)}, {looks}"

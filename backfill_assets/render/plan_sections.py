@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _CANARIES = 6
 _GONE = "removed; its table stays for `backfill gc`"
-_BLOCKED = "; this plan can't be applied before that one has ended"
+_BLOCKED = "; this plan can't be applied before the other plan has ended"
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,9 +58,9 @@ def stage_text(  # noqa: C901, PLR0911, PLR0912 - one case for each stage
         case AuditKept():
             return "audit published cells that stay, where the plan changes their audits"
         case CarryOver(logic):
-            return f"compute with the {logic.value} logic what was published meanwhile"
+            return f"compute with the {logic.value} logic the cells that were published in the meantime"
         case Check():
-            return "check that nothing has moved, what the strategies promise, and what is expected"
+            return "check that no input has changed, and run the checks of strategies and contract"
         case Publish():
             return "publish all models in one transaction"
         case Restore(kind):

@@ -69,7 +69,7 @@ def _not_there(plan: Plan, model: str) -> str:
     )
     return (
         "the plan does nothing with the model: its logic is what the environment runs, no planned "
-        f"model that it reads changes a column that it uses, and it lacks nothing{narrowed}"
+        f"model that it reads changes a column that it uses, and no cell of it is missing{narrowed}"
     )
 
 

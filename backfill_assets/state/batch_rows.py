@@ -41,7 +41,7 @@ class UnknownBatchError(BackfillAssetsError):
     def __init__(self, batch_id: str) -> None:
         self.batch_id = batch_id
         super().__init__(
-            f"batch '{batch_id}' is not in the state; expected one that `open_batch` returned"
+            f"batch '{batch_id}' is not in the state; expected the id of a batch that `open_batch` returned"
         )
 
 

@@ -31,8 +31,8 @@ class CellsClaimedError(BackfillAssetsError):
         self.since: datetime = claim.claimed_at
         super().__init__(
             f"cells {self.interval} of {self.model} are being built by run {self.run_id} (batch "
-            f"{self.batch_id}) since {self.since.isoformat()}; expected no run there. Wait for it "
-            "to end; if its process is dead, its claim lapses by itself within the lease"
+            f"{self.batch_id}) since {self.since.isoformat()}. Wait for it "
+            "to end; if its process is dead, the claim expires after the lease"
         )
 
 

@@ -39,8 +39,8 @@ class VersionNeededError(BackfillAssetsError):
     def __init__(self, version: str, why: str) -> None:
         self.version = version
         super().__init__(
-            f"the table of version '{version}' stays: {why}. Only what no pointer, promise, claim or "
-            "open promotion needs is collected"
+            f"the table of version '{version}' stays: {why}. Only a table that no pointer, promise, claim or "
+            "open promotion needs is deleted"
         )
 
 
@@ -190,7 +190,7 @@ def _needed(connection: sa.Connection, needs: _Needs) -> dict[str, str]:
     return {
         **dict.fromkeys(
             connection.execute(left).scalars(),
-            "it was left a short while ago, and readers may still be at it",
+            "the last reference to it ended a short while ago, and readers may still use it",
         ),
         **{row.version: f"run {row.run_id} is writing it" for row in connection.execute(live)},
         **{

@@ -39,7 +39,7 @@ _OF_A_FILE = (
     "damaged, move it aside and run `backfill state rebuild`"
 )
 _OF_A_SERVER = (
-    "Check that the server runs, and host, port, user and database in the state URL; then give the same "
+    "Check that the server runs, and host, port, user and database in the state URL; then run the same "
     "command again"
 )
 
@@ -63,7 +63,7 @@ class StateUnavailableError(BackfillAssetsError):
         remedy = _OF_A_SERVER if where.startswith("postgresql") else _OF_A_FILE
         super().__init__(
             f"the state database {where} can't be used: {reason.rstrip('.?!')}. Nothing was written and "
-            f"published data is as it was. {remedy}"
+            f"published data is unchanged. {remedy}"
         )
 
 
@@ -75,8 +75,8 @@ class StateCommitUnknownError(StateUnavailableError):
         BackfillAssetsError.__init__(
             self,
             f"the state database {where} was lost while a step was being committed: {reason}. "
-            "Whether that step counts is not known here. Run again, which finds out: what it "
-            "claimed lapses, and what it committed to a table is found in the table's log",
+            "It is not known whether that step was recorded. Run again: its claims expire by "
+            "themselves, and its commits to a table are found in the table's log",
         )
 
 

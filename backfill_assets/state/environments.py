@@ -53,7 +53,7 @@ class UnknownEnvironmentError(BackfillAssetsError):
 def _environment_needed(name: str, why: str) -> RequestError:
     return RequestError(
         found=f"environment '{name}' can't be dropped: {why}. Only an unprotected environment that "
-        "no other one follows can be",
+        "no other environment follows can be dropped",
         do="abandon or promote its open plans first",
     )
 
@@ -141,7 +141,7 @@ class Environments(Aggregate[D]):
             if followers:
                 raise _environment_needed(name, f"{', '.join(followers)} follow it")
             for plan_id in connection.execute(busy.limit(1)).scalars():
-                begun = f"what was begun with plan {plan_id} is not finished"
+                begun = f"work of plan {plan_id} is not finished"
                 raise _environment_needed(name, begun)
             forget_environment(connection, name, now)
 

@@ -88,7 +88,7 @@ class Holds(Aggregate[D]):
                 known = ", ".join(each.consumer for each in holds(connection)) or "none"
                 raise RequestError(
                     found=f"consumer '{consumer}' is not held",
-                    expected=f"one that is: {known}",
+                    expected=f"a held consumer: {known}",
                 )
             differs = _differences(connection, hold)
             environments.forget_environment(connection, hold.environment, now)
@@ -119,7 +119,7 @@ def _check_free(connection: sa.Connection, wanted: Hold) -> None:
     if there is not None:
         raise RequestError(
             found=f"consumer '{there.consumer}' is held already, since {minute_text(there.held_at)}",
-            do=f"`backfill release '{there.consumer}'` first",
+            do=f"Run `backfill release '{there.consumer}'` first",
         )
     if environments.find_environment(connection, wanted.environment) is not None:
         raise RequestError(
@@ -133,7 +133,7 @@ def _published(connection: sa.Connection, wanted: Hold) -> list[Pointer]:
     if not environments.environment(connection, wanted.of).protected:
         raise RequestError(
             found=f"environment '{wanted.of}' is not protected",
-            expected="one whose history changes by plans only, as prod's does",
+            expected="a protected environment, such as prod: only plans change its history",
         )
     there = pointers.pointers(connection, wanted.of)
     published = [

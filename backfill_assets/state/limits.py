@@ -101,12 +101,12 @@ class Limits(Aggregate[D]):
             raise RequestError(
                 found=f"the limit of {scope_words(scope)} can't be {slots}",
                 expected="1 or more",
-                do="To let nothing of a plan run, pause it with `backfill pause`",
+                do="To stop a plan, pause it with `backfill pause`",
             )
         kind, _, name = scope.partition(":")
         if scope != ALL and not (kind in ("model", "plan") and name):
             raise RequestError(
-                found=f"'{scope}' is nothing that has a limit",
+                found=f"'{scope}' has no limit",
                 expected="'all', 'model:<name>' or 'plan:<id>'",
             )
         now = self._clock()

@@ -30,8 +30,8 @@ class PlanLeasedError(BackfillAssetsError):
     def __init__(self, name: str, holder: str, since: datetime) -> None:
         self.name, self.holder, self.since = name, holder, since
         super().__init__(
-            f"run {holder} is at work on {name} since {since.isoformat()}; expected no run there. "
-            "Wait for it to end; if its process is dead, its lease lapses by itself"
+            f"run {holder} is at work on {name} since {since.isoformat()}. Wait for it "
+            "to end; if its process is dead, its lease expires by itself"
         )
 
 
@@ -43,7 +43,7 @@ class LostLeaseError(BackfillAssetsError):
         super().__init__(
             f"{lock.holder} no longer holds the commit lock of table {lock.version} (token "
             f"{lock.token}): it was silent for longer than the lease and "
-            f"{holder or 'a run that has ended by now'} took over. Nothing was recorded; run again"
+            f"{holder or 'a run that has ended since'} took over. Nothing was recorded; run again"
         )
 
 

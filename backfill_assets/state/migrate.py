@@ -75,8 +75,8 @@ def _upgrade(connection: sa.Connection, where: str, data_root: str | None) -> No
         if type(error) is not LookupError:  # a KeyError or an IndexError, which no migration raises
             raise
         raise RequestError(
-            found=f"the state database {where} names tables below {error}, the data folder is "
-            f"{data_root or ''}: whether they were copied there can't be seen",
-            do="Run `backfill status` once with BACKFILL_DATA_DIR naming the former; then use "
+            found=f"the state database {where} names tables in {error}, but the data folder is "
+            f"{data_root or ''}: it is not known whether the tables were copied there",
+            do="Run `backfill status` once with BACKFILL_DATA_DIR set to the folder that the state names; then use "
             "either",
         ) from error

@@ -50,8 +50,7 @@ class UpstreamNotReadyError(BackfillAssetsError):
         listed = [str(interval) for interval in missing]
         shown = ", ".join(listed[:3]) + (f" and {len(listed) - 3} more" if listed[3:] else "")
         super().__init__(
-            f"{model} reads {upstream} over {shown}, where it is not ready; expected audited data "
-            f"there. Fill {upstream} first"
+            f"{model} reads {upstream} for {shown}, which is not built yet. Fill {upstream} first"
         )
 
 
@@ -62,8 +61,8 @@ class VersionMovedError(BackfillAssetsError):
         self.model, self.asked, self.found = request.model, request.version, found
         super().__init__(
             f"environment '{request.environment}' points at "
-            f"{f'version {found}' if found else 'no version'} of {request.model}, the batch would "
-            f"write {request.version}. Plan again; a batch runs what its environment points at"
+            f"{f'version {found}' if found else 'no version'} of {request.model}, but the batch would "
+            f"write {request.version}. Run `backfill plan` again"
         )
 
 
@@ -73,8 +72,8 @@ class CellsReadyError(BackfillAssetsError):
     def __init__(self, model: str, built_by: Mapping[Interval, str]) -> None:
         self.model, self.built_by = model, built_by
         super().__init__(
-            f"{len(built_by)} cells of {model} were built by another run meanwhile; they are left as "
-            "they are"
+            f"{len(built_by)} cells of {model} were built by another run in the meantime; they are "
+            "kept"
         )
 
 

@@ -25,7 +25,7 @@ class InputsMovedError(BackfillAssetsError):
         super().__init__(
             f"batch {request.batch_id} pinned its inputs before plan {move.plan_id} published "
             f"{move.model} ({move.kind.value}); expected them unchanged until its commit. Nothing "
-            "was committed; the next run builds these cells from what is published now"
+            "was committed; the next run builds these cells from the data published now"
         )
 
 

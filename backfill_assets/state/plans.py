@@ -47,9 +47,9 @@ class UnknownPlanError(BackfillAssetsError):
 
 def _ambiguous_plan(plan_id: str, plan_ids: tuple[str, ...]) -> RequestError:
     return RequestError(
-        found=f"'{plan_id}' is the beginning of {', '.join(plan_ids)}",
-        expected="that of one plan only",
-        do="Write more of it",
+        found=f"'{plan_id}' matches several plans: {', '.join(plan_ids)}",
+        expected="the beginning of exactly one plan id",
+        do="Write more characters of the id",
     )
 
 
@@ -195,7 +195,7 @@ class Plans(Aggregate[D]):
                 raise RequestError(
                     found=f"another plan is kept as '{plan.plan_id}' already, with other content; an "
                     "id is derived from the content, so one of the two was edited",
-                    do="Make the plan again",
+                    do="Run `backfill plan` again",
                 )
 
         self._database.write(work)

@@ -29,7 +29,7 @@ class PromotionPendingError(BackfillAssetsError):
         self.intent, self.plan_id, self.version = intent, intent.plan_id, version
         super().__init__(
             f"the {intent.kind.value} of plan {intent.plan_id} was begun by {intent.holder} and never "
-            f"finished; table {version} is closed until it is. Readers see nothing of it. The next batch "
+            f"finished; table {version} accepts no commits until then. Readers do not see the change. The next batch "
             f"or publication of this table finishes it, and so does `backfill {intent.kind.value} {intent.plan_id}`"
         )
 
@@ -41,9 +41,9 @@ class PromotionTakenOverError(BackfillAssetsError):
         self.asked, self.found = asked, found
         now = "unknown" if found is None else f"{found.status.value}, held by {found.holder},"
         super().__init__(
-            f"the {asked.kind.value} of plan {asked.plan_id} is {now} by now; expected it open and "
-            f"held by {asked.holder}, which was silent for longer than the lease. It did nothing "
-            "more; look at the plan"
+            f"the {asked.kind.value} of plan {asked.plan_id} is {now} now; expected it open and "
+            f"held by {asked.holder}, which was silent for longer than the lease. This run did nothing "
+            "more; see `backfill show`"
         )
 
 
@@ -70,7 +70,7 @@ def intent(connection: sa.Connection, number: int) -> Intent:
     if stored is None:
         raise RequestError(
             found=f"no intent to publish has number {number}",
-            expected="one that `begin_promotion` returned",
+            expected="the number of an intent that `begin_promotion` returned",
             do="Nothing was published",
         )
     return stored

@@ -61,8 +61,8 @@ class PointerMovedError(BackfillAssetsError):
     def __init__(self, plan_id: str, environment: str, models: tuple[str, ...]) -> None:
         self.plan_id, self.environment, self.models = plan_id, environment, models
         super().__init__(
-            f"environment '{environment}' reads {', '.join(models)} elsewhere than plan {plan_id} saw "
-            "it; expected it unmoved since. Nothing was published; plan again"
+            f"environment '{environment}' reads other versions of {', '.join(models)} than when plan {plan_id} was "
+            "made; expected no change since. Nothing was published; run `backfill plan` again"
         )
 
 

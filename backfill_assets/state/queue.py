@@ -36,8 +36,8 @@ class PlanPausedOrStoppedError(BackfillAssetsError):
         self.plan_id, self.control = plan_id, control
         self.words = f"plan {plan_id}, which is {control.words}"
         super().__init__(
-            f"plan {plan_id} is {control.words}; expected one that goes on. What is built stays; "
-            f"`backfill resume {plan_id}` lets it go on, `backfill abandon {plan_id}` gives it up"
+            f"plan {plan_id} is {control.words}; expected a plan that is not held. Cells already built are kept; "
+            f"`backfill resume {plan_id}` continues it, `backfill abandon {plan_id}` ends it"
         )
 
 
@@ -47,8 +47,8 @@ def _plan_held_already(plan_id: str, current: Control, asked: Control) -> Reques
         stands = f"{stands}, so it can't be {asked.words}"
     return RequestError(
         found=f"plan {plan_id} is {stands}",
-        expected="one that goes on",
-        do=f"Nothing was changed; `backfill resume {plan_id}` lets it go on",
+        expected="a plan that is not held",
+        do=f"Nothing was changed; `backfill resume {plan_id}` continues it",
     )
 
 
@@ -117,7 +117,7 @@ class Queue(Aggregate[D]):
             if control is Control.RUNNING and not known.control.holds:
                 raise RequestError(
                     found=f"plan {known.plan_id} is neither paused nor stopped",
-                    expected="one of them",
+                    expected="a paused or stopped plan",
                     do=f"Nothing was changed; look at it with `backfill show {known.plan_id}`",
                 )
             if control in _REFUSED.get(known.control, ()):

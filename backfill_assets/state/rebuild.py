@@ -174,7 +174,7 @@ def _check_empty(connection: sa.Connection) -> None:
     for table in (VERSIONS, BATCHES, READY_RECORDS):
         if connection.execute(sa.select(table).limit(1)).first() is not None:
             raise RequestError(
-                found="a state is rebuilt into an empty database only, but this one holds "
+                found="a state can only be rebuilt into an empty database, but this database holds "
                 "versions, batches or ready records",
                 do="Move the file aside (keep it), then rebuild",
             )

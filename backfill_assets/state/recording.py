@@ -48,7 +48,7 @@ def record(
         raise RequestError(
             found=f"commit {ending.delta_version} of table {commit.version} is recorded although "
             f"the state has accounted for {head} already",
-            expected="a later one",
+            expected="a later commit",
             do="Commits of a table are recorded in the order of its log; run `backfill state "
             "rebuild` into an empty state",
         )

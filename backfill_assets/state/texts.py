@@ -80,7 +80,7 @@ def _put_together(definition: str, texts: Mapping[str, str]) -> str:
                     raise RequestError(
                         found=f"the state holds no text with the SHA-256 {sha256}, which a "
                         "snapshot's module or file has: the database was changed by hand",
-                        do="Bring the table `texts` back from a backup",
+                        do="Restore the table `texts` from a backup",
                     )
                 return texts[sha256]
             case _:

@@ -47,8 +47,8 @@ class TableLockedError(BackfillAssetsError):
         self.version, self.holder, self.since = version, holder, since
         super().__init__(
             f"table {version} is being committed to by {holder} since {since.isoformat()}; "
-            "commits to one table are one after another. Wait and try again; if that process is "
-            "dead, its lock lapses by itself within the lease"
+            "commits to one table run one after another. Wait and try again; if that process is "
+            "dead, the lock expires after the lease"
         )
 
 
@@ -59,7 +59,7 @@ class VersionCollectingError(BackfillAssetsError):
         self.version = version
         super().__init__(
             f"the table of version '{version}' is being deleted since {since.isoformat()}: nothing "
-            "may point there any more. Let `backfill gc` finish, then try again: it is built anew"
+            "may point there any more. Let `backfill gc` finish, then try again: the table is built anew"
         )
 
 

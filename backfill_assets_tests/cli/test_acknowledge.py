@@ -78,7 +78,7 @@ def test_an_appointment_is_told_by_promote_and_show_until_it_is_taken_back(
     past = backfill("promote", plan_id, "--yes", "--at", "2024-01-01T00:00:00Z")
     assert (wrong.code, past.code) == (1, 1)
     assert "--at 'soon' can't be read; expected a weekday and a time" in wrong.err
-    assert "is past; expected an instant that is to come" in past.err
+    assert "is in the past; expected an instant in the future" in past.err
 
     gone = backfill("promote", plan_id, "--yes", "--at", "never", "--json").json
     assert gone == {"plan_id": plan_id, "appointment": None}
@@ -92,7 +92,7 @@ def test_results_are_registered_named_by_plans_listed_and_forgotten(
     assert made.lines == [f"{REPORT}: rests on {SALES} {FIRST}..{LAST} (7)."]
     strange = backfill("results", "add", REPORT, SALES, "2030-01-01")
     assert (strange.code, strange.out) == (1, "")
-    assert f"prod has nothing of {SALES} in 2030-01-01" in strange.err
+    assert f"prod has no data of {SALES} in 2030-01-01" in strange.err
 
     planned = " ".join(backfill("plan", "--restate", f"{SALES}:{FIRST}..{FIRST}").out.split())
     assert f"May invalidate: {REPORT}, which rests on {SALES} {FIRST}; it has to be" in planned
@@ -104,6 +104,6 @@ def test_results_are_registered_named_by_plans_listed_and_forgotten(
     again = backfill("results", "remove", REPORT)
     assert again.code == 1
     assert (
-        f"there is no result '{REPORT}' in prod; expected a registered one; there is none"
+        f"there is no result '{REPORT}' in prod; expected a registered result; there is none"
         in again.err
     )

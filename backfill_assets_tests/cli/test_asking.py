@@ -39,7 +39,7 @@ def test_a_yes_goes_on_and_is_asked_for_on_stderr(
     confirm("promote plan p1", yes=False)
 
     said = capsys.readouterr()
-    assert "This will promote plan p1. Go on?" in said.err
+    assert "This will promote plan p1. Continue?" in said.err
     assert said.out == ""
 
 

@@ -73,7 +73,7 @@ def test_a_stopped_plan_leaves_the_queue_and_may_be_stopped_harder(backfill: Bac
 
     assert backfill("stop", plan, "--json").json["queued_at"] is None
     assert _control(plan) is Control.STOPPED
-    assert "what is built stays" in backfill("stop", plan, "--now").lines[-1]
+    assert "cells already built are kept" in backfill("stop", plan, "--now").lines[-1]
     assert _control(plan) is Control.CANCELLED
 
 

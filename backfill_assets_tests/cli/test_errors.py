@@ -41,11 +41,15 @@ WRONG = {
     ("run", "--start", "2024-01-31", "--end", "2024-01-29"): "it ends where it starts, or before",
     ("run", "--start", "soon"): "'soon' is neither a date nor an instant;",
     ("run", "--start", "2030-01-01", "--end", "2030-01-31"): "lies wholly outside the model's life",
-    ("batches", "--model", "toy.raw_sales"): "'toy.raw_sales' is a source: it is written elsewhere",
+    (
+        "batches",
+        "--model",
+        "toy.raw_sales",
+    ): "'toy.raw_sales' is a source: another system writes it",
     ("batches", "--model", "toy.sale"): "did you mean 'toy.sales'?",
     ("batches", "--limit", "none"): "Invalid value for '--limit'",
     ("audit", "--select", "toy.sale"): "did you mean 'toy.sales'?",
-    ("audit", "--min", "90"): "--min means nothing without --mutate; give --mutate too",
+    ("audit", "--min", "90"): "--min has no effect without --mutate; give --mutate too",
     (
         "audit",
         "--mutate",
@@ -62,9 +66,14 @@ WRONG = {
     ): "--mutate and --select exclude each other",
     ("plan", "--json", "--markdown"): "--json and --markdown exclude each other, and were given",
     ("show", "p1", "--json", "--watch"): "--json and --watch exclude each other, and were given",
-    ("batches", "--all"): "--all means nothing without --failed; give --failed too",
+    ("batches", "--all"): "--all has no effect without --failed; give --failed too",
     ("batches", "1a2b", "--failed"): "BATCH and --failed exclude each other, and were given",
-    ("metrics", "--serve", "9464", "--json"): "--serve and --json exclude each other, and were",
+    (
+        "metrics",
+        "--serve",
+        "9464",
+        "--json",
+    ): "--serve and --json exclude each other, and were given",
     ("evidence", "report", "p1", "--markdown", "--out", "a"): "--markdown and --out exclude each",
 }
 
@@ -91,7 +100,10 @@ SETTINGS = {
         "BACKFILL_LEASE_SECONDS is '0'; expected a number above 0; correct it in",
     ),
     "BACKFILL_CATALOG": ("no_such_package.catalog", "catalog 'no_such_package.catalog': "),
-    "BACKFILL_DATA_DIR": ("s3://bucket/data", "BACKFILL_STATE_URL is '': a state can't lie in"),
+    "BACKFILL_DATA_DIR": (
+        "s3://bucket/data",
+        "BACKFILL_STATE_URL is '': the state can't be stored in",
+    ),
     "BACKFILL_STATE_URL": ("mysql://localhost/state", "mysql"),
 }
 
@@ -268,7 +280,7 @@ def test_an_interrupt_ends_with_130_and_says_what_to_do(capsys: pytest.CaptureFi
 
     assert call(app, []) == INTERRUPTED
     assert capsys.readouterr().err == (
-        "stopped: what was committed stays; the same command does the rest\n"
+        "stopped: committed cells are kept; run the same command again to build the rest\n"
     )
 
 

@@ -44,7 +44,7 @@ def test_a_hold_is_told_by_status_and_the_plan_until_it_is_released(
     shop.fill(READ, "2024-02-03", "2024-02-03")
     released = backfill("release", "counter report")
     assert released.lines == [
-        f"reads otherwise: {READ} 2024-02-03",
+        f"now reads different data: {READ} 2024-02-03",
         "counter report: reads prod again; 1 model changed for it.",
     ]
     assert published(consumer="counter report").env == "prod"

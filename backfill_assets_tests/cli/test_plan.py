@@ -112,7 +112,10 @@ def test_a_name_that_no_environment_can_have_is_refused(backfill: Backfill, name
     ended = backfill("plan", name)
 
     assert (ended.code, ended.out) == (1, "")
-    assert f"no environment can be called {name!r}; a name is up to 40 small" in ended.err
+    assert (
+        f"{name!r} is not a valid name of an environment; a name has up to 40 lower-case"
+        in ended.err
+    )
 
 
 WRONG = {

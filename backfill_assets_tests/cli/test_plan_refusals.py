@@ -60,7 +60,7 @@ def test_without_a_terminal_apply_shows_its_plan_and_says_how_to_say_yes(backfil
 
     assert (ended.code, ended.out) == (1, "")
     assert ended.err.startswith("Plan p")
-    assert ended.err.splitlines()[-1].endswith("say --yes to go on without being asked")
+    assert ended.err.splitlines()[-1].endswith("give --yes to continue without being asked")
 
 
 def test_a_plan_file_that_was_edited_is_refused(backfill: Backfill, tmp_path: Path):
@@ -155,10 +155,8 @@ def test_what_was_never_applied_cannot_be_compared_or_taken_back(backfill: Backf
     plan_id = planned(backfill)
 
     assert "there is nothing to compare" in backfill("diff", plan_id).err
-    assert (
-        "only one that is promoted can be rolled back" in backfill("rollback", plan_id, "--yes").err
-    )
-    assert "only one that is promoted can be rolled back" in backfill("undo", plan_id, "--yes").err
+    assert "Only a promoted plan can be rolled back" in backfill("rollback", plan_id, "--yes").err
+    assert "Only a promoted plan can be rolled back" in backfill("undo", plan_id, "--yes").err
     assert backfill("promote", plan_id, "--yes").code == 1
 
 
@@ -230,7 +228,7 @@ WRONG = {
     ("diff", "prod", "nowhere"): "environment 'nowhere' does not exist",
     ("envs", "drop", "prod", "--yes"): "it is protected",
     ("envs", "drop", "nowhere"): "environment 'nowhere' does not exist",
-    ("rollback",): "rollback needs one plan: the one to take back",
+    ("rollback",): "rollback needs one plan: the plan to take back",
     ("history", "toy.sale"): "did you mean 'toy.sales'?",
     ("history", "toy.sales", "soon"): "is not the key of a cell",
     ("why-not", "toy.sale", "2024-01-30"): "did you mean 'toy.sales'?",

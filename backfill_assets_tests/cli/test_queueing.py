@@ -149,7 +149,7 @@ def test_watching_ends_with_1_when_all_that_is_left_has_failed_and_nothing_comes
     assert done.code == (1 if ends else 0), done.err
     if ends:
         assert done.lines[-2].startswith("Next: backfill batches --failed")
-        assert "all that is left of it has failed" in done.lines[-1]
+        assert "all remaining cells have failed" in done.lines[-1]
     else:
         assert f"{plan}: applying, stopped" in done.lines
 

@@ -19,7 +19,7 @@ def test_a_run_says_its_id_before_it_starts_and_how_to_go_on(backfill: Backfill)
 
     assert first.startswith("run cli-")
     assert first.endswith(
-        ": 7 cells of 1 model missing; stop it at any time, the same command goes on from there"
+        ": 7 cells of 1 model missing; stop it at any time, the same command builds the rest"
     )
 
 

@@ -149,7 +149,7 @@ def test_a_plan_that_waits_is_named_with_until_when_late_data_waits_for_it(
 
     monkeypatch.setattr(Plans, "touched", lambda *_: datetime(2024, 1, 1, tzinfo=UTC))
     said = backfill("status").out
-    assert "waited until 2024-01-08 00:00 UTC: late data goes on without it" in said
+    assert "waited until 2024-01-08 00:00 UTC: it no longer blocks late data" in said
     assert f"promoted; backfill abandon {plan_id}\n" in said
 
 

@@ -186,7 +186,7 @@ def refuse_what_is_typed(served: Client, plan: str) -> None:
     forged = {"backfill/principal": BOB, "backfill/attestation": "0" * 64}
     run = served.launch_job("approve", "approve_plan", forged, plan=plan, who=BOB)
     assert served.run_ended(run) == "FAILURE"
-    assert "takes a signature here, and nothing was written" in str(served.failures(run))
+    assert "requires a signature, and nothing was written" in str(served.failures(run))
 
 
 def publish_by_header(served: Client, plan: str) -> None:

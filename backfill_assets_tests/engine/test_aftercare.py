@@ -144,7 +144,9 @@ def test_an_audit_that_fails_a_batch_since_is_named_until_the_cell_is_made_good(
         "audit accepted_range_cost failed on 2024-01-11"
     ]
     assert good.found == ()
-    assert watch_text(good.watch).endswith("2 looks, 1 of them not well, the last one well")
+    assert watch_text(good.watch).endswith(
+        "2 looks, 1 of them with problems, the last look without problems"
+    )
 
 
 def test_the_sensor_looks_an_even_while_apart_and_once_after_the_end(

@@ -121,7 +121,7 @@ def test_an_objection_holds_a_plan_until_it_is_taken_back_whoever_objects(
     graph = reading(consumer("log", channels=[]))
     plan = built(world, plans, graph)
     project = plans.project(graph)
-    with pytest.raises(RequestError, match="an objection has no reason"):
+    with pytest.raises(RequestError, match="the objection has no reason"):
         answer(project, plan.plan_id, "log", PlanEventKind.OBJECTED)
     answer(project, plan.plan_id, "log", PlanEventKind.OBJECTED, "the quarter closes")
 
@@ -184,7 +184,7 @@ def test_consumers_are_told_of_late_data_that_needs_a_plan(world: World, plans: 
     (text,) = (text for _, _, text in post.told)
     assert text.startswith("To board (team:web).\nNeeded on ")
     assert f"{VISITS}: all columns in 2024-01-08" in text
-    assert text.endswith(f"by itself: backfill show {needed}")
+    assert text.endswith(f"automatic refreshes do: backfill show {needed}")
     refresh_late(world.open(graph))
     send_notices(InProject(project=plans.project(graph)))
     assert len(post.told) == 1
@@ -208,7 +208,7 @@ def test_only_a_built_plan_and_a_declared_consumer_are_answered_for(world: World
         answer(project, plan.plan_id, "boards", PlanEventKind.ACKNOWLEDGED)
     answer(project, plan.plan_id, "board", PlanEventKind.ACKNOWLEDGED)
     plans.promote(graph, plan)
-    with pytest.raises(RequestError, match="is promoted; expected one that is built"):
+    with pytest.raises(RequestError, match="is promoted; expected a built plan"):
         answer(project, plan.plan_id, "board", PlanEventKind.OBJECTED, "too late")
 
 

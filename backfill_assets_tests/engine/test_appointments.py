@@ -97,7 +97,7 @@ def test_only_a_built_plan_has_an_appointment_and_no_later_one_than_it_may_wait(
     with pytest.raises(RequestError, match=r"may wait until 2024-01-18 .*BACKFILL_PLAN_DAYS"):
         appoint(project, plan.plan_id, world.clock.now + 8 * DAY, "")
     plans.promote(OLD, plan)
-    with pytest.raises(RequestError, match="is promoted; expected one that is built"):
+    with pytest.raises(RequestError, match="is promoted; expected a built plan"):
         appoint(project, plan.plan_id, world.clock.now + HOUR, "")
 
 

@@ -108,7 +108,9 @@ def test_an_approval_by_a_principal_whom_the_policy_does_not_name_is_not_kept(
         plans.approve(OLD, built, EVE)
     with pytest.raises(SignatureError, match="its key is not listed"):
         plans.approve(OLD, built, "mallory@shop")
-    with pytest.raises(UnsignedActError, match=r"launchpad knows no principal.*backfill approve p"):
+    with pytest.raises(
+        UnsignedActError, match=r"launchpad can't prove who you are.*backfill approve p"
+    ):
         approve(to_approve(plans.project(OLD), built.plan_id), {}, "")
 
     assert world.store.approvals.of_plan(built.plan_id) == []
@@ -299,7 +301,7 @@ def test_only_those_who_are_named_plan_and_the_plan_names_them(plans: Gated):
     plan = make_plan(plans.project(OLD, signs=CY, gate=gate), request).plan
 
     assert plan.request.asked_by == CY
-    with pytest.raises(UnsignedActError, match="to apply in prod takes a signature"):
+    with pytest.raises(UnsignedActError, match="to apply in prod requires a signature"):
         plans.apply(OLD, plan, gate=gate)
     assert plans.apply(OLD, plan, gate=gate, signs=CY).status is PlanStatus.BUILT
 

@@ -56,7 +56,7 @@ NULL_ON_THE_10TH = "IF(ds = DATE'2024-01-10', NULL, {0}) AS {0}"
         (f"{NULL_ON_THE_10TH.format('ds')}, id, cost", ("time column 'ds' is NULL", "2 rows")),
         (
             "ds, id, CAST(cost / (10 - DAY(ds)) AS DECIMAL(18,2)) AS cost",
-            (f"'{VISITS}' over 2024-01-10", "DIVIDE_BY_ZERO", "published is as it was"),
+            (f"'{VISITS}' over 2024-01-10", "DIVIDE_BY_ZERO", "Published data is unchanged"),
         ),
     ],
     ids=["null_key", "duplicate_keys", "null_time", "engine_error"],

@@ -129,7 +129,7 @@ def test_canaries_that_break_the_contract_stop_the_plan_and_say_so(world: World,
     tried = plans.apply(changed, plan)
 
     assert built(world, plan) == TWO
-    assert "would change more than is expected of it" in tried.refused
+    assert "would change more than its contract expects" in tried.refused
     assert not told(world, plan)[0]["goes_on"]
     assert not world.store.checks.of_plan(plan.plan_id), "they are about the whole plan"
 

@@ -69,7 +69,9 @@ def test_a_channel_that_takes_nothing_says_why(named: Path, tmp_path: Path):
         ("full", "No such file or directory"),
         ("boards", "has no channel of this name"),
     ):
-        with pytest.raises(DeliveryError, match=f"(?i)channel '{channel}' took no notice: .*{why}"):
+        with pytest.raises(
+            DeliveryError, match=f"(?i)channel '{channel}' did not accept the notice: .*{why}"
+        ):
             deliver(channel, "title", "text")
     with pytest.raises(DeliveryError, match=r"nowhere\.txt can't be read"):
         channels_of(str(tmp_path / "nowhere.txt"))("board", "title", "text")

@@ -111,7 +111,7 @@ def test_a_folder_without_the_tables_that_the_state_knows_is_named(world: World)
     world.fill(OLD, VISITS, cells=days(7))
     shutil.rmtree(world.root / "tables")
     (failed,) = ended(world.fill(OLD, VISITS, cells=days(8))[VISITS], Failed)
-    assert f"no table at {world.path(VISITS)}" in failed.error
+    assert f"the table at {world.path(VISITS)} is missing" in failed.error
     assert "BACKFILL_DATA_DIR" in failed.error
     assert not (world.root / "tables").exists()
 

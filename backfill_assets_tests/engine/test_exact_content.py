@@ -103,7 +103,7 @@ def test_a_plan_that_was_built_with_rounded_checksums_publishes_what_it_corrects
     assert plans.apply(GRAPH, plan).left == {}
     as_of_the_release_before(world)
     # rounded, the other days can't be told equal
-    with pytest.raises(RequestError, match="is not built to the end, nothing was"):
+    with pytest.raises(RequestError, match="is not completely built, nothing was"):
         plans.promote(GRAPH, plan)
     assert plans.apply(GRAPH, plan).left == {}
     plans.promote(GRAPH, plan)

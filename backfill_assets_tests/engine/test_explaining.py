@@ -178,7 +178,7 @@ def test_what_a_collected_table_held_is_one_part_with_what_followed(world: World
         ("promote+promote", Decimal(16)),
     ]
     assert found.explained.difference == Decimal(24)
-    assert [*found.unread] == [f"table {second} is collected"]
+    assert [*found.unread] == [f"table {second} was deleted by `backfill gc`"]
     forget(world, first)
     lost = explain_number(run, model, days(8), "total", (None, None))
     assert [name for name, _, _ in told(lost)] == ["batch+promote+promote"]

@@ -80,7 +80,7 @@ def test_rolled_back_cells_hold_what_they_held_and_the_next_fill_leaves_them_alo
     next_day(world, *changed(BAD))
     world.fill(OLD)
     assert totals(world) == [7, 8, 9, 10, 11]
-    with pytest.raises(RequestError, match="only one that is promoted can be rolled back"):
+    with pytest.raises(RequestError, match="Only a promoted plan can be rolled back"):
         rollback_plan(plans.project(OLD), plan)
 
 
@@ -242,7 +242,7 @@ def test_an_open_plan_that_has_read_a_day_which_prod_takes_back_is_not_promoted(
     assert plans.apply(EDITED, waiting).status is PlanStatus.BUILT
     undo_plan(plans.project(OLD), plan)
 
-    with pytest.raises(RequestError, match="is not built to the end"):
+    with pytest.raises(RequestError, match="is not completely built"):
         plans.promote(EDITED, waiting)
 
     assert totals(world) == [7, 8, 9, 10]
@@ -369,7 +369,9 @@ def test_what_a_later_plan_has_touched_is_not_taken_back(world: World, plans: Pl
     first = plans.published(OLD, restate=(Restatement(VISITS, "2024-01-08", "2024-01-08"),))
     world.land(a_source(), *changed(row(8, 1, 50.0)))
     second = plans.published(OLD, restate=(Restatement(VISITS, "2024-01-08", "2024-01-08"),))
-    with pytest.raises(RequestError, match=f"later plans have changed the same: {second.plan_id}"):
+    with pytest.raises(
+        RequestError, match=f"later plans have changed the same cells or models: {second.plan_id}"
+    ):
         undo_plan(plans.project(OLD), first)
     undo_plan(plans.project(OLD), second)
     rollback_plan(plans.project(OLD), first)
@@ -387,7 +389,9 @@ def test_a_plan_that_is_promoted_while_another_is_being_taken_back_is_not_overru
     second = plans.make(OLD, restate=(eighth,))
     plans.apply(OLD, second)
     before_call(going_back, "move_pointers", lambda: plans.promote(OLD, second), monkeypatch)
-    with pytest.raises(RequestError, match=f"later plans have changed the same: {second.plan_id}"):
+    with pytest.raises(
+        RequestError, match=f"later plans have changed the same cells or models: {second.plan_id}"
+    ):
         rollback_plan(plans.project(OLD), first)
     assert totals(world) == [7, 50, 9, 10]
 

@@ -181,7 +181,7 @@ def test_a_sum_over_values_that_have_none_does_not_reconcile_and_its_cell_is_nam
     assert result.blocks
     assert result.cells == ("2024-01-02",)
     assert result.found == (
-        "cost, or web.events.price, holds NaN, infinite or huge values in 2024-01-02: they have no sum"
+        "cost, or web.events.price, holds NaN, infinite or huge values in 2024-01-02: they can't be summed"
     )
 
 

@@ -277,7 +277,7 @@ def test_after_a_killed_refresh_its_cells_are_counted_with_who_holds_them_and_un
     done = refresh(world, graph)
     left = outstanding(world.open(graph), graph.order, done.looks)
     until = world.clock.now + timedelta(seconds=world.store.lease_seconds)
-    held = f"wait for run cli-dead, which holds them until {until:%Y-%m-%d %H:%M:%S} UTC unless it goes on"
+    held = f"wait for run cli-dead, whose lease on them ends at {until:%Y-%m-%d %H:%M:%S} UTC unless it is renewed"
     assert (done.promoted, left.is_open) == (False, True)
     assert left.words == f"0 cells missing, 1 stale: 1 {held}"
     world.store.locks.release_lease(lease_name("prod"), "cli-dead")

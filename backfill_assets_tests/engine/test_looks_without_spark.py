@@ -72,4 +72,4 @@ def test_a_source_whose_table_is_gone_was_not_looked_at(tmp_path: Path):
     (found,) = observe_sources(world.store, [a_source()], str(tmp_path), None)
 
     assert not found.judged
-    assert "is gone; put it back" in found.note
+    assert "is missing now; restore it" in found.note

@@ -157,7 +157,7 @@ def test_a_table_made_anew_is_compared_as_a_whole_and_somebody_is_told(world: Wo
     found = look(world, source)
     assert found is not None
     assert ranges_text(source.cadence, found.changed) == "2024-01-02..2024-01-03 (2)"
-    assert "was made anew: its id was" in found.note
+    assert "was recreated: its id was" in found.note
     assert held(world, source) == "2024-01-01..2024-01-02 (2)"
     assert look(world, source) is None
 
@@ -172,7 +172,7 @@ def test_whoever_fills_looks_at_the_sources_first_and_tells_what_was_found(world
     (noted,) = [one for one in world.heard if isinstance(one, Noted)]
     assert noted.model == VISITS
     assert EVENTS in noted.note
-    assert "was made anew" in noted.note
+    assert "was recreated" in noted.note
 
 
 def test_without_spark_the_log_answers_else_the_rows_of_files_that_came_and_went(world: World):
@@ -199,7 +199,7 @@ def test_what_can_not_be_judged_without_spark_is_said_and_the_head_stays(world: 
     found = look(world, source, spark=False)
     assert found is not None
     assert (found.judged, found.counts) == (False, True)
-    assert "can't be judged without Spark" in found.note
+    assert "can't be found without Spark" in found.note
     assert world.store.sources.observed()[EVENTS].head == 0
     for file in (world.root / source.path).glob("*.away"):
         file.rename(file.with_suffix(".parquet"))

@@ -205,7 +205,7 @@ def test_a_failed_child_is_finished_by_applying_again_and_nothing_is_built_twice
     first = plans.apply(graph, plan)
     assert first.status is PlanStatus.APPLYING
     assert text(graph, COSTS, first.left[COSTS]) == "2024-01-08"
-    with pytest.raises(RequestError, match=r"is not built to the end.*2024-01-08"):
+    with pytest.raises(RequestError, match=r"is not completely built.*2024-01-08"):
         plans.promote(graph, plan)
     assert world.rows(COSTS, "ds", "total") == [(on(n), n) for n in range(7, 11)]
     world.land(a_source(), *(row(n, 1, 40.0 if n == 8 else 9.0 + n) for n in range(7, 11)))

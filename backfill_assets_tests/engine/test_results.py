@@ -114,9 +114,9 @@ def test_a_result_whose_cells_come_out_as_they_were_or_that_may_be_outdated_hold
 
 
 def test_what_a_result_can_not_have_used_is_refused(world: World, plans: Plans, plan: Plan):
-    with pytest.raises(RequestError, match=r"prod has nothing of web\.visits in 2024-01-11"):
+    with pytest.raises(RequestError, match=r"prod has no data of web\.visits in 2024-01-11"):
         registered(plans, 9, 11)
-    with pytest.raises(RequestError, match="is proposed; expected one that is built"):
+    with pytest.raises(RequestError, match="is proposed; expected a built plan"):
         registered(plans, 9, 10, plan=plan.plan_id)
     wanted = (" ", VISITS, days(8, 9))
     with pytest.raises(RequestError, match="a result without a name"):

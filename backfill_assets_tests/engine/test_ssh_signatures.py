@@ -67,7 +67,7 @@ def test_a_key_for_several_principals_proves_none(keys: Keys, name: str):
     public = Path(f"{keys.path('ann@shop')}.pub").read_text()
     keys.allowed.write_text(f"{name} {public}")
 
-    with pytest.raises(SignatureError, match="has to stand for one"):
+    with pytest.raises(SignatureError, match="must be listed for exactly one"):
         AllowedSigners(keys.allowed).principal(TEXT, signature(keys, "ann@shop"))
     assert AllowedSigners(keys.allowed).principals() == ()
 

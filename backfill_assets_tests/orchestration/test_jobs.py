@@ -95,7 +95,9 @@ def test_a_run_that_can_not_build_its_plan_shows_the_plan_and_what_is_left_all_t
 
     result = launchpad.launch("apply", plan=plan)
 
-    assert f"plan {plan} is not built to the end; left are web.visits" in failure(result)
+    assert f"plan {plan} is not completely built; cells still to build: web.visits" in failure(
+        result
+    )
     told = failed_with(result)
     assert f"## Plan `{plan}` for `prod`" in told["plan"]
     assert told["left"] == {"web.visits": "2024-01-03"}

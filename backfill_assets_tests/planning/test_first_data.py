@@ -75,7 +75,7 @@ def test_cells_that_a_model_declares_before_its_first_data_are_planned_and_named
     assert one is not None
     assert one.cells == IntervalSet.of([day(1, 10)]) - days(2)
     assert "; ".join(one.notes) == (
-        f"starts before its data does: {FROM_5}; planned all the same, as the query makes them of no "
+        f"starts before its data does: {FROM_5}; planned nevertheless, as the query makes them of no "
         "rows: 2024-01-01, 2024-01-03..2024-01-04 (2); --start leaves them out of a plan, a later "
         "start of the model for good"
     )

@@ -199,5 +199,5 @@ def test_principals_without_a_key_and_globs_without_a_model_are_named():
 
     assert unknown_names(policy, ["bob@shop", "cy@shop"], MODELS) == (
         "principal 'cy@shpo' has no key in allowed_signers; 'cy@shop' was probably meant",
-        "'sale.*' names no model; 'sales.days' was probably meant",
+        "'sale.*' matches no model; 'sales.days' was probably meant",
     )

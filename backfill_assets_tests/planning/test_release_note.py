@@ -86,7 +86,7 @@ def test_whether_prior_answers_must_be_read_anew_follows_from_what_the_change_is
     assert "before 2024-04-02 08:00 UTC rest on numbers that were wrong or incomplete" in corrected
     assert "The two sides follow different definitions" in redefined
     assert "Answers given before 2024-04-02 08:00 UTC follow the old definition" in whole
-    assert "answers given so far stand" in added
+    assert "answers given so far stay valid" in added
 
 
 def test_a_note_of_what_is_not_published_says_so_and_offers_no_way_back():

@@ -83,9 +83,9 @@ prod: 2 models, 154 cells certain, 150 more if their input changes, 3 batches, 1
 - `apply`: open a workspace, which no reader sees
 - `apply`: build up to 304 cells of 2 models in the workspace
 - `apply`: audit published cells that stay, where the plan changes their audits
-- `apply`: check that nothing has moved, what the strategies promise, and what is expected
-- `promote`: compute with the new logic what was published meanwhile
-- `promote`: check that nothing has moved, what the strategies promise, and what is expected
+- `apply`: check that no input has changed, and run the checks of strategies and contract
+- `promote`: compute with the new logic the cells that were published in the meantime
+- `promote`: check that no input has changed, and run the checks of strategies and contract
 - `promote`: audit published cells that stay, where the plan changes their audits
 - `promote`: publish all models in one transaction
 
@@ -103,7 +103,7 @@ def test_a_plan_as_markdown_has_everything():
 def test_a_conflict_stands_under_a_title_of_its_own():
     assert (
         "### Conflicts\n\n- `marketing.roi_analysis` 2024-01-01..2024-01-31 (31): plan p0; this plan "
-        "can't be applied before that one has ended\n" in plan_markdown(restated(), NAMING)
+        "can't be applied before the other plan has ended\n" in plan_markdown(restated(), NAMING)
     )
 
 

@@ -79,7 +79,7 @@ def test_who_is_in_the_way_comes_before_who_is_merely_at_work():
 
     first, second = (one for one in sections(plan) if isinstance(one, AtWork))
 
-    blocked = "this plan can't be applied before that one has ended"
+    blocked = "this plan can't be applied before the other plan has ended"
     assert first.blocks
     assert first.others == ((ROI, f"2024-05-30..2024-05-31 (2): plan p0; {blocked}"),)
     assert not second.blocks

@@ -25,9 +25,9 @@ CHECKED = [
     ("apply", "open a workspace, which no reader sees"),
     ("apply", "build up to 2 cells of 1 model in the workspace"),
     ("apply", "audit published cells that stay, where the plan changes their audits"),
-    ("apply", "check that nothing has moved, what the strategies promise, and what is expected"),
-    ("promote", "compute with the new logic what was published meanwhile"),
-    ("promote", "check that nothing has moved, what the strategies promise, and what is expected"),
+    ("apply", "check that no input has changed, and run the checks of strategies and contract"),
+    ("promote", "compute with the new logic the cells that were published in the meantime"),
+    ("promote", "check that no input has changed, and run the checks of strategies and contract"),
     ("promote", "audit published cells that stay, where the plan changes their audits"),
     ("promote", "publish all models in one transaction"),
 ]

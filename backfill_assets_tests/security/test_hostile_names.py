@@ -61,7 +61,7 @@ def test_an_environment_can_not_be_called_so(name: str, tmp_path: Path, clock: C
     store = Store.open(f"sqlite:///{tmp_path}/state.db", clock=clock)
     project = project_of(store, a_graph(), clock=clock, data_root=tmp_path)
 
-    with pytest.raises(RequestError, match="a name is up to 40 small letters, digits and"):
+    with pytest.raises(RequestError, match="a name has up to 40 lower-case letters, digits and"):
         plan_of(project, PlanRequest(environment=name))
     store.close()
 
@@ -174,7 +174,7 @@ def test_a_column_that_delta_can_not_hold_fails_its_batch_and_nothing_is_written
 ):
     land(world, (name,), "x")
     (failed,) = ended(world.fill(nasty((name,)), cells=days(9))[VISITS], Failed)
-    assert f"the column or field {name!r} has a name that a Delta table can't hold" in failed.error
+    assert f"the column or field {name!r} has a name that a Delta table can't store" in failed.error
     assert world.head(VISITS) == -1
 
 

@@ -134,7 +134,7 @@ def test_a_table_that_was_just_left_is_kept_for_its_readers(store: Store, clock:
     day = timedelta(days=1)
     _abandoned(store)
     assert store.collection.collectable_versions(timedelta(0), day) == []
-    with pytest.raises(VersionNeededError, match="readers may still be at it"):
+    with pytest.raises(VersionNeededError, match="readers may still use it"):
         store.collection.mark_collecting("orders__v2", timedelta(0), day)
     clock.pass_by(day.total_seconds() - 1)
     assert store.collection.collectable_versions(timedelta(0), day) == []

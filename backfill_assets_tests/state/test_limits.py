@@ -107,7 +107,7 @@ def test_a_limit_below_one_is_refused_and_changes_nothing(store: Store, slots: i
 
 @pytest.mark.parametrize("scope", ["", "model:", "plan:", "everything", "pool:x"])
 def test_a_limit_of_nothing_that_can_be_limited_is_refused(store: Store, scope: str):
-    with pytest.raises(RequestError, match="is nothing that has a limit; expected 'all',"):
+    with pytest.raises(RequestError, match="has no limit; expected 'all',"):
         store.limits.set_limit(scope, 1, "ada")
     assert store.limits.by_scope() == {}
 

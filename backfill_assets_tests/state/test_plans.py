@@ -41,7 +41,7 @@ def test_a_plan_is_found_by_the_beginning_of_its_id(store: Store):
 
     assert store.plans.get("p9").plan_id == "p9"
     assert store.plans.get("p1a").plan_id == "p1a2b"
-    with pytest.raises(RequestError, match="the beginning of p1a2b, p1c"):
+    with pytest.raises(RequestError, match="matches several plans: p1a2b, p1c"):
         store.plans.get("p1")
     for unknown in ("x", "", "%", "p_"):
         with pytest.raises(UnknownPlanError, match="p1a2b"):

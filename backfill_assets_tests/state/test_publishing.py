@@ -219,7 +219,9 @@ def test_only_the_holder_of_an_open_intent_publishes(store: Store, clock: Clock)
     trial = _restated(store)
     intent = trial.begin("orders__v1")
     said = _said(trial, intent.number, trial.move("orders"))
-    with pytest.raises(RequestError, match="expected one that `begin_promotion` returned"):
+    with pytest.raises(
+        RequestError, match="expected the number of an intent that `begin_promotion` returned"
+    ):
         store.publications.publish(replace(said, intent=999))
     clock.pass_by(LEASE + 1)
     trial.begin(holder="other")

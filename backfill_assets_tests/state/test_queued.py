@@ -129,7 +129,7 @@ def test_a_plan_is_not_held_twice(store: Store, clock: Clock, found: Control, as
     keep_plan(store, "p1")
     before = store.queue.control_plan("p1", found, "ada")
     clock.pass_by(60)
-    with pytest.raises(RequestError, match=r"already.*; expected one that goes on"):
+    with pytest.raises(RequestError, match=r"already.*; expected a plan that is not held"):
         store.queue.control_plan("p1", asked, "grace")
     assert store.queue.queued_plans() == (before,)
 

@@ -92,7 +92,7 @@ def test_a_text_that_is_not_there_is_told(store: Store):
     save(store, "print", definition())
     store._database.write(lambda found: found.execute(sa.delete(TEXTS)))
 
-    with pytest.raises(RequestError, match="texts` back from a backup"):
+    with pytest.raises(RequestError, match="texts` from a backup"):
         store.snapshots.get("print")
 
 

@@ -76,10 +76,10 @@ def test_a_hole_in_the_log_is_named(tmp_path: Path):
 def test_a_torn_commit_is_named_with_what_to_do(tmp_path: Path, text: str):
     path = log(tmp_path, said("0"), said("1"))
     (tmp_path / "_delta_log" / f"{1:020d}.json").write_text(text)
-    with pytest.raises(CorruptTableError, match="Put the file back") as refused:
+    with pytest.raises(CorruptTableError, match="Restore the file") as refused:
         head(path)
     assert refused.value.path == path
-    assert "a source has to be repaired by those who write it" in str(refused.value)
+    assert "a source has to be repaired by its owner" in str(refused.value)
 
 
 def test_commits_before_a_checkpoint_may_be_gone(tmp_path: Path):

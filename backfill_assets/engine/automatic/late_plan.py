@@ -204,7 +204,7 @@ class _Refresh:
         ) as error:  # its inputs have moved: the next plan is made from the new state
             self._give_up(plan)
             self.gave_up = True
-            self._note(f"plan {plan.plan_id} was given up: {error}")
+            self._note(f"plan {plan.plan_id} was abandoned: {error}")
             return True
         late = CellsByModel({planned.model: planned.certain for planned in plan.models})
         self._built(late, built_in(op.store, plan))
@@ -224,7 +224,9 @@ class _Refresh:
         self._failed(failed)
         if not failed or all(failure.kind.may_pass for failure in failed):
             self.so_far = replace(self.so_far, promoted=False)
-            self._note(f"plan {plan.plan_id} is not built to the end; the next refresh goes on")
+            self._note(
+                f"plan {plan.plan_id} is not completely built; the next refresh continues it"
+            )
             return False
         lost = _lost(failed)
         self.left |= {name: lost[name] for name in left}

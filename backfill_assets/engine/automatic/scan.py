@@ -120,7 +120,7 @@ class _Scan:
             ]
             self.notes += [
                 f"late data waits: its plan {plan.plan_id} is {plan.control.words}; "
-                f"`backfill resume {plan.plan_id}` lets it go on"
+                f"`backfill resume {plan.plan_id}` continues it"
                 for plan in spoken_of
                 if plan.control.holds
             ]
@@ -198,7 +198,7 @@ class _Scan:
         if owner in (None, where.run.environment.name):
             self.offers += scanned.offers
         else:
-            self.notes.append(f"{name}: its table is filled by {owner}, which alone writes it")
+            self.notes.append(f"{name}: only {owner} may write its table, so {owner} fills it")
 
     def _tell_rests(self, where: ScannedEnvironment, rests: Mapping[str, Rest]) -> None:
         """Say why cells rest that come again by themselves, once per cause."""
@@ -209,8 +209,8 @@ class _Scan:
             causes.setdefault(error, []).append(f"{name} at {minute_text(rest.until)}")
         for error, listed in causes.items():
             self.notes.append(
-                f"cells {_whose(where)} have failed and are tried again by themselves: "
-                f"{', '.join(listed)}; it was: {error}"
+                f"cells {_whose(where)} have failed and are retried automatically: "
+                f"{', '.join(listed)}; the error was: {error}"
             )
 
     def _tell_failures(self, where: ScannedEnvironment) -> None:
@@ -223,7 +223,7 @@ class _Scan:
         ]
         if failed:
             self.notes.append(
-                f"cells {_whose(where)} have failed and are not asked for again before their code or their "
+                f"cells {_whose(where)} have failed and are not retried until their code or their "
                 f"input changes: {', '.join(failed)}; see `backfill batches --failed`"
             )
 
@@ -328,9 +328,7 @@ def no_spark() -> Any:  # noqa: ANN401 - there is none
     Raises:
         RequestError: always.
     """
-    raise RequestError(
-        found="looking for work needs no Spark, and something asked for it", do="report it"
-    )
+    raise RequestError(found="Internal error: the scan must not use Spark", do="Report this")
 
 
 def is_stuck(project: Project, plan: Plan) -> bool:

@@ -30,7 +30,7 @@ class AuditsFailedError(BackfillAssetsError):
                 for result in results
                 if result.blocks
             )
-            + ". Nothing was committed; `backfill batches` keeps the numbers and failing rows"
+            + ". Nothing was committed; `backfill batches` shows the numbers and failing rows"
         )
 
 

@@ -94,8 +94,8 @@ def sentence_of_batch(model: Model, stretches: IntervalSet, error: Exception) ->
         return str(error)
     cells = ranges_text(model.cadence, stretches)
     return (
-        f"the batch of '{model.name}' over {cells} failed: {one_line(error)}. What is published is "
-        "as it was"
+        f"the batch of '{model.name}' over {cells} failed: {one_line(error)}. Published data is "
+        "unchanged"
     )
 
 

@@ -143,9 +143,9 @@ def _missing(
     worst = max(lacking, key=lambda cell: lacking[cell], default=None)
     where = f", {lacking[worst]:,} of them in {key(worst)}" if worst and lacking[worst] else ""
     what = (
-        "known rows are not there, or have other values"
+        "known rows are missing or have different values"
         if isinstance(audit, KnownRows)
-        else f"values of {', '.join(audit.columns)} lack in their cells"
+        else f"values of {', '.join(audit.columns)} are missing from their cells"
     )
     return AuditResult(
         audit=audit.name,
@@ -194,7 +194,7 @@ def _outside(own: str | None, low: Fraction | None, high: Fraction | None) -> st
         return ""
     exact = _exact(own)
     if exact is None:
-        return f"{own} in {{}}: NaN, infinite or huge values have no place in a range"
+        return f"{own} in {{}}: NaN, infinite or huge values are never within a range"
     if (low is not None and exact < low) or (high is not None and exact > high):
         return f"{_rounded(exact)} in {{}}, outside {_span(low, high)}"
     return ""
@@ -409,7 +409,7 @@ def _without_sum(audit: Reconciles, cells: tuple[str, ...]) -> AuditResult:
         severity=audit.severity,
         passed=False,
         found=f"{audit.column}, or {_theirs(audit)}, holds NaN, infinite or huge "
-        f"values in {cells[0]}: they have no sum",
+        f"values in {cells[0]}: they can't be summed",
         allowed=_allowed_gap(audit),
         cells=cells,
     )

@@ -41,9 +41,9 @@ def declared_otherwise(
 ) -> RequestError:
     """Name the plan that ends it: of a model that relies on another declaration than others do."""
     return RequestError(
-        found=f"'{model}' relies on another declaration of source '{source}' than other models of "
-        f"'{environment}', so it waits",
-        do="promote a plan that rebuilds every model which relies on another one than is loaded: backfill "
+        found=f"'{model}' was built against a different declaration of source '{source}' than other models "
+        f"of '{environment}', so it waits",
+        do="Promote a plan that rebuilds every model whose declaration is not the one in the code: backfill "
         f"plan --env {environment} --select {','.join(to_plan)}",
     )
 

@@ -50,9 +50,9 @@ class ForeignTableError(BackfillAssetsError):
     def __init__(self, path: str) -> None:
         self.path = path
         super().__init__(
-            f"there is a table at '{path}' that no batch of ours began; nothing was written. Move it away "
-            "and run again: the model's table is made anew. To take its rows over, run "
-            "`backfill adopt TABLE MODEL`, with where it lies then"
+            f"the table at '{path}' was not created by this project; nothing was written. Move it away "
+            "and run again: a new table is created for the model. To keep its rows, run "
+            "`backfill adopt TABLE MODEL` with the path to which you moved it"
         )
 
 
@@ -63,8 +63,8 @@ class OvertakenError(BackfillAssetsError):
         self.path, self.delta_version = path, delta_version
         super().__init__(
             f"another writer committed to {path} without its commit lock, just before delta_version "
-            f"{delta_version} of a batch of ours. Nothing was recorded and readers see nothing of "
-            "it; find out who writes there, and run again"
+            f"{delta_version} of this batch. Nothing was recorded, and readers do not see that "
+            "commit; find out which program writes there, and run again"
         )
 
 
@@ -111,10 +111,10 @@ def reconcile(run: RunContext, lock: CommitLock) -> None:
     known, newest = run.store.versions.known_head(lock.version), head(path)
     if newest < 0 <= known:
         raise RequestError(
-            found=f"there is no table at {path}, though the state knows it up to delta_version "
+            found=f"the table at {path} is missing, though the state records it up to delta_version "
             f"{known}. Nothing was written",
-            do="Let BACKFILL_DATA_DIR name the folder that belongs to this state, or put the table "
-            "back from a copy",
+            do="Set BACKFILL_DATA_DIR to the folder that belongs to this state, or restore the table "
+            "from a backup",
         )
     if newest < known:
         ending = f"it ends at commit {newest}, though commit {known} is recorded"
@@ -143,7 +143,7 @@ def _tell_copies(run: RunContext, commits: tuple[LoggedCommit, ...]) -> None:
         if commit is None or commit.reason != PROMOTED or commit.plan_id is None:
             continue
         why = (
-            f"commit {logged.delta_version} of {commit.model} is of no publication that the state knows, "
+            f"commit {logged.delta_version} of {commit.model} belongs to no publication in the state, "
             "as after an older backup was restored"
         )
         detail = {"model": commit.model, "delta_version": logged.delta_version}

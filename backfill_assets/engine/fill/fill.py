@@ -235,7 +235,7 @@ class Filling:
             return f"environment {owner}, which writes its table"
         if self.model.name in store.environments.pointers(environment):
             return None
-        return "a plan, which alone can bring it"
+        return "a plan: only a plan can add it"
 
     @cached_property
     def _in_the_way(self) -> BackfillAssetsError | None:

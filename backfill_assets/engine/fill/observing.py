@@ -198,8 +198,8 @@ class _Looking:
             return self._first(known, current), ""
         if because := made_anew(known, current):
             error = RequestError(
-                found=f"the table of source '{self.source.name}' at {self.path} was made anew: "
-                f"{because}. Every cell whose rows can't be shown to be the same counts as "
+                found=f"the table of source '{self.source.name}' at {self.path} was recreated: "
+                f"{because}. Every cell whose rows can't be proved to be the same counts as "
                 "changed"
             )
             return self._anew(known, current), str(error)
@@ -207,8 +207,8 @@ class _Looking:
 
     def _gone(self) -> SourceLook:
         note = (
-            f"the table of source '{self.source.name}' was at {self.path} and is gone; put it back, "
-            "or correct the path that its declaration names"
+            f"the table of source '{self.source.name}' was at {self.path} and is missing now; restore it, "
+            "or correct the path in its declaration"
         )
         return SourceLook(self.source.name, note=note, judged=False)
 
@@ -219,8 +219,8 @@ class _Looking:
             return SourceLook(self.source.name, judged=False, counts=bool(read))
         since = f"since its delta_version {known.head}"
         note = (
-            f"source '{self.source.name}' has commits {since} that can't be judged without Spark; "
-            "`backfill plan`, the next run, or its observation in Dagster looks at the rows"
+            f"source '{self.source.name}' has commits {since} whose changes can't be found without Spark; "
+            "`backfill plan`, the next run, or its observation in Dagster reads the rows"
         )
         return SourceLook(self.source.name, head=known.head, note=note, judged=False)
 

@@ -143,4 +143,4 @@ def _for_run(run: RunContext, lease: Lease | None) -> str:
     if lease is None or lease.holder == run.run_id:
         return _next_run(run)
     until = lease.until.strftime("%Y-%m-%d %H:%M:%S %Z")
-    return f"wait for run {lease.holder}, which holds them until {until} unless it goes on"
+    return f"wait for run {lease.holder}, whose lease on them ends at {until} unless it is renewed"

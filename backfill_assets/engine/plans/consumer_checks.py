@@ -90,7 +90,7 @@ def _result(op: Operation, check: CheckQuery) -> tuple[bool, str]:
     view, names = run.view(), check.query.tables()
     lacking = sorted(name for name in names if name not in view.models)
     if lacking:
-        return False, f"nothing of {', '.join(lacking)} would be published"
+        return False, f"{', '.join(lacking)} would not be published"
     tables = {name: (run.graph.model(name), published_table(run, name)) for name in names}
     try:
         found = wrong_once(op, check.query, tables)

@@ -58,7 +58,7 @@ def restore(op: Operation, stage: Restore, so_far: Outcome) -> Outcome:
     try:
         number = move_pointers(op, stage.kind, versions, lambda _: _decided(op, moves, stage.kind))
     except PinGoneError:
-        refuse_expired(op, moves, "files that hold the old cells are gone")
+        refuse_expired(op, moves, "files that hold the old cells were deleted")
     if so_far.carried:
         cells = as_text(op.environment().graph, so_far.carried)
         op.tell(PlanEventKind.CARRIED_BACK, cells=cells, number=number)

@@ -166,9 +166,9 @@ def new_environment(project: Project, name: str) -> Environment | None:
         return None
     if not _NAME.fullmatch(name):
         raise RequestError(
-            found=f"no environment can be called {name!r}",
-            do="a name is up to 40 small letters, digits and underscores, and begins with a "
-            "letter, as dev_refunds does",
+            found=f"{name!r} is not a valid name of an environment",
+            do="a name has up to 40 lower-case letters, digits and underscores, and begins with a "
+            "letter, such as dev_refunds",
         )
     expires = project.clock() + timedelta(days=project.terms.environment_days)
     return Environment(name, protected=False, follows=PROD, expires_at=expires)

@@ -28,7 +28,7 @@ class ConcurrentPublicationError(RequestError):
         super().__init__(
             found=f"'{op.plan.environment}' published more cells while plan {op.plan_id} took its "
             "locks; nothing of the plan was published",
-            do="give the same command again",
+            do="Run the same command again",
         )
 
 

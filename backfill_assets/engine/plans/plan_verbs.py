@@ -133,7 +133,7 @@ def abandon_plan(project: Project, plan: Plan, why: str = "") -> Outcome:
             found=f"plan {plan.plan_id} is {so_far.status.value} and can't be abandoned any more",
             do=f"`backfill rollback {plan.plan_id}` brings back what was published before it"
             if is_published
-            else "nothing of it is published, and nothing is left to be given up",
+            else "The plan has published nothing and has already ended",
         )
     done = run_stages(op, abandon_stages(), so_far)
     _tell_of(op)
@@ -286,8 +286,8 @@ def _refuse_unopened(op: Operation) -> None:
     if status not in OPEN:  # another process has ended it meanwhile
         raise wrong_status(op.plan_id, status)
     raise RequestError(
-        found=f"plan {op.plan_id} is not built to the end, nothing was published",
-        do=f"`backfill apply {op.plan_id}` goes on with what is left",
+        found=f"plan {op.plan_id} is not completely built, nothing was published",
+        do=f"`backfill apply {op.plan_id}` builds the remaining cells",
     )
 
 

@@ -28,6 +28,6 @@ def promoted_after(store: Store, last: Plan) -> tuple[Plan, ...]:
         raise RequestError(
             found=f"nothing was promoted in {last.environment} after plan {last.plan_id}: "
             "there is nothing to roll back",
-            do=f"`backfill rollback {last.plan_id}` takes that one back itself",
+            do=f"`backfill rollback {last.plan_id}` takes that plan itself back",
         )
     return tuple(plans)

@@ -144,7 +144,7 @@ def _carried_out_or_given_up(run: RunContext, intent: Intent) -> None:
         last = run.store.publications.promotion(intent.plan_id)
         if last is None or last.status is not IntentStatus.WITHDRAWN:
             raise
-        _log.warning("the publication of plan %s was given up: %s", intent.plan_id, error)
+        _log.warning("the publication of plan %s was withdrawn: %s", intent.plan_id, error)
 
 
 def _begun(run: RunContext, wanted: Intent) -> Intent:

@@ -42,7 +42,7 @@ def wrong_status(plan_id: str, status: PlanStatus) -> RequestError:
         found=f"plan {plan_id} is {status.value} already, nothing was written"
         if status not in _NEXT
         else f"plan {plan_id} is {status.value}, nothing was written",
-        do=_NEXT.get(status, "make a new plan for what is still to be done").format(plan_id),
+        do=_NEXT.get(status, "make a new plan for the remaining work").format(plan_id),
     )
 
 
@@ -57,8 +57,8 @@ class StalePlanError(BackfillAssetsError):
             for stale_input in found
         )
         super().__init__(
-            f"plan {plan_id} is stale, nothing was published: {listed}. Make it again, so that it says "
-            "what there is to do now"
+            f"plan {plan_id} is stale, nothing was published: {listed}. Run `backfill plan` "
+            "again; the new plan reflects the current data"
         )
 
 
@@ -74,7 +74,7 @@ class PlanConflictError(BackfillAssetsError):
         )
         super().__init__(
             f"plan {plan_id} overlaps with other work, nothing was written: {listed}. Promote "
-            "or abandon that first, then make this plan again"
+            "or abandon the other plan first, then run `backfill plan` again"
         )
 
 
@@ -101,7 +101,7 @@ def refuse(op: Operation) -> None:
             raise RequestError(
                 found=f"plan {plan.plan_id} expired at {minute_text(plan.expires_at)}, "
                 "nothing was written",
-                do="make it again, so that it says what there is to do now",
+                do="Run `backfill plan` again; the new plan reflects the current data",
             )
         _refuse_conflicts(op)
         refuse_stale(op)
@@ -118,9 +118,9 @@ def refuse_edited(op: Operation) -> None:
     """
     if op.store.plans.get(op.plan_id).content_hash != content_hash(op.plan):
         raise RequestError(
-            found=f"plan {op.plan_id} is not what was saved under this id: its file was edited. "
+            found=f"plan {op.plan_id} differs from the plan saved under this id: its file was edited. "
             "Nothing was written",
-            do="a plan is never changed, make a new one",
+            do="A plan can't be edited, make a new one",
         )
 
 
@@ -134,10 +134,9 @@ def refuse_outwaited(op: Operation) -> None:
     if until <= op.clock():
         raise RequestError(
             found=f"plan {op.plan_id} was not continued before {minute_text(until)}, "
-            "nothing was written: late data goes on without it since then, so what it has "
-            "built is too old",
-            do=f"Run `backfill abandon {op.plan_id}`, then make the plan again; BACKFILL_PLAN_DAYS "
-            "says how long a plan may wait",
+            "nothing was written. It no longer blocks late data, and its results are outdated",
+            do=f"Run `backfill abandon {op.plan_id}`, then `backfill plan` again; BACKFILL_PLAN_DAYS "
+            "sets how long a plan may wait",
         )
 
 
@@ -166,8 +165,8 @@ def refuse_unfinished(op: Operation) -> None:
     if left := as_text(run.graph, left_in(run, op.plan)):
         listed = "; ".join(f"{model}: {cells}" for model, cells in left.items())
         raise RequestError(
-            found=f"plan {op.plan_id} is not built to the end, nothing was published",
-            do=f"Left are {listed}. `backfill apply {op.plan_id}` goes on with exactly these",
+            found=f"plan {op.plan_id} is not completely built, nothing was published",
+            do=f"Cells still to build: {listed}. `backfill apply {op.plan_id}` builds them",
         )
 
 
@@ -223,5 +222,5 @@ def _snapshots_moved(op: Operation, environment: RunContext) -> Iterator[StaleIn
     for planned in op.plan.models:
         snapshot = snapshots.get(planned.model)
         if snapshot is not None and snapshot.fingerprint.id != planned.fingerprint:
-            what = f"'{op.plan.environment}' runs other snapshots of what it reads by now"
+            what = f"'{op.plan.environment}' now runs other snapshots of what it reads"
             yield StaleInput(planned.model, planned.model, what)

@@ -25,7 +25,7 @@ def nothing_to_take_back(plan_id: str, status: PlanStatus) -> RequestError:
     """Refuse to take back a plan that is not published."""
     return RequestError(
         found=f"plan {plan_id} is {status.value}",
-        do="only one that is promoted can be rolled back or undone",
+        do="Only a promoted plan can be rolled back or undone",
     )
 
 
@@ -35,9 +35,9 @@ def _later_plans(plan_id: str, later: Mapping[str, Mapping[str, str]]) -> Reques
         for later_id, touched in later.items()
     )
     return RequestError(
-        found=f"plan {plan_id} can't be taken back, later plans have changed the same: {listed}. "
+        found=f"plan {plan_id} can't be taken back, later plans have changed the same cells or models: {listed}. "
         "Nothing was changed",
-        do="take those back first",
+        do="Take back those plans first",
     )
 
 
@@ -48,7 +48,7 @@ def _not_kept(plan_id: str, why: str, request: PlanRequest) -> RequestError:
     )
     return RequestError(
         found=f"plan {plan_id} can't be taken back any more: {why}. Nothing was changed",
-        do=f"build it anew with `backfill plan {request.environment} {asked}`",
+        do=f"build the old data again with `backfill plan {request.environment} {asked}`",
     )
 
 
@@ -69,7 +69,7 @@ def moves_to_take_back(op: Operation, kind: PublicationKind) -> list[PointerMove
     refuse_after_promise(op, moves)
     for move in moves:
         if move.old is not None and not _is_kept(op, move.old):
-            refuse_expired(op, moves, f"the old table of {move.model} is not there any more")
+            refuse_expired(op, moves, f"the old table of {move.model} was deleted")
     refuse_later(op, moves, cells_only=kind is PublicationKind.UNDO)
     return moves
 

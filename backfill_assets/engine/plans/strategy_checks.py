@@ -66,9 +66,9 @@ class StrategyCheckError(BackfillAssetsError):
             for result in all_
         )
         super().__init__(
-            f"plan {plan_id} does not keep what its strategy promises, nothing was published: "
+            f"plan {plan_id} fails the checks of its strategy, nothing was published: "
             f"{listed}. Look at `backfill diff {plan_id}`; where only late data differs, abandon the plan and "
-            "plan again, as a new plan knows of it; else correct the model, or plan with another "
+            "plan again, since a new plan includes it; else correct the model, or plan with another "
             "--strategy and say why, or explain the difference with `backfill accept`"
         )
 
@@ -81,7 +81,7 @@ class UnexpectedChangeError(BackfillAssetsError):
         listed = "; ".join(f"{check.model}: {check.check}: {check.text}" for check in failed)
         first = failed[0]
         super().__init__(
-            f"plan {plan_id} would change more than is expected of it, nothing was published: {listed}. "
+            f"plan {plan_id} would change more than its contract expects, nothing was published: {listed}. "
             f"Look at `backfill diff {plan_id}`; correct the model and plan again, or explain the "
             f"difference: `backfill accept {plan_id} {first.model} '{first.check}' --reason TEXT`"
         )
@@ -93,9 +93,9 @@ class SliceLeakError(BackfillAssetsError):
     def __init__(self, plan_id: str, model: str, rows: int, sample: str) -> None:
         self.plan_id, self.model, self.rows = plan_id, model, rows
         super().__init__(
-            f"plan {plan_id} would change {rows:,} rows of '{model}' that its --where does not choose, "
-            f"nothing was published; such as {sample}. Widen the condition, or repair what else differs "
-            "with a plan of its own"
+            f"plan {plan_id} would change {rows:,} rows of '{model}' that its --where does not select, "
+            f"nothing was published; such as {sample}. Widen the condition, or repair the other rows "
+            "with a separate plan"
         )
 
 

@@ -40,7 +40,7 @@ class BatchTooOldError(BackfillAssetsError):
         self.batch_id = batch_id
         super().__init__(
             f"batch {batch_id} began more than {grace.total_seconds() / 3600:g} hours ago, so "
-            "`backfill gc` may be deleting its files, which no log names yet. Nothing was committed; "
+            "`backfill gc` may be deleting its uncommitted files. Nothing was committed; "
             "make batches smaller (batch_size), and run again"
         )
 
@@ -63,7 +63,7 @@ class PlanCancelledError(BackfillAssetsError):
         self.plan_id = plan_id
         super().__init__(
             f"plan {plan_id} was stopped at once, before the commit of this batch; nothing of it "
-            f"was committed, its cells are free. `backfill resume {plan_id}` builds them after all"
+            f"was committed, its cells are free. `backfill resume {plan_id}` continues the plan and builds them"
         )
 
 

@@ -20,7 +20,7 @@ class DeliveryError(BackfillAssetsError):
 
     def __init__(self, channel: str, why: str) -> None:
         self.channel, self.why = channel, why
-        super().__init__(f"channel '{channel}' took no notice: {why}")
+        super().__init__(f"channel '{channel}' did not accept the notice: {why}")
 
 
 class Deliver(Protocol):

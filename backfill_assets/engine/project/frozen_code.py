@@ -24,8 +24,8 @@ def _code_changed(
     )
     return RequestError(
         found=f"the code has changed since plan {plan_id} was made: {told}",
-        do="What is built stays, nothing more is; put the code back and apply again, or make a new "
-        "plan, which shows the difference",
+        do="Cells already built are kept; no further cells are built. Restore the code and apply again, "
+        "or make a new plan, which shows the difference",
     )
 
 

@@ -52,7 +52,9 @@ def gate_of(settings: Settings) -> Gate | None:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise PolicyError(str(path), getattr(error, "strerror", None) or "it is no text") from error
+        raise PolicyError(
+            str(path), getattr(error, "strerror", None) or "it is not a text file"
+        ) from error
     policy = read_policy(text, str(path))
     signers = AllowedSigners(path.parent / policy.allowed_signers)
     if not policy.header:

@@ -73,10 +73,12 @@ class HeaderIdentity:
         """
         lines = signature.splitlines()
         if len(lines) != len(("form", "principal", "mac")) or lines[0] != SIGNED_BY_HEADER:
-            raise SignatureError("it is none of the webserver's", "the webserver")
+            raise SignatureError("it was not issued by the webserver", "the webserver")
         _, principal, mac = lines
         if not hmac.compare_digest(self._mac("text", text, principal).encode(), mac.encode()):
-            raise SignatureError("it is of another key or text", "the webserver")
+            raise SignatureError(
+                "it was made with another key or for another text", "the webserver"
+            )
         return principal
 
     def _mac(self, *said: str) -> str:

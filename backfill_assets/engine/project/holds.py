@@ -29,9 +29,9 @@ def hold_consumer(
     consumer, now = project.loaded.graph.consumer(name), project.clock()
     if until is not None and until <= now:
         raise RequestError(
-            found=f"--until {minute_text(until)} is past",
-            expected="an instant that is to come",
-            do=f"name a later one, or none: then `backfill release '{name}'` ends the hold",
+            found=f"--until {minute_text(until)} is in the past",
+            expected="an instant in the future",
+            do=f"name a later one, or leave --until out: then `backfill release '{name}'` ends the hold",
         )
     models = tuple(reading.model for reading in consumer.reads)
     wanted = Hold(
@@ -68,7 +68,7 @@ def refuse_hold(store: Store, environment: str) -> None:
     hold = store.holds.of_environment(environment)
     if hold is not None:
         raise RequestError(
-            found=f"environment '{environment}' is what consumer '{hold.consumer}' is held at: nothing is "
+            found=f"environment '{environment}' is the hold of consumer '{hold.consumer}': nothing is "
             "built in it",
             do=f"work in '{hold.of}'; `backfill release '{hold.consumer}'` ends the hold",
         )

@@ -101,7 +101,11 @@ class AllowedSigners:
             asked = ("-I", principal, "-n", NAMESPACE, "-s", str(file), "-f", str(self.path))
             done = keygen(("verify", *asked), text)
             if done.returncode:
-                said = last_line(done.stderr) or last_line(done.stdout) or "it is of another text"
+                said = (
+                    last_line(done.stderr)
+                    or last_line(done.stdout)
+                    or "it was made for another text"
+                )
                 raise SignatureError(said, self.path)
         return principal
 
@@ -120,7 +124,7 @@ class AllowedSigners:
         names = listed.split()
         if len(names) != 1 or _PATTERN & {*names[0]}:
             raise SignatureError(
-                f"its key stands for {listed.strip() or 'no principal'}, and has to stand for one",
+                f"its key is listed for {listed.strip() or 'no principal'}, but must be listed for exactly one principal",
                 self.path,
             )
         return names[0]
@@ -129,7 +133,7 @@ class AllowedSigners:
         try:
             return self.path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            why = getattr(error, "strerror", None) or "it is no text"
+            why = getattr(error, "strerror", None) or "it is not a text file"
             raise SignersMissingError(self.path, why) from error
 
 

@@ -67,7 +67,7 @@ def _rewrite(run: InProject, file: ViewsFile) -> None:
             _write_newest(run.store, file)
     except Exception as error:  # noqa: BLE001 - whatever it is, the publication is done
         _log.warning(
-            "the views in %s are as they were, not as '%s' publishes now: %s; the next publication "
+            "the views in %s were not written and do not show what '%s' publishes now: %s; the next publication "
             "writes them again, and so does `backfill views --for %s --env %s --out %s`",
             *(file.path, file.environment, error, file.dialect, file.environment, file.path),
         )

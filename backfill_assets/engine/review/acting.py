@@ -44,8 +44,8 @@ class UnsignedActError(BackfillAssetsError):
         self.act, self.environment, self.may = act, environment, may
         command = _COMMANDS.get(act, f"{act.value} {{}}").format(subject)
         super().__init__(
-            f"to {act.value} in {environment} takes a signature here, and nothing was written: the policy "
-            f"names who may ({', '.join(sorted(may))}), and the launchpad knows no principal. Run "
+            f"to {act.value} in {environment} requires a signature, and nothing was written: the policy "
+            f"names who may ({', '.join(sorted(may))}), and the launchpad can't prove who you are. Run "
             f"`backfill {command}` in a shell, with an SSH key in BACKFILL_SIGNING_KEY or git's "
             "user.signingkey"
         )
@@ -68,9 +68,9 @@ class PolicyMissingError(BackfillAssetsError):
     def __init__(self, environment: str, since: datetime) -> None:
         self.environment, self.since = environment, since
         super().__init__(
-            f"{environment} is under a policy since {minute_text(since)}, and this process has none "
-            "that names it; nothing was written. Let BACKFILL_POLICY name the policy here too; one that "
-            f"names {environment} without a rule ends it"
+            f"{environment} is under a policy since {minute_text(since)}, and this process has no policy "
+            "for it; nothing was written. Set BACKFILL_POLICY to the policy here too; a policy that "
+            f"names {environment} without a rule ends the requirement"
         )
 
 

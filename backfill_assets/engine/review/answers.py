@@ -136,7 +136,7 @@ def _refuse(
     refuse_unbuilt(stored)
     if event == PlanEventKind.OBJECTED and not reason.strip():
         raise RequestError(
-            found="an objection has no reason", do="say with --reason what has to change"
+            found="the objection has no reason", do="state with --reason what has to change"
         )
     names = sorted(
         {each.consumer for each in _touched(built_plan(project, plan_id), graph.consumers.values())}
@@ -144,7 +144,9 @@ def _refuse(
     if consumer not in names:
         raise RequestError(
             found=f"plan {plan_id} changes nothing that consumer '{consumer}' reads",
-            expected=f"one of {', '.join(names)}" if names else "no answer: it touches no consumer",
+            expected=f"one of {', '.join(names)}"
+            if names
+            else "no answer: the plan affects no consumer",
         )
 
 

@@ -66,7 +66,7 @@ def appoint(project: Project, plan_id: str, at: datetime, reason: str) -> Appoin
         raise RequestError(
             found=f"plan {plan_id} may wait until {minute_text(until)}",
             expected=f"an earlier time than {minute_text(at)}",
-            do="BACKFILL_PLAN_DAYS says how long plans may wait",
+            do="BACKFILL_PLAN_DAYS sets how long plans may wait",
         )
     refuse_early(project.store, of.plan, at)
     environment, who = of.plan.environment, project.who

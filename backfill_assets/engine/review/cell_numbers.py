@@ -102,7 +102,7 @@ class CellNumbers:
     ) -> None:
         keys = {cell: key for key, cell in wanted}
         if not self.run.store.versions.is_known(version):
-            return self._leave_out(f"table {version} is collected", keys)
+            return self._leave_out(f"table {version} was deleted by `backfill gc`", keys)
         path = self.run.store.versions.version_path(version)
         types = dict(delta_schema(path, delta_version))
         if self.column not in types:
@@ -112,7 +112,7 @@ class CellNumbers:
         if not types[self.column].startswith(_NUMERIC):
             raise _no_sum(self.model, self.column, types[self.column])
         gone = [cell for cell in keys if self._is_gone(path, delta_version, cell)]
-        self._leave_out(f"files of table {version} are collected", gone)
+        self._leave_out(f"files of table {version} were deleted", gone)
         there = IntervalSet.of(cell for cell in keys if cell not in gone)
         table = Table(path, delta_version)
         sums = sums_by_cell(self.run.spark, self.model, table, self.column, there) if there else {}

@@ -103,7 +103,7 @@ class Causes:
             return
         old, new = self._snapshot(before.fingerprint), self._snapshot(after.fingerprint)
         if old is None or new is None:
-            yield Cause(CauseKind.LOGIC, model, note="the older code is collected")
+            yield Cause(CauseKind.LOGIC, model, note="the older code was deleted by `backfill gc`")
         elif old.logic != new.logic:
             yield Cause(CauseKind.LOGIC, model)
         elif old.sources != new.sources:
@@ -164,7 +164,12 @@ class Causes:
                 if there is not now:
                     yield Cause(filled, name, own)
             elif there.content is None or now.content is None:
-                yield Cause(CauseKind.UNKNOWN, name, own, "a table that was read is collected")
+                yield Cause(
+                    CauseKind.UNKNOWN,
+                    name,
+                    own,
+                    "a table that was read was deleted by `backfill gc`",
+                )
             else:
                 yield from self.differing(name, cell, there, now)
 

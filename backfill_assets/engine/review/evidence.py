@@ -72,7 +72,7 @@ class EvidenceNotWrittenError(BackfillAssetsError):
         self.plan_id, self.location = plan_id, location
         super().__init__(
             f"the evidence of plan {plan_id} can't be written to {location}: "
-            f"{error.strerror or error}. {then}, once there is room and the right to write"
+            f"{error.strerror or error}. {then}, once there is free space and permission to write"
         )
 
 
@@ -113,7 +113,7 @@ def write_before_publishing(run: InProject, intent: Intent) -> None:
         try:
             _replace(folder, parts, manifest)
         except OSError as error:
-            then = f"Nothing was published; give `backfill promote {plan.plan_id}` again"
+            then = f"Nothing was published; run `backfill promote {plan.plan_id}` again"
             raise EvidenceNotWrittenError(plan.plan_id, folder.location, error, then) from error
 
 
@@ -170,7 +170,7 @@ def write_again(run: InProject, plan_id: str) -> None:
                     _complete(run, record)
             _rewrite(run, run.store.evidence.of_plan(plan.plan_id))
         except OSError as error:
-            then = f"Give `backfill evidence write {plan.plan_id}` again"
+            then = f"Run `backfill evidence write {plan.plan_id}` again"
             raise EvidenceNotWrittenError(plan.plan_id, folder.location, error, then) from error
 
 

@@ -36,7 +36,8 @@ def accept_difference(
     """
     if not reason.strip():
         raise RequestError(
-            found="nothing is accepted without a reason", do="say with --reason why it is right"
+            found="a difference can't be accepted without a reason",
+            do="state with --reason why it is right",
         )
     if plan.status not in OPEN:
         raise RequestError(

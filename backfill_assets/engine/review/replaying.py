@@ -183,7 +183,7 @@ class Replay:
         declared = self._declared(row)
         if declared is None:
             raise _CantReplayError(
-                f"snapshot {row.fingerprint[:_SHOWN]}, whose code built it, is collected"
+                f"snapshot {row.fingerprint[:_SHOWN]}, whose code built it, was deleted by `backfill gc`"
             )
         graph = self._graph(built, replace(declared, audits=()))
         own = replace(effects_of(self.run), inputs=_pinned_inputs)
@@ -204,7 +204,7 @@ class Replay:
                 then = self._upstream_then(name, pins)
                 if then is None:
                     raise _CantReplayError(
-                        f"the declaration of '{name}', which it read, is collected"
+                        f"the declaration of '{name}', which it read, was deleted by `backfill gc`"
                     )
                 models[name] = then
         graph = replace(self.run.graph, models=models)
@@ -310,7 +310,9 @@ def _compared(
     causes: tuple[str, ...],
 ) -> Replayed:
     if published is None:
-        (found,) = _impossible(built.model, [cell], "its recorded content is collected", built.row)
+        (found,) = _impossible(
+            built.model, [cell], "its recorded content was deleted by `backfill gc`", built.row
+        )
         return found
     equal = published == rebuilt
     doubtful = not equal and published.in_doubt(rebuilt)

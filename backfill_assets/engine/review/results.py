@@ -46,7 +46,9 @@ def register_result(
     """
     name, model, cells = wanted
     if not name.strip():
-        raise RequestError(found="a result without a name", expected="what people call it")
+        raise RequestError(
+            found="a result without a name", expected="the name that people use for it"
+        )
     read = environment
     if plan_id:
         refuse_unbuilt(project.store.plans.get(plan_id))
@@ -56,7 +58,7 @@ def register_result(
     if cells - ready:
         cadence = project.loaded.graph.model(model).cadence
         raise RequestError(
-            found=f"{plan_id or environment} has nothing of {model} in {ranges_text(cadence, cells - ready)}",
+            found=f"{plan_id or environment} has no data of {model} in {ranges_text(cadence, cells - ready)}",
             expected="cells that are published, or built in the plan",
         )
     pointer = view.models[model].pointer

@@ -148,7 +148,7 @@ def refuse_unbuilt(plan: StoredPlan) -> None:
     if plan.status is not PlanStatus.BUILT:
         raise RequestError(
             found=f"plan {plan.plan_id} is {plan.status.value}",
-            expected="one that is built and not promoted",
+            expected="a built plan that is not promoted",
             do=f"see `backfill show {plan.plan_id}`",
         )
 

@@ -116,7 +116,7 @@ def volatile_query(*, model: str, function: str, line: int | None = None) -> Dec
     where = f" in line {line} of its query" if line else ""
     return DeclarationError(
         found=f"model '{model}' uses {function}{where}, so a rebuild would differ without a reason",
-        do="take it out (a column of that name: write its table before it), or declare the model "
+        do="remove it (if it is a column, write its table before it), or declare the model "
         "volatile=True",
     )
 

@@ -28,7 +28,7 @@ def in_the_future(what: str, when: str, now: datetime) -> RequestError:
     """Refuse a date that must have come and lies in the future."""
     return RequestError(
         found=f"the {what} {when} lies in the future (now is {now:%Y-%m-%dT%H:%MZ})",
-        do="give a date that has come",
+        do="give a date that is not in the future",
     )
 
 

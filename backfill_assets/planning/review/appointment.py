@@ -81,13 +81,13 @@ def next_time(text: str, now: datetime) -> datetime:
         raise RequestError(
             found=f"--at {text!r} can't be read",
             expected="a weekday and a time such as 'Sun 03:00 Europe/Berlin', or an instant with its offset",
-            do=f"write one of them, or '{NEVER}' to take an appointment back; nothing was published",
+            do=f"Write one of them, or '{NEVER}' to cancel the appointment; nothing was published",
         )
     if at <= now:
         raise RequestError(
-            found=f"--at {text!r} is past",
-            expected="an instant that is to come",
-            do="nothing was published",
+            found=f"--at {text!r} is in the past",
+            expected="an instant in the future",
+            do="Nothing was published",
         )
     return at
 

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 TOLD = {
     PlanEventKind.NEEDED: "is needed for late data",
     PlanEventKind.BUILT: "is ready",
-    PlanEventKind.INCOMPLETE: "is not built to the end",
+    PlanEventKind.INCOMPLETE: "is not completely built",
     PlanEventKind.STOPPED: "is stopped",
     PlanEventKind.APPROVED: "is approved",
     PlanEventKind.PROMOTED: "is published",
     PlanEventKind.ROLLED_BACK: "is rolled back",
     PlanEventKind.UNDONE: "is undone",
-    PlanEventKind.ABANDONED: "is given up",
+    PlanEventKind.ABANDONED: "is abandoned",
 }
 """The events that consumers are told of, each with what is said of the plan."""
 
@@ -84,7 +84,7 @@ def notice_text(
 def _asked(event: PlanEvent, consumer: Consumer) -> Iterator[str]:
     """Say what the consumer is asked for, and until when."""
     if event.event == PlanEventKind.NEEDED:
-        yield f"Late data reaches further back than it is brought in by itself: backfill show {event.plan_id}"
+        yield f"Late data reaches further back than automatic refreshes do: backfill show {event.plan_id}"
     if event.event != PlanEventKind.BUILT:
         return
     command = f'backfill acknowledge {event.plan_id} "{consumer.name}"'

@@ -259,9 +259,7 @@ def _said(error: ValidationError) -> str:
     where = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
         name = str(first["loc"][-1])
-        return (
-            f"found '{where}', which is no setting of a policy{meant(name, _fields(first['loc']))}"
-        )
+        return f"found '{where}', which is not a setting of a policy{meant(name, _fields(first['loc']))}"
     said = first["msg"].removeprefix("Value error, ").replace("Input should", "it should")
     return f"'{where}': {said}" if where else said
 
@@ -292,7 +290,7 @@ def unknown_names(
     )
     globs = dict.fromkeys(glob for rule in policy.rules for glob in rule.models)
     unmatched = (
-        f"'{glob}' names no model{meant(glob, names)}"
+        f"'{glob}' matches no model{meant(glob, names)}"
         for glob in globs
         if not any(fnmatchcase(name, glob) for name in names)
     )

@@ -163,7 +163,7 @@ def _opening(note: ReleaseNote) -> Iterator[str]:
     if not note.active:
         yield f"Nothing of this plan is published: it is {note.ended}.{reason}{asked}"
     elif note.over:
-        yield f"Active from {note.active} until {note.over}: readers read what they read before it.{reason}{asked}"
+        yield f"Active from {note.active} until {note.over}: readers read the data from before it again.{reason}{asked}"
     else:
         yield f"Active since {note.active}.{reason}{asked}"
 
@@ -181,11 +181,11 @@ def _changed(note: ReleaseNote) -> Iterator[str]:
         if model.published and model.published != model.differ:
             yield f"  - built and published again: {model.published}"
         if model.published and not model.differ:
-            yield "  - no cell came out different"
+            yield "  - no cell differs"
     for name in note.removed:
-        yield f"- **{name}**: removed; its readers find it no more."
+        yield f"- **{name}**: removed; it is no longer available to readers."
     for name, because in note.left_alone:
-        yield f"- {name} is as it was: {because}."
+        yield f"- {name} is unchanged: {because}."
 
 
 def _columns_text(model: ModelNote) -> str:
@@ -220,11 +220,11 @@ def _straddling_texts(boundary: Straddling) -> Iterator[str]:
 def _reinterpreted(note: ReleaseNote, model: ModelNote) -> str:
     """Say whether answers that were given before must be read anew, and why."""
     if not note.active:
-        return "Answers given so far stand: nothing is published."
+        return "Answers given so far stay valid: nothing is published."
     since = note.active.partition(",")[0]
     if model.cause is Cause.ADDED:
         later = " The new columns are empty in the older cells." if model.boundary else ""
-        return f"What was there before is as it was: answers given so far stand.{later}"
+        return f"Older data is unchanged: answers given so far stay valid.{later}"
     if model.cause is Cause.CORRECTED:
         return (
             f"Answers that used these cells before {since} rest on numbers that were wrong or "

@@ -132,7 +132,7 @@ def _branches(
         yield (
             cells & blocked,
             "waits",
-            f"required and not ready; reads cells of {upstream} that lack",
+            f"required and not ready; reads cells of {upstream} that are missing",
         )
     for stale in work.stale:
         if stale.late:

@@ -86,7 +86,7 @@ def said_of_early(model: Model, first: FirstData, gaps: IntervalSet) -> str:
         return ""
     cells = ranges_text(model.cadence, early)
     return (
-        f"starts before its data does: {first.words}; planned all the same, as the query makes them "
+        f"starts before its data does: {first.words}; planned nevertheless, as the query makes them "
         f"of no rows: {cells}; --start leaves them out of a plan, a later start of the model for good"
     )
 

@@ -84,7 +84,7 @@ _PLURALS = {
 
 def _findings_line(report: Report) -> str:
     if not report.findings:
-        return "Nothing is expected of it that could be compared."
+        return "The plan has no expectation that could be compared."
     counts = [
         (sum(finding.word == word for finding in report.findings), plural)
         for word, plural in _PLURALS.items()
@@ -151,7 +151,7 @@ def _reproduce(report: Report) -> list[str]:
 def _no_way_back(report: Report) -> str:
     if report.publication is None:
         return "Nothing is published, so there is nothing to go back from."
-    return "It was taken back already, or can't be taken back any more."
+    return "It was taken back already, or can no longer be taken back."
 
 
 def _values(row: Mapping[str, str | None]) -> str:

@@ -160,8 +160,8 @@ def _fields(spark: Callable[[], SparkSession], columns: Mapping[str, str]) -> li
     for name in _names(fields):
         if not _NOT_IN_NAMES.isdisjoint(name):
             raise DeclarationError(
-                found=f"the column or field {name!r} has a name that a Delta table can't hold: none "
-                "of a blank, a tab, a line's end or one of ,;{}()= may be in it. Nothing was "
+                found=f"the column or field {name!r} has a name that a Delta table can't store: "
+                "it contains a blank, a tab, a line break or one of ,;{}()=. Nothing was "
                 "written",
                 do="rename it in the query and in the declaration",
             )

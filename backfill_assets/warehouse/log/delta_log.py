@@ -36,9 +36,9 @@ class CorruptTableError(BackfillAssetsError):
     def __init__(self, *, path: str, found: str) -> None:
         self.path, self.found = path, found
         super().__init__(
-            f"the Delta log of {path} is damaged: {found}. Nothing was written. Put the file "
-            "back from a copy. Without one, move the folder of a model's table away and fill the model "
-            "again; a source has to be repaired by those who write it"
+            f"the Delta log of {path} is damaged: {found}. Nothing was written. Restore the "
+            "file from a backup. Without a backup, move the folder of a model's table away and fill the model "
+            "again; a source has to be repaired by its owner"
         )
 
 

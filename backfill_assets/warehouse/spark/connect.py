@@ -32,8 +32,8 @@ class SparkUnreachableError(BackfillAssetsError):
     def __init__(self, server: str, seconds: float, reason: str) -> None:
         self.server = server
         super().__init__(
-            f"the Spark Connect server {server} did not answer within {seconds:g} s: {reason}. What "
-            "is published and recorded is as it was. Start it (here: `make spark-server`), or "
+            f"the Spark Connect server {server} did not answer within {seconds:g} s: {reason}. Published "
+            "and recorded data is unchanged. Start it (here: `make spark-server`), or "
             "correct SPARK_REMOTE, and run again"
         )
 
