@@ -15,11 +15,11 @@ def abandon(
     reason: Why = "",
     as_json: AsJson = False,
 ) -> None:
-    """Give up a plan that is not promoted: no reader has seen it, and none will.
+    """Abandon a plan that is not promoted: no reader has seen its data, and no reader will.
 
-    What it has built stays until `backfill gc` collects it.
+    The cells that it has built are kept until `backfill gc` deletes them.
 
-    Exit code: 0 when it is abandoned, also if it was before; 1 when it is promoted already.
+    Exit code: 0 when the plan is abandoned, also if it was abandoned before; 1 when it is promoted already.
 
     Example: backfill abandon p1a2b3c4d5 --reason "time-zone bug"
     """

@@ -1,4 +1,4 @@
-"""`backfill accept`: say that what a check of a plan has found is known, and right."""
+"""`backfill accept`: record that a difference found by a check of a plan is known and right."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def accept(
     ] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Accept what a failed check of a plan has found, so that it does not stop the promotion.
+    """Accept the difference that a failed check of a plan has found, so that it does not stop the promotion.
 
-    It counts for just the numbers that `backfill show PLAN` shows: if the check finds others before the promotion, the acceptance
-    is void, and the refusal says so. It is a known difference of the release.
+    It counts only for the numbers that `backfill show PLAN` shows: if the check finds other numbers before the promotion, the acceptance
+    is void, and the refusal says so. The difference becomes a known difference of the release.
 
-    Exit code: 0 when it is accepted; 1 when the check has passed, has not run, or the plan is not open.
+    Exit code: 0 when the difference is accepted; 1 when the check has passed, has not run, or the plan is not open.
 
     Example: backfill accept p1a2b3c4d5 marketing.roi_analysis "only profit differs" --reason "refunds, agreed with finance"
     """

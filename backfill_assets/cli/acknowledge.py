@@ -27,9 +27,9 @@ def acknowledge(
     reason: Why = "",
     as_json: AsJson = False,
 ) -> None:
-    """Acknowledge, for a consumer, what a plan that is built changes of what it reads; or object to it.
+    """Acknowledge, for a consumer, the changes of a built plan in the data that it reads; or object to them.
 
-    An acknowledgement ends the consumer's notice period, and takes an objection back. If the plan is built again, it is void. Under a
+    An acknowledgement ends the consumer's notice period, and withdraws an objection. If the plan is built again, the answer is void. Under a
     policy it is signed with an SSH key: by the consumer's owner, or for a team by any allowed signer.
 
     Exit code: 0 when the answer is kept; 1 when the plan changes nothing for the consumer, is not built, or the key may not answer.

@@ -54,10 +54,10 @@ def adopt(  # noqa: PLR0913, PLR0917 - one option for each thing that can be ask
 ) -> None:
     """Audit an existing Delta table against a model, and record its cells without recomputing them.
 
-    Its rows are copied once into a table of ours, cut into cells, through the same audits and commits as any batch. Cells that are
-    ready already are left alone; a batch that fails a blocking audit is not recorded.
+    The rows are copied once into a table of this project, cut into cells, through the same audits and commits as any batch. Cells that are
+    already ready are not changed; a batch that fails a blocking audit is not recorded.
 
-    Exit code: 0 when every cell asked for is ready, 1 when a batch failed or cells lack; with --dry-run, when a blocking audit failed.
+    Exit code: 0 when every cell asked for is ready, 1 when a batch failed or cells are missing; with --dry-run, when a blocking audit failed.
 
     Example: backfill adopt /lake/legacy/campaigns marketing.campaign_performance --dry-run
 

@@ -1,4 +1,4 @@
-"""`backfill aftercare`: look at what promoted plans have published, for as long as they are watched."""
+"""`backfill aftercare`: check the data that promoted plans have published, for as long as they are watched."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def aftercare(
     ] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Look at what watched plans have published: is it filled in time, in size, and do audits pass?
+    """Check the data that watched plans have published: filled in time, number of rows, audits.
 
-    `promote --watch 24h` asks for it. A look reads the state alone. It says which cells lack although the next ones are due, and who
-    reads them; which new cells have another number of rows than those around them; and which audits have failed since. The sensor
-    looks by itself, 24 times; the first look after the end is the last one.
+    `promote --watch 24h` starts a watch. A look reads only the state. It names cells that are missing although the next cells are due, and their
+    readers; new cells whose number of rows is unlike that of the cells around them; and audits that have failed since. The sensor
+    looks automatically, 24 times; the first look after the end is the last.
 
-    Exit code: 0 when all is well, or nothing is watched; 1 when a look has found something wrong: the command that goes back is named.
+    Exit code: 0 when all is well, or nothing is watched; 1 when a look has found a problem: the command that rolls back is named.
 
     Example: backfill aftercare
 

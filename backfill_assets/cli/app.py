@@ -93,7 +93,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     help="Fill, check and explain the history of time-partitioned models.",
-    epilog="Every command has --help with examples, and --json, which leaves stdout to JSON alone.",
+    epilog="Every command has --help with examples, and --json, which writes only JSON to stdout.",
 )
 
 

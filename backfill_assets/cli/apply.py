@@ -69,17 +69,17 @@ def apply(  # noqa: PLR0913, PLR0917 - one option for each thing that can be ask
     reason: Why = "",
     as_json: AsJson = False,
 ) -> None:
-    """Build what a plan says in its workspace; promote it at once where nothing is protected.
+    """Build the cells of a plan in its workspace; promote it at once in an environment that is not protected.
 
-    Stop it at any time: the same command does exactly what is left. A batch that fails leaves its cells to the next time, and what
-    does not read them goes on. A protected environment reads what it read before, until `backfill promote`.
+    Stop it at any time: the same command builds exactly the remaining cells. If a batch fails, the next run builds its cells, and models that
+    do not read them continue. A protected environment reads the old data until `backfill promote`.
 
-    With `--queue` the command only opens the plan and comes back: the gap_fill_sensor releases it, batch by batch, under the limits,
+    With `--queue` the command only opens the plan and returns: the gap_fill_sensor releases the plan, batch by batch, under the limits,
     and ends it. `backfill show PLAN --watch` follows it.
 
-    A plan with canaries builds these first and ends with 3: compare them with `backfill diff PLAN`; the same command builds the rest.
+    A plan with canaries builds the canaries first and ends with 3: compare them with `backfill diff PLAN`; the same command builds the rest.
 
-    Exit code: 0 when all of it is built, or queued; 3 when its canaries are built; 1 when a batch failed, cells lack, published ones fail a changed audit or a check refuses what is built, 130 when it was interrupted.
+    Exit code: 0 when the whole plan is built, or queued; 3 when its canaries are built; 1 when a batch failed, cells are missing, published cells fail a changed audit or a check refuses the built cells, 130 when it was interrupted.
 
     Example: backfill apply p1a2b3c4d5
 
@@ -114,7 +114,7 @@ def apply(  # noqa: PLR0913, PLR0917 - one option for each thing that can be ask
 
 
 def _kept(at: Operating, named: str, env: str | None) -> Plan:
-    """Read a plan; one for another environment than the one that is named is refused."""
+    """Read a plan; refuse it if it is for another environment than `--env` names."""
     plan = kept_plan(at.store, named).plan
     if env not in {None, plan.environment}:
         raise RequestError(

@@ -29,8 +29,8 @@ def approvals(
 ) -> None:
     """List the approvals of a plan and the answers of consumers, and what is still required or awaited.
 
-    Of each approval it says by whom, when, and whether it counts for the plan as it is now. Once a plan is promoted, what was signed is
-    listed as it was signed.
+    For each approval it shows the principal, the time, and whether it counts for the plan as it is now. Once a plan is promoted, the
+    signatures are listed as they were made.
 
     Exit code: 0, whatever is required.
 

@@ -24,12 +24,12 @@ def approve(
     reason: Why = "",
     as_json: AsJson = False,
 ) -> None:
-    """Approve a plan that is built, under the principal whose SSH key signs.
+    """Approve a built plan, as the principal whose SSH key signs.
 
     The signature binds each part of the plan as it is now: its content, every built cell, the results of its audits, its consumers,
-    the policy, the estimate, and the way back. Whatever changes afterwards voids it. Look at `backfill diff` first.
+    the policy, the estimate, and the way back. Any later change of a part voids the approval. Look at `backfill diff` first.
 
-    Exit code: 0 when it is signed and kept, 1 when it was refused: then nothing was written.
+    Exit code: 0 when the approval is signed and kept, 1 when it was refused: then nothing was written.
 
     Example: backfill approve p1a2b3c4d5 --reason "agreed with finance"
     """

@@ -57,15 +57,15 @@ def audit(
     ] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Run every audit over published data, without rebuilding it, and keep what was found.
+    """Run every audit over published data, without rebuilding it, and keep the results.
 
-    `backfill audits` lists what was found the last times; `backfill report` tells Dagster of the last one.
+    `backfill audits` lists the latest results; `backfill report` reports the last result to Dagster.
 
     With `--mutate` the audits themselves are tested: duplicates, a fanned-out join, dropped rows, a cell that stops half-way, a shifted zone, doubled values, a
     flipped sign and a burst of NULLs are planted in a copy of the newest published cells, one after the other, and judged as a batch of
     these rows would be. Nothing is written.
 
-    Exit code: 0 when no blocking audit fails, 1 otherwise; with `--mutate` 1 when fewer defects are stopped than `--min` says.
+    Exit code: 0 when no blocking audit fails, else 1; with `--mutate` 1 when fewer defects are stopped than `--min` says.
 
     Example: backfill audit
 

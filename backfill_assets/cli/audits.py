@@ -1,4 +1,4 @@
-"""`backfill audits`: what audits of published data have found the last times."""
+"""`backfill audits`: the latest results of audits of published data."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _HEADINGS = (
 
 
 def audits(select: Select = None, env: Env = "prod", as_json: AsJson = False) -> None:
-    """List what audits of published data have found, the last time first.
+    """List the results of audits of published data, the latest first.
 
-    `backfill audit` and the job `audits` of Dagster keep what they find, the last 100 times of each model; the audits of batches are shown
-    by `backfill batches`. Nothing is computed.
+    `backfill audit` and the job `audits` of Dagster keep the results of the last 100 runs for each model; `backfill batches` shows the audits of
+    batches. Nothing is computed.
 
     Exit code: 0.
 

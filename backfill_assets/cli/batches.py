@@ -60,10 +60,10 @@ def batches(
     ] = 30,
     as_json: AsJson = False,
 ) -> None:
-    """List batches, or show one with its audits and failing rows.
+    """List batches, or show one batch with its audits and failing rows.
 
-    The newest come first. With --failed, what kept a batch from beginning (a source without a table, say) is listed, too: the
-    last time of each model. JSON has every field: cells, rows, bytes, start, finish, attempt, error and its kind, Spark settings of its own, code version, plan, run.
+    The newest batches come first. With --failed, the causes that kept a batch from beginning (such as a source without a table) are listed,
+    too: the latest for each model. JSON has every field: cells, rows, bytes, start, finish, attempt, error and its kind, Spark settings of its own, code version, plan, run.
 
     Example: backfill batches --failed
 
@@ -231,10 +231,10 @@ def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _found(store: Store, graph: Graph, begins: str) -> dict[str, Any]:
-    """Give everything about the one batch whose id begins like this.
+    """Give everything about the only batch whose id begins like this.
 
     Raises:
-        RequestError: there is none, or there are several.
+        RequestError: there is no such batch, or there are several.
     """
     rows = [row for row in store.batches.latest() if row.batch_id.startswith(begins)]
     if len(rows) != 1:

@@ -28,10 +28,10 @@ def checklist(
 ) -> None:
     """Settle each item of a plan: met, not met, or declared by a person.
 
-    An item is computed where the state and the declarations say it. One item stops `backfill apply`: published rows whose source
+    An item is computed where the state and the declarations determine it. Only one item stops `backfill apply`: published rows whose source
     rows are gone. The steps, with the command for each, are in docs/runbook.md, "A backfill, step by step".
 
-    Exit code: 0, whatever stands on it; with `--check` 1 while an item before publication is not met.
+    Exit code: 0, whatever the items are; with `--check` 1 while an item before publication is not met.
 
     Example: backfill checklist p1a2b3c4d5
 

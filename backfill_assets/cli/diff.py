@@ -59,12 +59,12 @@ def diff(  # noqa: PLR0913, PLR0917 - one option for each thing that can be aske
     verbose: Verbose = False,
     as_json: AsJson = False,
 ) -> None:
-    """Compare what is read with what would be, key by key: day by day, with totals at the end.
+    """Compare the published data with that of a plan or of another environment, key by key: day by day, with totals at the end.
 
-    Before a promotion a plan's workspace is compared with what its environment reads; after it, what was read before with what is
-    read since. What is found of a plan is kept with it: as long as no file has changed, the same question is answered at once.
+    Before a promotion a plan's workspace is compared with the data that its environment reads; afterwards, the old data with the
+    new. The result for a plan is kept with it: as long as no file has changed, the same question is answered at once.
 
-    Exit code: 0 when nothing differs, 2 when something does, 1 when it can't be compared.
+    Exit code: 0 when nothing differs, 2 when something differs, 1 when the comparison is not possible.
 
     Example: backfill diff p1a2b3c4d5
 

@@ -1,4 +1,4 @@
-"""`backfill envs`: list the environments and their own models, or drop one."""
+"""`backfill envs`: list the environments and their own models, or drop an environment."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ app = typer.Typer(rich_markup_mode=None)
 
 @app.callback(invoke_without_command=True)
 def envs(ctx: typer.Context, as_json: AsJson = False) -> None:
-    """List the environments: whom each follows, and what it has of its own.
+    """List the environments, the environment that each follows, and its own models.
 
-    A new environment is made by planning for it: `backfill plan dev_refunds`, then `backfill apply`. It costs nothing: what is
-    not its own it reads where the environment that it follows does.
+    A new environment is made by planning for it: `backfill plan dev_refunds`, then `backfill apply`. It costs nothing: models that it
+    does not have itself are read from the environment that it follows.
 
     Example: backfill envs
 
@@ -53,7 +53,7 @@ def drop(
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Drop an unprotected environment; its tables stay until `backfill gc` collects them.
+    """Drop an unprotected environment; its tables are kept until `backfill gc` deletes them.
 
     Example: backfill envs drop dev_refunds --yes
     """

@@ -1,4 +1,4 @@
-"""`backfill evidence`: what each plan leaves: verify it, sum it up, write it again, and read its release notes."""
+"""`backfill evidence`: verify the evidence of a plan, sum it up, write it again, and read its release notes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ app = typer.Typer(cls=Helping, add_completion=False, rich_markup_mode=None)
 
 @app.callback()
 def evidence() -> None:
-    """Verify, sum up or write again what each plan leaves, and read its release notes."""
+    """Verify, sum up or write again the evidence of a plan, and read its release notes."""
 
 
 @app.command()
@@ -36,11 +36,11 @@ def verify(
     ],
     as_json: AsJson = False,
 ) -> None:
-    """Find every byte of evidence that was changed, and what is missing; neither state nor Spark is needed.
+    """Find every changed byte and every missing file of evidence; neither state nor Spark is needed.
 
     Given the folder of several plans, the chain of their manifests is verified as well.
 
-    Exit code: 0 when all is as it was written and complete, 1 when something is not, or is INCOMPLETE.
+    Exit code: 0 when the evidence is unchanged and complete, 1 when something was changed or is missing, or is INCOMPLETE.
 
     Example: backfill evidence verify data/evidence
 
@@ -78,9 +78,9 @@ def show(
     plan: Annotated[str, typer.Argument(help="Plan id, or the folder of its evidence.")],
     as_json: AsJson = False,
 ) -> None:
-    """Tell in ten lines what changed, who depends on it, what passed, who accepted it, and how to go back.
+    """Show in ten lines the changes, the consumers, the passed checks, who accepted the plan, and how to go back.
 
-    A folder is read alone: neither state nor Spark is needed.
+    Given a folder, only the folder is read: neither state nor Spark is needed.
 
     Example: backfill evidence show p1a2b3c4d5
 

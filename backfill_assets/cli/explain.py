@@ -59,10 +59,10 @@ def explain(
     The number is the exact sum of a column over the cells as they were published at two moments. Every
     publication in between that changed it is a part, with its plan and what made it differ: logic, late
     rows of a source, an upstream model, a rollback. The parts sum exactly to the difference; causes that
-    the records can't tell apart are named together. Where a version is collected, the parts around it are
-    one.
+    the records can't tell apart are named together. Where a version was deleted by `backfill gc`, the parts around it are
+    a single part.
 
-    Exit code: 0; 1 if the number can't be read any more at one of the two moments.
+    Exit code: 0; 1 if the number can no longer be read at one of the two moments.
 
     Example: backfill explain marketing.roi_analysis 2024-03-04 cost
 

@@ -34,11 +34,11 @@ def gc(
 
     The small files that cells finer than a day leave in the files of their day are joined; their rows stay.
 
-    What a pointer, a promised way back, a batch at work or a promotion needs is kept. A promotion can be rolled back for
-    BACKFILL_PROMISE_DAYS. What was left less than a day ago stays for those who still read it: old files, and tables of
+    Data that a pointer, a promised way back, a running batch or a promotion needs is kept. A promotion can be rolled back for
+    BACKFILL_PROMISE_DAYS. Data that became unneeded less than a day ago is kept for its last readers: old files, and tables of
     abandoned plans, removed models and expired environments.
 
-    Plans whose time is over leave their evidence before.
+    The evidence of expired plans is written first.
 
     Exit code: 0, also when there is nothing to delete.
 

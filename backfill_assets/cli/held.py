@@ -26,7 +26,7 @@ def holds_of(store: Store, environment: str, models: Collection[str]) -> tuple[H
 
 
 def say_holds(holds: Iterable[Hold], now: datetime) -> None:
-    """Write a line for each hold; one that is overdue in red."""
+    """Write a line for each hold; an overdue hold in red."""
     for hold in holds:
         say(hold_text(hold, now), indent=2, style="red" if hold.is_overdue(now) else None)
 

@@ -1,4 +1,4 @@
-"""`backfill history`: list every plan, batch and pointer move that concerned a model."""
+"""`backfill history`: list every plan, batch and pointer move of a model."""
 
 from __future__ import annotations
 

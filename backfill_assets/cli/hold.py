@@ -1,4 +1,4 @@
-"""`backfill hold`: keep a consumer on what is published now, whatever is promoted meanwhile."""
+"""`backfill hold`: keep a consumer on the data that is published now, whatever is promoted later."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def hold(
     reason: Why = "",
     as_json: AsJson = False,
 ) -> None:
-    """Keep a declared consumer on what is published now, until it is released.
+    """Keep a declared consumer on the data that is published now, until it is released.
 
-    The models that it reads get frozen pointers under a name of their own, such as held_yearly_accounts, which
-    every reader knows: published(consumer=...), `backfill views --consumer`, and an Iceberg namespace. Plans are
-    built and promoted as ever; `backfill gc` keeps what the consumer reads. Nothing ends a hold but `backfill release`.
+    The models of the consumer get frozen pointers in a separate environment, such as held_yearly_accounts, which
+    every reader can name: published(consumer=...), `backfill views --consumer`, and an Iceberg namespace. Plans are
+    built and promoted as usual; `backfill gc` keeps the data of the consumer. Only `backfill release` ends a hold.
 
-    Exit code: 0 when it is held; 1 when it is already, or nothing that it reads is published.
+    Exit code: 0 when the consumer is held; 1 when it was held already, or none of its models is published.
 
     Example: backfill hold "yearly accounts" --reason "the books close on Friday"
 

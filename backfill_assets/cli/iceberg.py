@@ -35,7 +35,7 @@ def enable(
 ) -> None:
     """Make the state an Iceberg catalogue: every publication moves its names, in the same transaction.
 
-    Nothing is copied: the Parquet files are those of the Delta tables. It costs less than 0.1 s
+    Nothing is copied: the catalogue uses the Parquet files of the Delta tables. It costs less than 0.1 s
     per batch. Readers can't write through it.
 
     Example: backfill iceberg enable

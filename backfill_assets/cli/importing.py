@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def main() -> None:
-    """Write the manifest of the catalog that the command line names, or why there is none."""
+    """Write the manifest of the catalog that the command line names, or the reason for its absence."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # the calling process reports an interrupt
     gc.disable()  # what is imported lives as long as this process
     with redirect_stdout(sys.stderr):  # what a catalog prints is not the manifest

@@ -39,10 +39,10 @@ def init(
 ) -> None:
     """Write a new project: a catalog with one source and one model, sample rows, a test, Dagster's settings.
 
-    The folder NAME is made here; one that holds something is left as it is. Settings for it are in its file `.env`, which `backfill`
+    The folder NAME is made here; an existing folder that is not empty is not changed. The project's settings are in its file `.env`, which `backfill`
     and `dagster` read when they are started in that folder.
 
-    Exit code: 0 when it is written, 1 when the folder is in use or the name can't be that of a package.
+    Exit code: 0 when the project is written, 1 when the folder is in use or the name can't be that of a package.
 
     Example: backfill init shop
     """

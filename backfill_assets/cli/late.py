@@ -1,4 +1,4 @@
-"""Write late data as text: the cells that were built again automatically, and those that wait."""
+"""Write late data as text: the cells that were built again automatically, and the cells that wait."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def healed(run: RunContext) -> Refreshed:
 
 
 def healed_again(run: RunContext, before: Refreshed) -> Refreshed:
-    """Build late data that came meanwhile; failed cells are left for the next run."""
+    """Build late data that arrived in the meantime; the next run builds failed cells."""
     work = late_work_of(run)
     if before.failed or not (work.automatic or work.in_place):
         return replace(before, waiting=work.waiting, because=work.because)

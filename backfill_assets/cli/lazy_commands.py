@@ -37,7 +37,7 @@ def kept_for_good() -> Iterator[None]:
 
 
 class Helping(TyperGroup):
-    """A group that shows its help when none of its commands is named."""
+    """A group that shows its help when no command is named."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - typer's own
         """Read the arguments; none at all asks for the help, unless the group does something by itself."""

@@ -36,7 +36,7 @@ def _unclear_limit(of: str | None, batches: int | None, *, default: bool) -> Req
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 
 
-# Otherwise a number below zero would be parsed as an option, with a misleading error.
+# Without this a number below zero would be parsed as an option, with a misleading error.
 @app.command(context_settings={"ignore_unknown_options": True})
 def limit(
     of: Annotated[
@@ -54,13 +54,13 @@ def limit(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show, or set, how many batches may be at work at once: of a plan, of a model, of all.
+    """Show, or set, how many batches may run at once: of a plan, of a model, of all.
 
-    It counts over every run, process and machine that shares the state: queue, UI, command line. Batches at work go on; a run that opens
-    the next one finds the new limit. By default a model has its `batch_concurrency`, all together BACKFILL_MAX_BATCHES, a plan none.
-    A run makes room for more batches of a model when it next begins one.
+    The limit counts over every run, process and machine that shares the state: queue, UI, command line. Running batches continue; the next
+    batch that a run opens obeys the new limit. By default the limit of a model is its `batch_concurrency`, that of all is
+    BACKFILL_MAX_BATCHES, and a plan has no limit. A run uses a raised limit of a model when it next begins a batch of it.
 
-    Exit code: 0 when it is set or shown, 1 when there is no such plan or model, or the number is below 1.
+    Exit code: 0 when the limit is set or shown, 1 when there is no such plan or model, or the number is below 1.
 
     Example: backfill limit
 

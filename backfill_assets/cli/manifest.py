@@ -87,7 +87,7 @@ def load(settings: Settings) -> Loaded:
 
 
 def _kept(path: Path, computed: tuple[str, ...]) -> Loaded | None:
-    """Read the manifest, unless there is none, it is damaged, or something changed since."""
+    """Read the manifest, unless it is missing or damaged, or something changed since."""
     try:
         stored = json.loads(path.read_bytes())
         if stored["format"] != FORMAT or _origin(stored).state(computed) != stored["state"]:
@@ -98,7 +98,7 @@ def _kept(path: Path, computed: tuple[str, ...]) -> Loaded | None:
 
 
 def _imported(settings: Settings, kept: Path, computed: tuple[str, ...]) -> Loaded:
-    """Import in a process of its own, and keep the manifest if nothing moved meanwhile."""
+    """Import in a separate process, and keep the manifest if nothing changed in the meantime."""
     catalog, began = settings.catalog, time.time_ns()
     done = subprocess.run(  # noqa: S603 - our own module, by the running interpreter
         [sys.executable, "-m", "backfill_assets.cli.importing", catalog],
@@ -119,7 +119,7 @@ def _imported(settings: Settings, kept: Path, computed: tuple[str, ...]) -> Load
     manifest = Manifest.read(stored)
     state = manifest.origin.state(computed)
     if manifest.origin.settled(began, computed):
-        # Of the data folder only what writes data makes one that is not there yet.
+        # Only commands that write data create a missing data folder.
         with suppress(OSError):  # without it, the next command is only slower
             kept.parent.mkdir(parents=bool(settings.cache_dir), exist_ok=True)
             _keep(kept, json.dumps({"format": FORMAT, "state": state, **stored}))

@@ -1,4 +1,4 @@
-"""`backfill metrics`: what is missing, stale, waiting and failed, in the text that Prometheus reads."""
+"""`backfill metrics`: missing, stale, waiting and failed work, in the text format that Prometheus reads."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ _CELLS = {
     "claimed": "Cells that live batches hold.",
 }
 _INSTANTS = {
-    "oldest_gap": "Start of the first missing cell, in seconds since 1970 UTC; absent where none is missing.",
-    "last_failure": "Last failure after which cells still need work, in seconds since 1970 UTC; absent for none.",
+    "oldest_gap": "Start of the first missing cell, in seconds since 1970 UTC; absent if no cell is missing.",
+    "last_failure": "Last failure after which cells still need work, in seconds since 1970 UTC; absent if there is no failure.",
 }
 _BATCHES = {
     "batches_in_flight": "Batches that hold a slot, of all environments.",
@@ -59,13 +59,13 @@ def metrics(
     ] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Write what monitors watch, in the text that Prometheus reads.
+    """Write the numbers for monitoring, in the text format that Prometheus reads.
 
-    Of each model: required, ready, missing, stale, owed and claimed cells, the start of the oldest gap, and the last failure
-    after which cells still need work; of all batches: how many are in flight, how many wait for a slot, and since when.
-    Recorded state is all that is read: no source is looked at, neither Spark nor Dagster is started.
+    For each model: required, ready, missing, stale, owed and claimed cells, the start of the oldest gap, and the last failure
+    after which cells still need work; for all batches: how many are in flight, how many wait for a slot, and since when.
+    Only the recorded state is read: no source is looked at, and neither Spark nor Dagster is started.
 
-    Exit code: 0, whatever is missing; `backfill status --check` is the verb that ends with 1.
+    Exit code: 0, even if cells are missing; `backfill status --check` ends with 1 in that case.
 
     Example: backfill metrics
 

@@ -21,7 +21,7 @@ def model_named(graph: Graph, name: str) -> Model:
     """Give the model of a name.
 
     Raises:
-        RequestError: there is none; it says which one may be meant.
+        RequestError: there is no such model; it names a similar one.
         RequestError: it is a source.
     """
     if name in graph.sources:

@@ -1,4 +1,4 @@
-"""`backfill notices`: what consumers were told of plans, and what could not be delivered."""
+"""`backfill notices`: list the notices to consumers about plans, delivered or not."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def notices(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """List notices to consumers: what they were told of plans, and what is tried again.
+    """List the notices to consumers about plans, and the notices that are still to be delivered.
 
-    BACKFILL_CHANNELS names the file that says where they go. A notice that can't be delivered is tried again after 1, 2, 4 minutes, up to
+    BACKFILL_CHANNELS names the file with the addresses. The delivery of a notice is retried after 1, 2, 4 minutes, up to
     6 hours; after 3 days it is given up.
 
-    Exit code: 0 when all were delivered or are still tried; 1 when one was given up.
+    Exit code: 0 when all notices were delivered or are still retried; 1 when a notice was given up.
 
     Example: backfill notices p1a2b3c4d5
 

@@ -1,4 +1,4 @@
-"""The options that several commands share, so that one word means one thing in all of them."""
+"""The options that several commands share, so that a word has the same meaning in all of them."""
 
 from __future__ import annotations
 

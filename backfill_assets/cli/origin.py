@@ -69,7 +69,7 @@ class Origin:
     def settled(self, since: int, without: tuple[str, ...]) -> bool:
         """Whether all files and folders were last touched before an instant, in nanoseconds.
 
-        Otherwise one may have been edited after it was imported and before it was hashed.
+        Else a file may have been edited after it was imported and before it was hashed.
         """
         return all(
             (folder is None or _untouched(folder, since))
@@ -91,7 +91,7 @@ class Origin:
                     inner.clear()
                     continue
                 seen.add(folder)
-                # A link to a folder is not followed; a new one may be a new package all the same.
+                # A link to a folder is not followed; a new link may still be a new package.
                 links = [entry for entry in inner if Path(folder, entry).is_symlink()]
                 inner[:] = sorted(filter(_is_read, inner)) if top in self.packages else []
                 yield folder, [str(Path(folder, entry)) for entry in sorted((*names, *links))]

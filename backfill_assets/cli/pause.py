@@ -12,11 +12,11 @@ def pause(
     reason: Why = "",
     as_json: AsJson = False,
 ) -> None:
-    """Let no further batch of a plan begin until it is resumed; those at work come to their end.
+    """Pause a plan: no further batch starts until it is resumed; running batches end normally.
 
-    It counts for the queue and for every `backfill apply`, which ends and says so. A plan in the queue keeps its place.
+    The pause applies to the queue and to every `backfill apply`, which ends and reports it. A plan in the queue keeps its place.
 
-    Exit code: 0 when it is paused, 1 when it was already, or is stopped, promoted or given up.
+    Exit code: 0 when the plan is paused, 1 when it was paused already, or is stopped, promoted or abandoned.
 
     Example: backfill pause p1a2b3c4d5 --reason "the month's close needs the cluster"
     """

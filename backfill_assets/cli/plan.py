@@ -71,9 +71,9 @@ def plan(  # noqa: PLR0913, PLR0917 - one option for each thing that can be aske
     markdown: Markdown = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show what would change in an environment, cell by cell; nothing is written but the plan itself.
+    """Show what would change in an environment, cell by cell; only the plan itself is written.
 
-    Without options it plans for whatever the loaded models change, is owed, and lacks. `backfill apply ID` does exactly what was shown.
+    Without options the plan covers all changes of the code, all owed cells and all missing cells. `backfill apply ID` does exactly what was shown.
 
     Exit code: 0 when there is nothing to do, 2 when there are changes, 1 when the request can't be met, 3 when the plan is
     empty but stale cells wait, or a source could not be looked at.

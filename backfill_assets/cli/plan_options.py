@@ -154,7 +154,7 @@ def expected(asked: Iterable[str] | None) -> tuple[tuple[str, str], ...]:
     """Give (model, rule) of every line and file, in their order.
 
     Raises:
-        RequestError: a file can't be read, or a rule is none.
+        RequestError: a file can't be read, or a text is not a rule.
     """
     return tuple(pair for text in asked or () for pair in _read(text))
 

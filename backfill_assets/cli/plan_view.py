@@ -26,7 +26,7 @@ _STYLES = {
 
 
 def say_nothing_planned(empty: Plan, left: Outstanding) -> None:
-    """Say of an empty plan what is left all the same."""
+    """Say what work remains although the plan is empty."""
     for note in empty.notes:
         say(note, to=err, indent=2)
     if left.is_open:

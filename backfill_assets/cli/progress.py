@@ -78,7 +78,7 @@ class Tally:
             self.done[event.model] = self.done.get(event.model, 0) + len(event.contents)
 
     def words(self, now: float) -> str:
-        """Write how many cells are done; empty where none are counted."""
+        """Write how many cells are done; empty if no cells are counted."""
         seconds = now - self.began
         done, all_ = sum(self.done.values()), sum(self.todo.values())
         if not all_:
@@ -95,7 +95,7 @@ def _clock(seconds: float) -> str:
 class Lines:
     """Progress without a terminal: a line for each step, and a regular one on the current step.
 
-    Each new phase is shown at once, except those that usually take an instant; these, and other items
+    Each new phase is shown at once, except phases that usually take an instant; these, and other items
     of the same phase, are shown once they last.
     """
 
@@ -303,13 +303,13 @@ _STYLES: dict[type, str] = {
 
 
 def event_line(graph: Graph, event: Event) -> str | None:
-    """Describe an event in one line; None for one that is not shown."""
+    """Describe an event in one line; None for an event that is not shown."""
     if isinstance(event, Started | Skipped):
         return None
     if isinstance(event, Noted):
         return event.note
     word, cells, said = _told(event)
-    known = graph.models.get(event.model)  # an environment may run one that is not declared now
+    known = graph.models.get(event.model)  # its declaration may be gone already
     named = ranges_text(known.cadence, cells) if known else str(cells)
     return f"{word:<8}{event.model} {named}: {said}"
 

@@ -80,12 +80,12 @@ def _quiet() -> dict[str, str]:
 
 
 def now() -> datetime:
-    """Read the clock: the one place in the CLI that does."""
+    """Read the clock: the only place in the CLI that does."""
     return datetime.now(UTC)
 
 
 def clock_at(asked: str | None) -> Callable[[], datetime]:
-    """Give the clock that a command works by: the machine's, or one that begins at an instant.
+    """Give the clock that a command works by: the machine's, or a clock that begins at an instant.
 
     Batches are recorded by it, too; leases and heartbeats go by the machine's, whatever was asked.
 
@@ -120,10 +120,10 @@ def loaded_fingerprints(settings: Settings) -> Mapping[str, str]:
 
 
 def open_store(settings: Settings) -> Store:
-    """Open the state to write in it; begin a new one where there is none, and say so.
+    """Open the state to write in it; create and report a new state if it does not exist.
 
     Raises:
-        TablesWithoutStateError: there is none, but tables that one has written.
+        TablesWithoutStateError: there is no state, but there are tables that a state has written.
         DeclarationError: the data folder can't be made.
     """
     new = absent_state(settings)
@@ -134,7 +134,7 @@ def open_store(settings: Settings) -> Store:
 
 
 def make_store(settings: Settings) -> Store:
-    """Open the state, whatever tables there are; make it and the data folder where there are none.
+    """Open the state, whatever tables there are; create it and the data folder if they do not exist.
 
     Raises:
         DeclarationError: the folder can't be made.
@@ -146,7 +146,7 @@ def make_store(settings: Settings) -> Store:
             raise DeclarationError(
                 found=f"the data folder {settings.data_root} can't be used: "
                 f"{error.strerror or str(error)}",
-                do="name one that you may write to in BACKFILL_DATA_DIR",
+                do="name a folder that you may write to in BACKFILL_DATA_DIR",
             ) from error
     return _kept_store(settings)
 
@@ -162,10 +162,10 @@ def _kept_store(settings: Settings) -> Store:
 
 @contextmanager
 def store_looked_at(settings: Settings) -> Iterator[Store]:
-    """Open the state for those who only look: where there is none, an empty one of which nothing stays.
+    """Open the state for reading: if it does not exist, an empty state that is not kept.
 
     Raises:
-        TablesWithoutStateError: there is none, but tables that one has written.
+        TablesWithoutStateError: there is no state, but there are tables that a state has written.
     """
     if absent_state(settings) is None:
         opened = _kept_store(settings)

@@ -59,14 +59,14 @@ def promote(
     watch: _Watch = "",
     as_json: AsJson = False,
 ) -> None:
-    """Move every pointer of a plan at once, so that its environment reads what the plan has built.
+    """Move every pointer of a plan at once, so that its environment reads the data that the plan has built.
 
-    Readers see the old or the new in all models, never a mix. Refused, with the list, if a planned cell is not ready with its
-    audits, or if something that the plan reads or rewrites has moved. Cells that were published meanwhile are carried over.
+    Readers see the old or the new data in all models, never a mix. The promotion is refused, with a list, if a planned cell is not ready with
+    its audits, or if an input or a target of the plan has changed. Cells that were published in the meantime are carried over.
 
-    With `--at` the sensor promotes it at that time, and everything is checked again then; what refuses it then is in `backfill show`.
+    With `--at` the sensor promotes the plan at that time, after checking everything again; `backfill show` shows a refusal.
 
-    Exit code: 0 when it is published, now or before, or has its appointment; 1 when it was refused: then nothing was.
+    Exit code: 0 when the plan is published, now or before, or has its appointment; 1 when it was refused: then nothing was published.
 
     Example: backfill promote p1a2b3c4d5 --reason "agreed with finance"
 

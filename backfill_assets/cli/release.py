@@ -1,4 +1,4 @@
-"""`backfill release`: let a held consumer read what is published again."""
+"""`backfill release`: let a held consumer read the published data again."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from backfill_assets.intervals.text import counted
 
 
 def release(consumer: Named, as_json: AsJson = False) -> None:
-    """End a hold: in one transaction the consumer reads what is published, in all of its models.
+    """End a hold: in one transaction the consumer reads the published data again, in all of its models.
 
     The cells whose data differ for the consumer are listed, model by model. Write its file of views again, if it has one;
     the tables it read before are kept for a day.
 
-    Exit code: 0 when it is released; 1 when it was not held.
+    Exit code: 0 when the consumer is released; 1 when it was not held.
 
     Example: backfill release "yearly accounts"
     """

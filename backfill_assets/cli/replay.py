@@ -38,11 +38,11 @@ def replay(
 ) -> None:
     """Rebuild published cells from their recorded code and pins, and compare the checksums.
 
-    The code is that of the snapshot that built them, the inputs are read at the versions that their batch
-    read. Rows are computed into a folder that is removed; nothing is published, and the state stays as it
-    is. What differs, or can't be rebuilt, is told with its cause.
+    The code comes from the snapshot that built the cells, the inputs are read at the versions that their batch
+    read. Rows are computed into a folder that is removed; nothing is published, and the state is not
+    changed. Cells that differ, or can't be rebuilt, are listed with the cause.
 
-    Exit code: 0 if all cells are equal; 2 when one differs; 1 if one can't be replayed, or none is published.
+    Exit code: 0 if all cells are equal; 2 when a cell differs; 1 if a cell can't be replayed, or no cell is published.
 
     Example: backfill replay marketing.roi_analysis 2024-03-04
 

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 
 def report(as_json: AsJson = False) -> None:
-    """Tell Dagster which cells are ready that were filled without it.
+    """Report to Dagster the ready cells that were filled without it.
 
-    `backfill run` is not seen by Dagster, so its UI shows such cells as missing. Reported are the cells that Dagster has no
-    materialization of, and those whose content has changed since it was told, as by a promotion or a rollback; also what `backfill audit`
-    has found last, as evaluations of the checks of published data. Nothing is computed.
-    Dagster's assets are what prod publishes: it is told of no other environment.
+    Dagster does not see `backfill run`, so its UI shows such cells as missing. Reported are cells without a materialization in
+    Dagster, and cells whose content has changed since the last report, as by a promotion or a rollback; also the latest results of
+    `backfill audit`, as evaluations of the checks of published data. Nothing is computed.
+    Dagster's assets stand for prod: no other environment is reported.
 
-    Exit code: 0, also when Dagster knew all of it.
+    Exit code: 0, also when there was nothing to report.
 
     Example: DAGSTER_HOME=$PWD backfill report
     """

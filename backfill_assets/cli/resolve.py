@@ -19,7 +19,7 @@ def resolve(
 ) -> None:
     """Say where models can be read: paths and versions as an environment reads them at one moment.
 
-    No promotion comes between two models of one call. A table is to be read at the version that is named.
+    All models of one call are resolved at the same moment. Read a table at the version that is named.
 
     Example: backfill resolve marketing.campaign_performance marketing.roi_analysis --json
     """

@@ -1,4 +1,4 @@
-"""`backfill results`: signed-off reports and evaluations, and which published cells each rests on."""
+"""`backfill results`: signed-off reports and evaluations, and the published cells that each uses."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ def add(  # noqa: PLR0913, PLR0917 - one for each option
     reason: Why = "",
     as_json: AsJson = False,
 ) -> None:
-    """Register a result with the cells of a model that it has used, as they are published now.
+    """Register a result with the published cells of a model that it has used.
 
-    Given again, it replaces what was registered; a result that uses several models is registered once for each.
+    A second registration replaces the first; a result that uses several models is registered once for each.
 
-    Exit code: 0 when it is registered; 1 when some of the cells are not published, or the plan is not built.
+    Exit code: 0 when the result is registered; 1 when some of the cells are not published, or the plan is not built.
 
     Example: backfill results add "report of 2024 Q1" commerce.fact_orders 2024-01-01..2024-03-31 --rerun
 
@@ -83,9 +83,9 @@ def add(  # noqa: PLR0913, PLR0917 - one for each option
 
 @app.command("list")
 def list_(env: Env = "prod", as_json: AsJson = False) -> None:
-    """List results, and of each whether the cells that it rests on are still those that it has used.
+    """List results, and for each whether the cells that it has used are still unchanged.
 
-    Exit code: 0 when all are; 1 when one rests on cells that were published otherwise since.
+    Exit code: 0 when all are; 1 when a result uses cells that have changed since.
 
     Example: backfill results list --json
     """
@@ -111,7 +111,7 @@ def list_(env: Env = "prod", as_json: AsJson = False) -> None:
 def remove(name: Name, env: Env = "prod", as_json: AsJson = False) -> None:
     """Forget a result: no plan lists it any more.
 
-    Exit code: 0 when it is forgotten; 1 when there is none of this name.
+    Exit code: 0 when the result is forgotten; 1 when there is no result of this name.
 
     Example: backfill results remove "report of 2024 Q1"
     """

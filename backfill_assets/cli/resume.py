@@ -14,10 +14,10 @@ def resume(
 ) -> None:
     """Continue a plan that was paused or stopped, with exactly its remaining work.
 
-    A paused plan in the queue goes on by itself. One that was stopped has left the queue: `backfill apply`, also with `--queue`, takes
-    it up again.
+    A paused plan in the queue continues automatically. A stopped plan has left the queue: `backfill apply`, also with `--queue`, continues
+    it.
 
-    Exit code: 0 when it goes on, 1 when it was neither paused nor stopped, or its life is over.
+    Exit code: 0 when the plan continues, 1 when it was neither paused nor stopped, or has ended.
 
     Example: backfill resume p1a2b3c4d5
     """

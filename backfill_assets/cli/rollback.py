@@ -1,4 +1,4 @@
-"""`backfill rollback`: let an environment read again what it read before a plan."""
+"""`backfill rollback`: return an environment to the data from before a plan."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def rollback(
     reason: Why = "",
     as_json: AsJson = False,
 ) -> None:
-    """Let an environment read again what it read before a plan was promoted.
+    """Return an environment to the data that it read before a plan was promoted.
 
-    To another version it is a pointer move; within a version the old rows are committed again. What was built on the data that goes
-    becomes stale, and days that were published since are filled anew, with the old logic. Where the promise has passed, the plan
-    that restates instead is named.
+    To another table it is a pointer move; within a table the old rows are committed again. Cells that were built on the withdrawn data
+    become stale, and days that were published since are filled anew, with the old logic. If the promised time has passed, a plan
+    that restates the cells is named instead.
 
-    Exit code: 0 when it is done, 1 when it was refused: then nothing was changed.
+    Exit code: 0 when the plan is rolled back, 1 when that was refused: then nothing was changed.
 
     Example: backfill rollback p1a2b3c4d5 --reason "wrong currency"
 

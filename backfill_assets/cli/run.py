@@ -53,14 +53,14 @@ def run(
     now: AsOf = None,
     as_json: AsJson = False,
 ) -> None:
-    """Fill what is missing, upstream first, in audited batches.
+    """Fill the missing cells, upstream first, in audited batches.
 
-    Ready cells are left alone, so the same command resumes a run that was stopped. Dates are local
+    Ready cells are not built again, so the same command resumes a run that was stopped. Dates are local
     to each model; a range is rounded outward to whole cells and clipped to the model's life.
-    Late rows of the sources are brought in: cells inside of late windows are built again and published,
-    in all models at once. A run of some models, or of a range, leaves them alone.
+    Late rows of the sources are included: cells inside of late windows are built again and published,
+    in all models at once. A run of some models, or of a range, does not build them.
 
-    Exit code: 0 when every cell asked for is ready and up to date, 1 when a batch failed or cells still lack, 3 when
+    Exit code: 0 when every cell asked for is ready and up to date, 1 when a batch failed or cells are still missing, 3 when
     stale cells wait for another run or a plan, or a source could not be looked at; the last line says which.
 
     Example: backfill run
@@ -124,7 +124,7 @@ def _targets(
 ) -> dict[str, IntervalSet]:
     """Read the range in each model's own zone and grid, and say where it was rounded or clipped.
 
-    A model of which no cell is required yet is asked for all the same.
+    A model without a required cell is included too.
 
     Raises:
         OutsideLifeError: the range lies outside the life of every model asked for.
@@ -219,7 +219,7 @@ def _report(
     if failed:
         say("Next: backfill batches --failed")
     elif missing:
-        say("Next: backfill status, then backfill why MODEL CELL for one that waits")
+        say("Next: backfill status, then backfill why MODEL CELL for a waiting cell")
     say(
         f"{env}: {counted(filled, 'cell')} filled, {counted(failed, 'batch', 'batches')} failed, "
         + (f"{left.words}." if waits else f"{counted(missing, 'cell')} missing.")
@@ -230,7 +230,7 @@ _COUNTS = ("cells", "batches", "rows", "failed", "missing")
 
 
 def _built(told: Mapping[str, tuple[Event, ...]]) -> dict[str, CellsByModel]:
-    """Every cell that was built by model, those that rows moved out of included."""
+    """Every cell that was built, by model, including cells that rows moved out of."""
     built = {
         name: IntervalSet.of(
             cell for event in events if isinstance(event, Committed) for cell in event.contents

@@ -1,4 +1,4 @@
-"""`backfill setup`: fetch what Spark needs beside the Python packages, once."""
+"""`backfill setup`: fetch the jars that Spark needs beside the Python packages, once."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def setup(
 ) -> None:
     """Fetch the jars that Spark needs for Delta tables, and let Spark start faster.
 
-    They lie in the folder that BACKFILL_JARS_DIR names, `.spark-jars` of this folder unless it is set; what is there already stays.
+    The jars are stored in the folder that BACKFILL_JARS_DIR names, by default `.spark-jars` in this folder; existing jars are kept.
     Spark's own resolver fetches them (30 MB). Then Spark compiles a faster access to local files, and runs once, so that Java can keep
     its loaded classes (200 MB).
 
-    Exit code: 0 when all of it is there, 1 when it could not be fetched: nothing is left half done then.
+    Exit code: 0 when everything is there, 1 when it could not be fetched: then no incomplete file is left.
 
     Example: backfill setup
 

@@ -58,11 +58,11 @@ def show(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show a plan as it was made, where it stands, and what happened to it.
+    """Show a plan as it was made, its status, and its events.
 
-    With `--watch` it is followed, whatever builds it: the queue, a run in the UI or a command. Ctrl-C ends the watching, not the plan.
+    With `--watch` the command follows the plan, whether the queue, a run in the UI or a command builds it. Ctrl-C ends the watching, not the plan.
 
-    Exit code: 0, wherever the plan stands; with `--watch` 1, when all that is left of it has failed.
+    Exit code: 0, whatever the status is; with `--watch` 1, when all remaining cells have failed.
 
     Example: backfill show p1a2b3c4d5
 
@@ -156,7 +156,7 @@ def _print_history(plan: Plan, events: list[PlanEvent]) -> None:
 
 
 def _print_checks(checked: _Checked, *, whole: bool) -> None:
-    """Print the results; those that passed are counted, unless everything is wanted."""
+    """Print the results; passed checks are only counted, unless everything is wanted."""
     for clause in checked.awaits:
         say(f"Awaits    {clause}")
     passed = [check for check in checked.checks if check.passed]

@@ -26,7 +26,7 @@ def state() -> None:
 def rebuild(as_json: AsJson = False) -> None:
     """Recreate the ready records from the tables' own commits, into an empty state.
 
-    Move a damaged state file aside first: this never writes into a state that holds something.
+    Move a damaged state file aside first: the command never writes into a state that is not empty.
 
     Example: mv data/state.db data/state.db.old && backfill state rebuild
     """

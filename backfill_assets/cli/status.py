@@ -50,10 +50,10 @@ def status(
 ) -> None:
     """Show per model what is required, ready, missing and stale, and its last failure.
 
-    Required are the cells of a model's life that are due; ready those that hold audited data; stale
-    those ready ones that something upstream has overtaken since, late rows of a source among it, as
-    far as its log tells. Spared are cells that a plan did not need to build, since what they read did not change. Failed is the last failure of a model after which cells still need work, with the command that
-    tells more. Plans that are applied and wait are named, with until when they hold late data back.
+    Required cells are the cells of a model's life that are due; ready cells hold audited data; stale cells
+    are ready, but an upstream has changed after they were built, also by late rows of a source, as
+    far as its log shows. Spared cells are cells that a plan did not need to build, since their input did not change. Failed is the last failure of a model after
+    which cells still need work, with the command that shows more. Waiting plans are named, with the time until which they block late data.
     Nothing is computed.
 
     Exit code: 0, also when cells are missing or stale, unless --check is given: then 1 (a failure counts as long as its

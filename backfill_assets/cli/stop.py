@@ -1,4 +1,4 @@
-"""`backfill stop`: take a plan out of the queue; its committed batches stay."""
+"""`backfill stop`: take a plan out of the queue; its committed batches are kept."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def stop(
     reason: Why = "",
     as_json: AsJson = False,
 ) -> None:
-    """Stop a plan and take it out of the queue; what it has built stays built.
+    """Stop a plan and take it out of the queue; cells already built are kept.
 
-    Batches at work come to their end; with `--now` their Spark jobs are cancelled and they count as not done. A plan that was stopped
-    may still be stopped `--now`. Afterwards it can be resumed, or given up with `backfill abandon`.
+    Running batches end normally; with `--now` their Spark jobs are cancelled and nothing of them is committed. A plan that was stopped
+    may still be stopped `--now`. Afterwards it can be resumed, or abandoned with `backfill abandon`.
 
-    Exit code: 0 when it is stopped, 1 when it was already, or is promoted or given up.
+    Exit code: 0 when the plan is stopped, 1 when it was stopped already, or is promoted or abandoned.
 
     Example: backfill stop p1a2b3c4d5
 

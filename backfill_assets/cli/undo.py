@@ -1,4 +1,4 @@
-"""`backfill undo`: take back only a plan's own cells."""
+"""`backfill undo`: take back only the cells of a plan."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ def undo(
     reason: Why = "",
     as_json: AsJson = False,
 ) -> None:
-    """Bring back only the cells of a plan; days that were written since are kept.
+    """Take back only the cells of a plan; days that were written since are kept.
 
-    Refused, with the list, where a later plan has touched the same cells.
+    The undo is refused, with a list, where a later plan has changed the same cells.
 
-    Exit code: 0 when it is done, 1 when it was refused: then nothing was changed.
+    Exit code: 0 when the plan is undone, 1 when that was refused: then nothing was changed.
 
     Example: backfill undo p1a2b3c4d5 --reason "wrong currency"
 

@@ -30,10 +30,10 @@ def views(
 ) -> None:
     """Write a file of SQL with a view for each model, at the versions published at one moment.
 
-    Execute it, and every model of one moment is read by its name: marketing.roi_analysis of prod,
+    After the file is executed, every model is read by its name, all at the same moment: marketing.roi_analysis of prod,
     marketing__dev.roi_analysis of an environment dev. DuckDB takes all views in one transaction and needs no
     extension for local files. Spark gets permanent views over its Delta tables. Trino gets calls that register
-    the tables in the session's catalogue, which fail for those that are registered already, and views.
+    the tables in the session's catalogue, which fail for tables that are registered already, and views.
 
     BACKFILL_VIEWS names files that every publication writes again.
 

@@ -1,4 +1,4 @@
-"""Show plans that wait, and until when they hold late data back; and those that are watched."""
+"""Show waiting plans, and until when they block late data; and watched plans."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def waiting_plans(run: RunContext) -> list[dict[str, Any]]:
-    """Describe the open plans of a run's environment, for programs; refreshes of late data are none."""
+    """Describe the open plans of a run's environment, for programs, without refreshes of late data."""
     environment = run.environment.name
     asked = (plan for plan in open_plans(run.store) if plan.environment == environment)
     return [_row(run, plan) for plan in asked if not plan.request.late]
@@ -39,7 +39,7 @@ def watched_plans(run: RunContext) -> dict[str, Any]:
 
 
 def say_waiting(rows: Iterable[dict[str, Any]]) -> None:
-    """Write for each plan until when it holds late data back, and what ends the wait."""
+    """Write for each plan until when it blocks late data, and what ends the wait."""
     for row in rows:
         which = f"{row['plan']} ({row['status']}, asked for by {row['asked_by']})"
         how = " or ".join(row["next"])

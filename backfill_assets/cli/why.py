@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from backfill_assets.planning.rule.explain import Reason
 
 _ROUTINE = ("gap", "refresh")
-"""Reasons of batches of which there is no more to tell than that they built the cell."""
+"""Reasons of batches about which nothing more is known than that they built the cell."""
 
 
 def why(
@@ -36,10 +36,10 @@ def why(
     """Tell why cells are, or are not, in the next work.
 
     The reason is followed upstream. The word after the cells is the branch of the rule: gap, waits, running, upstream changed,
-    ready, not required. Of ready cells the batch is named, the plan that it served, who promoted it, and whether they hold an
-    older definition than the one that runs now.
+    ready, not required. For ready cells it shows the batch, its plan, who promoted the plan, and whether the cells hold an
+    older definition than the current definition.
 
-    A source that has no table is named with its path.
+    For a source without a table, the path is shown.
 
     Example: backfill why commerce.fact_orders 2018-10-03
 

@@ -39,7 +39,7 @@ def why_not(
 ) -> None:
     """Tell why cells are not in a plan; nothing is written, not even a plan.
 
-    Exit code: 0, whatever the answer.
+    Exit code: 0, whatever the reason is.
 
     Example: backfill why-not marketing.campaign_trends_monthly 2024-03-01 --plan p1a2b3c4d5
 

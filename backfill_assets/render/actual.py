@@ -65,7 +65,7 @@ def actual_of(
 
 
 def _taken(events: Iterable[PlanEvent], timings: Sequence[Timing]) -> float | None:
-    """Give the time in which operations were at work; where none are stored, that of building alone."""
+    """Give the time in which operations were at work; if no operation is stored, the time of building alone."""
     if timings:
         return _covered(timings)
     said = [

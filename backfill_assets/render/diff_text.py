@@ -189,7 +189,7 @@ def profile_rows(
     Args:
         model: whose rows were compared.
         comparison: what was found; without a profile there are no lines.
-        whole: every group and column; else those that differ, of the first groups that do.
+        whole: every group and column; else only the differing columns of the first differing groups.
     """
     rows: list[tuple[str, ...]] = []
     for group in comparison.groups:

@@ -86,7 +86,7 @@ def cause_text(cause: Cause, naming: Naming) -> str:
 
 
 def causes_text(happened: Happened, naming: Naming) -> str:
-    """Write the causes of a step; several can't be told apart, and that is said."""
+    """Write the causes of a step; say of several causes that they can't be told apart."""
     texts = [cause_text(cause, naming) for cause in happened.causes]
     if len(texts) <= 1:
         return "".join(texts)
@@ -104,7 +104,7 @@ def part_texts(
 
 
 def number_text(number: Decimal | None, *, signed: bool = False) -> str:
-    """Write a number exactly; one that can't be read is said so."""
+    """Write a number exactly, or that it can't be read."""
     if number is None:
         return "can't be read"
     sign = "+" if signed and number > 0 else ""

@@ -122,7 +122,7 @@ def _let_in(store: StateReader, row: BatchRow) -> str:
 
 
 def _definition(store: StateReader, row: BatchRow, pointer: Pointer) -> str:
-    """Note that the cell holds an older definition than the one that runs, and since which plan."""
+    """Note that the cell holds an older definition than the current definition, and since which plan."""
     if row.fingerprint == pointer.fingerprint:
         return ""
     moved = [
@@ -139,6 +139,6 @@ def _definition(store: StateReader, row: BatchRow, pointer: Pointer) -> str:
     by = f", which plan {since.plan_id} brought" if since else ""
     why = f" ({since.why})" if since and since.why else ""
     return (
-        f"; by the definition {row.fingerprint[:_SHOWN]}, before the one that "
+        f"; by the definition {row.fingerprint[:_SHOWN]}, older than the definition that "
         f"{pointer.environment} runs now{by}{why}"
     )

@@ -171,7 +171,7 @@ def audit_lines(audited: Mapping[str, Sequence[AuditResult]]) -> Iterator[str]:
 
 
 def blocks(audited: Mapping[str, Sequence[AuditResult]]) -> bool:
-    """Whether one of them keeps the plan from being promoted."""
+    """Whether a failed audit keeps the plan from being promoted."""
     return any(result.blocks for results in audited.values() for result in results)
 
 

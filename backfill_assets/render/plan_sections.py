@@ -89,8 +89,8 @@ class ModelWork:
     Attributes:
         sign: the sign of its change.
         model: its name.
-        cells: those that are built, by reason; else that there are none.
-        waiting: those that are left out; None without any.
+        cells: the cells that are built, by reason; else that no cell is built.
+        waiting: the cells that are left out; None without any.
         details: how it is built, of what, and how long that takes.
         warnings: what a reader should know.
     """
@@ -105,7 +105,7 @@ class ModelWork:
 
 @dataclass(frozen=True, slots=True)
 class RemovedModel:
-    """A model that is declared no more, and what becomes of it."""
+    """A model that is no longer declared, and what becomes of it."""
 
     sign: str
     model: str
@@ -201,7 +201,7 @@ Section = (
 
 
 def plan_sections(plan: Plan, naming: Naming, ranges: int) -> Iterator[Section]:
-    """List what is said of a plan; what there is nothing to say about is left out.
+    """List the sections about a plan; empty sections are left out.
 
     Args:
         plan: the plan.

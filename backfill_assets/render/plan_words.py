@@ -161,7 +161,7 @@ def estimate_text(estimate: Estimate) -> str:
 
 
 def parts_text(estimate: Estimate) -> str:
-    """Write the parts of an estimate; empty for one of batches alone."""
+    """Write the parts of an estimate; empty for an estimate of batches alone."""
     if not estimate.start and not estimate.promotion:
         return ""
     return (

@@ -1,4 +1,4 @@
-"""Write what came of replayed cells, for people and as JSON values."""
+"""Write the results of replayed cells, for people and as JSON values."""
 
 from __future__ import annotations
 

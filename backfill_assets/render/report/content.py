@@ -177,7 +177,7 @@ class Report:
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
-        """Each expectation beside what was found: those that do not hold come first."""
+        """Each expectation beside what was found: expectations that do not hold come first."""
         checks = self.read("audits.json").get("checks", [])
         named = {(check["model"], check["check"]) for check in checks}
         rules = self.read("contract.json").get("rules", [])
