@@ -28,11 +28,11 @@ def _taken(*seconds: float, locked: float | None = None) -> Taken:
 
 
 def test_a_step_is_held_against_what_sqlmesh_took_by_all_of_its_commands():
-    one = Beside(ADDITIVE, theirs=_taken(100.0), ours=_taken(4.0, 40.0, 6.0), rows=7)
+    step = Beside(ADDITIVE, theirs=_taken(100.0), ours=_taken(4.0, 40.0, 6.0), rows=7)
 
-    _, line = step_lines([one])
+    _, line = step_lines([step])
 
-    assert one.ratio == 0.5
+    assert step.ratio == 0.5
     assert line.startswith("additive column")
     assert f"0.50 ≤ 0.6 {MET} 7" in " ".join(line.split())
     assert line.endswith("plan 4.0 + apply 40.0 + promote 6.0")
@@ -80,6 +80,6 @@ def test_a_column_that_has_no_value_yet_is_the_same_as_none(tmp_path: Path):
 def _written(path: Path, rows: list[tuple[int, float]], **later: float | None) -> dict[str, Place]:
     campaigns, costs = zip(*rows, strict=True)
     columns = {"campaign_id": pa.array(campaigns), "cost": pa.array(costs)}
-    columns |= {name: pa.array([one] * len(rows), pa.float64()) for name, one in later.items()}
+    columns |= {name: pa.array([value] * len(rows), pa.float64()) for name, value in later.items()}
     write_deltalake(str(path), pa.table(columns))
     return dict.fromkeys(MODELS, Place(path))

@@ -31,10 +31,10 @@ def test_a_goal_that_is_no_goal_is_refused():
 
 
 def test_the_table_has_each_figure_with_its_goal_and_verdict():
-    head, one, other = goals_table([("promote, s", 31.4, "≤ 3"), ("JVMs", 0.0, "≤ 0")])
+    head, promotion, other = goals_table([("promote, s", 31.4, "≤ 3"), ("JVMs", 0.0, "≤ 0")])
 
     assert head.split() == ["what", "measured", "goal", "verdict"]
-    assert one.split() == ["promote,", "s", "31.40", "≤", "3", MISSED]
+    assert promotion.split() == ["promote,", "s", "31.40", "≤", "3", MISSED]
     assert other.split() == ["JVMs", "0.00", "≤", "0", MET]
 
 

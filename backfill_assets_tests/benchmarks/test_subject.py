@@ -21,8 +21,8 @@ def test_only_whole_months_are_asked_of_the_trends():
 def test_each_edit_keeps_what_those_before_it_have_done():
     found = [performance(edit, "TRUE") for edit in EDITS]
 
-    assert [len(one.columns) for one in found] == [8, 9, 9, 10]
-    assert ["campaign_id <> 0" in one.sql for one in found] == [False, False, True, True]
+    assert [len(query.columns) for query in found] == [8, 9, 9, 10]
+    assert ["campaign_id <> 0" in query.sql for query in found] == [False, False, True, True]
 
 
 @pytest.mark.parametrize(
