@@ -60,13 +60,13 @@ def sample(size: int) -> list[Pair]:
     """Give some edits of every group."""
     random, every = Random(_SEED), pairs()  # noqa: S311 - no secret
     groups = list(templates())
-    by_group = {group: [one for one in every if one.group == group] for group in groups}
+    by_group = {group: [pair for pair in every if pair.group == group] for group in groups}
     each = -(-size // len(groups))
-    return [one for group in groups for one in random.sample(by_group[group], each)]
+    return [pair for group in groups for pair in random.sample(by_group[group], each)]
 
 
 def _of(group: str, template: str) -> Iterator[Pair]:
-    places = [_texts(one) for one in _PLACE.findall(template)]
+    places = [_texts(place) for place in _PLACE.findall(template)]
     plain = tuple(0 for _ in places)
     base = _filled(template, places, plain)
     for edited in _edits(places, Random(template)):  # noqa: S311 - no secret
@@ -80,9 +80,9 @@ def _edits(places: list[list[str]], random: Random) -> Iterator[tuple[int, ...]]
     """One place edited, each way; then two places at once, some ways."""
     for number, texts in enumerate(places):
         for choice in range(1, len(texts)):
-            yield tuple(choice if one == number else 0 for one in range(len(places)))
+            yield tuple(choice if index == number else 0 for index in range(len(places)))
     both = [
-        tuple({first: a, second: b}.get(one, 0) for one in range(len(places)))
+        tuple({first: a, second: b}.get(index, 0) for index in range(len(places)))
         for first, second in combinations(range(len(places)), 2)
         for a in range(1, len(places[first]))
         for b in range(1, len(places[second]))
@@ -92,7 +92,7 @@ def _edits(places: list[list[str]], random: Random) -> Iterator[tuple[int, ...]]
 
 def _texts(place: str) -> list[str]:
     return [
-        one.removeprefix(" ") if number else one for number, one in enumerate(place.split(" ;;"))
+        text.removeprefix(" ") if number else text for number, text in enumerate(place.split(" ;;"))
     ]
 
 

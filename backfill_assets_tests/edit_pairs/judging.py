@@ -69,7 +69,7 @@ class Verdict:
 
 def planner_says(pair: Pair, before: Answer, after: Answer) -> Verdict:
     """Ask the planner, about two models that declare what the queries give."""
-    old, new = (_model(sql, one) for sql, one in ((pair.old, before), (pair.new, after)))
+    old, new = (_model(sql, answer) for sql, answer in ((pair.old, before), (pair.new, after)))
     if old.schema == new.schema and not changed_logic(old, new):
         return Verdict(UNCHANGED, frozenset())
     found = difference(old, new)
@@ -167,7 +167,9 @@ def reader_violations(bench: Bench, pair: Pair, verdict: Verdict) -> Iterator[st
                 continue
             touched = effect.changed | {name.lower() for name in verdict.touched}
             kept = [
-                one for one in read[0].types if one in read[1].types and one.lower() not in touched
+                column
+                for column in read[0].types
+                if column in read[1].types and column.lower() not in touched
             ]
             if read[0].of(kept) != read[1].of(kept):
                 yield f"{query}: other rows of {kept}"

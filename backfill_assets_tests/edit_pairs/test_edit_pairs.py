@@ -84,8 +84,8 @@ def test_what_is_followed_to_readers_reaches_every_column_that_differs_there(ben
         if verdict.word == SOME:
             followed += 1
             wrong += [
-                f"{pair.old}\n  {pair.new}\n  {one}"
-                for one in reader_violations(bench, pair, verdict)
+                f"{pair.old}\n  {pair.new}\n  {finding}"
+                for finding in reader_violations(bench, pair, verdict)
             ]
 
     assert not wrong, "\n".join(wrong)
@@ -94,8 +94,8 @@ def test_what_is_followed_to_readers_reaches_every_column_that_differs_there(ben
 
 def test_every_clause_has_edits_and_every_edit_differs_in_its_text():
     every = pairs()
-    assert {one.group for one in every} == set(templates())
-    assert all(one.old != one.new for one in every)
+    assert {pair.group for pair in every} == set(templates())
+    assert all(pair.old != pair.new for pair in every)
     assert len(every) >= 1000
 
 
