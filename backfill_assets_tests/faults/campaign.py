@@ -76,21 +76,23 @@ class Campaign:
 
     @property
     def kills(self) -> int:
-        return sum(one.kills for one in self.outcomes)
+        return sum(outcome.kills for outcome in self.outcomes)
 
     @property
     def violations(self) -> list[str]:
-        return [f"{one.name}: {text}" for one in self.outcomes for text in one.violations]
+        return [
+            f"{outcome.name}: {text}" for outcome in self.outcomes for text in outcome.violations
+        ]
 
     @property
     def met(self) -> set[str]:
         """Which moments of which commands there were."""
-        return {step for one in self.outcomes for step in one.met}
+        return {step for outcome in self.outcomes for step in outcome.met}
 
     @property
     def hit(self) -> set[str]:
         """At which of them something was hit."""
-        return {step for one in self.outcomes for step in map(_step_of, one.hits) if step}
+        return {step for outcome in self.outcomes for step in map(_step_of, outcome.hits) if step}
 
     def add(self, outcome: Outcome) -> None:
         """Keep an outcome, and say how it went."""
@@ -108,7 +110,7 @@ class Campaign:
 
     def once(self, name: str, made: Callable[[], Outcome]) -> None:
         """Do something unless an earlier run has done it."""
-        if all(one.name != name for one in self.outcomes):
+        if all(outcome.name != name for outcome in self.outcomes):
             self.add(made())
 
     def close(self, protocol: Told) -> int:
@@ -117,7 +119,7 @@ class Campaign:
         for text in violations:
             self.say(f"violation: {text}")
         self.say(f"moments of effects: {len(self.met)} met, {len(self.met & self.hit)} of them hit")
-        slept = sum(hit.startswith("sleep") for one in self.outcomes for hit in one.hits)
+        slept = sum(hit.startswith("sleep") for outcome in self.outcomes for hit in outcome.hits)
         self.say(f"woken after a takeover: {slept}")
         self.say(str(protocol))
         self.say(f"kills: {self.kills}, violations: {len(violations)}")
@@ -140,7 +142,7 @@ def live(bench: Bench, campaign: Campaign, *, kills: int, seed: int) -> None:
     number = 0
     while campaign.kills < kills:
         name = f"life {seed}.{number}"
-        if all(one.name != name for one in campaign.outcomes):
+        if all(outcome.name != name for outcome in campaign.outcomes):
             campaign.add(bench.life(_hits(campaign, random.Random(name)), f"{seed}.{number}"))  # noqa: S311
         number += 1
 

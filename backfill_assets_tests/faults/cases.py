@@ -111,9 +111,9 @@ def slow_effects(seconds: float, lease: float) -> Fault:
 
     def run(ledger: Ledger, words: tuple[str, ...], engine: Mapping[str, str]) -> int:
         slow = {"FAULT_SLOW": str(seconds), "BACKFILL_LEASE_SECONDS": str(lease), **engine}
-        one = start(ledger, words, **slow)
+        process = start(ledger, words, **slow)
         other = start(ledger, words, **slow)
-        return one.wait() + other.wait()
+        return process.wait() + other.wait()
 
     return Fault(f"effects {seconds:g} s slow under a lease of {lease:g} s", run)
 
@@ -198,6 +198,6 @@ def faulty_life(bench: Bench, hits: tuple[tuple[Hit, ...], ...], name: str) -> O
     except NoDiskError as error:
         outcome = bench.life(iter(hits), name)
         outcome.hits.append(f"LEFT OUT: disks, for none can be mounted: {error}")
-    faults = [one for phase in hits for one in phase if isinstance(one, Fault)]
+    faults = [hit for phase in hits for hit in phase if isinstance(hit, Fault)]
     outcome.violations += [text for fault in faults for text in fault.wrong]
     return outcome

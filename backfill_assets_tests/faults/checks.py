@@ -105,17 +105,19 @@ def logged(ledger: Ledger) -> Iterator[str]:
         history = list(DeltaTable(str(folder)).history())
         # A fence holds nothing: whoever takes the table next accounts for it.
         unknown = [
-            one["version"]
-            for one in history
-            if one["version"] > row["known_head"] and one.get("userMetadata") != FENCED
+            entry["version"]
+            for entry in history
+            if entry["version"] > row["known_head"] and entry.get("userMetadata") != FENCED
         ]
         if unknown:
             yield f"{row['version']}: commits {unknown} are not known, only {row['known_head']}"
-        said = [one for one in map(_said, sorted(history, key=_version)) if one is not None]
-        tokens = [one.token for one in said]
+        said = [
+            commit for commit in map(_said, sorted(history, key=_version)) if commit is not None
+        ]
+        tokens = [commit.token for commit in said]
         if tokens != sorted(tokens):
             yield f"{row['version']}: an old holder has committed after a new one: {tokens}"
-        for batch, times in Counter(one.batch_id for one in said).items():
+        for batch, times in Counter(commit.batch_id for commit in said).items():
             if times > 1:
                 yield f"{row['version']}: batch {batch} was committed {times} times"
             # A copy names its plan, the number of its publication, and its model.

@@ -44,9 +44,9 @@ def first_moves() -> list[Move]:
         for hour in range(24)
     ]
     return [
-        Move(3 * number + one, "abc"[one], at, Decimal(7 * number % 1000 + one) / 100)
+        Move(3 * number + index, "abc"[index], at, Decimal(7 * number % 1000 + index) / 100)
         for number, at in enumerate(hours)
-        for one in range(3)
+        for index in range(3)
     ]
 
 
@@ -57,7 +57,7 @@ def world_of(moves: list[Move], *, doubled: bool = False) -> World:
         if FIRST <= move.moved_at.date() <= LAST:
             found[move.moved_at.date()].append(move)
     entries: Cells = {
-        day: sorted((one.move_id, one.account, day, one.amount) for one in of)
+        day: sorted((moved.move_id, moved.account, day, moved.amount) for moved in of)
         for day, of in found.items()
     }
     daily = {day: _accounts(day, of, 2 if doubled else 1) for day, of in found.items()}

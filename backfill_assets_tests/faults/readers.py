@@ -62,7 +62,7 @@ class Reader(Looking):
 
     def _looked(self) -> None:
         first = self._pointers()
-        world = {name: self._cells(name, one) for name, one in first.items()}
+        world = {name: self._cells(name, pointer) for name, pointer in first.items()}
         self.looks += 1
         if first != self._pointers() or first == self._last:
             return
@@ -91,7 +91,10 @@ class Reader(Looking):
 
 
 def _pins(found: dict[str, Resolved]) -> dict[str, tuple[str, int]]:
-    return {name: (one.path.rsplit("__", 1)[-1], one.delta_version) for name, one in found.items()}
+    return {
+        name: (resolved.path.rsplit("__", 1)[-1], resolved.delta_version)
+        for name, resolved in found.items()
+    }
 
 
 def one_of(*worlds: World) -> Callable[[World, World], str | None]:
@@ -126,13 +129,13 @@ def differences(found: World, expected: World) -> str:
     """Say where two worlds differ."""
     lines: list[str] = []
     for name in MODELS:
-        one, other = found.get(name, {}), expected.get(name, {})
-        differing = sorted(cell for cell in {*one, *other} if one.get(cell) != other.get(cell))
+        cells, other = found.get(name, {}), expected.get(name, {})
+        differing = sorted(cell for cell in {*cells, *other} if cells.get(cell) != other.get(cell))
         if differing:
             cell = differing[0]
             lines.append(
                 f"{name}: {len(differing)} cells differ, first {cell}: "
-                f"{one.get(cell, [])[:2]} ({len(one.get(cell, []))} rows) instead of "
+                f"{cells.get(cell, [])[:2]} ({len(cells.get(cell, []))} rows) instead of "
                 f"{other.get(cell, [])[:2]} ({len(other.get(cell, []))} rows)"
             )
     return "; ".join(lines) or "nothing"

@@ -94,7 +94,7 @@ class Services:
     def below(self, word: str = "") -> list[int]:
         """Find the processes of the ledger, besides the services, with a word in their command."""
         mine = f"FAULT_HOME={self.ledger.folder}".encode()
-        services = {one.pid for one in self.processes.values() if one.poll() is None}
+        services = {process.pid for process in self.processes.values() if process.poll() is None}
         found: list[int] = []
         for place in Path("/proc").glob("[0-9]*"):
             with suppress(OSError):

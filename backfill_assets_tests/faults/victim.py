@@ -98,8 +98,8 @@ def children(pid: int) -> list[int]:
     rows = [line.split(None, 2) for line in found.splitlines()]
     below: set[int] = {pid}
     for _ in rows:
-        below |= {int(one) for one, parent, _ in rows if int(parent) in below}
-    return [int(one) for one, _, name in rows if int(one) in below and "java" in name]
+        below |= {int(child) for child, parent, _ in rows if int(parent) in below}
+    return [int(child) for child, _, name in rows if int(child) in below and "java" in name]
 
 
 if __name__ == "__main__":
