@@ -35,9 +35,9 @@ def query_of(
     finally:
         sys.path.remove(str(folder))
         tops = {path.partition("/")[0].removesuffix(".py") for path in files}
-        for one in {*sys.modules} - before:
-            if one.partition(".")[0] in tops:
-                del sys.modules[one]
+        for imported in {*sys.modules} - before:
+            if imported.partition(".")[0] in tops:
+                del sys.modules[imported]
         shutil.rmtree(folder)
         importlib.invalidate_caches()
 

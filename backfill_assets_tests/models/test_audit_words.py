@@ -53,10 +53,10 @@ def test_an_audit_says_what_it_demands_and_what_a_failure_does(audit: Audit, sai
 
 def test_every_column_and_audit_of_the_shipped_models_is_described():
     silent = [
-        f"{model.name}.{one.name}"
+        f"{model.name}.{column.name}"
         for model in MODELS
-        for one in model.schema
-        if not one.description
+        for column in model.schema
+        if not column.description
     ]
 
     assert silent == []

@@ -58,7 +58,11 @@ def oracle(own: Cadence, upstream: Upstream, theirs: Cadence, cell: Interval) ->
     start = grid.floor(cell.start) if grid is theirs else cell.start
     for _ in range(steps):
         start = grid.floor(start - timedelta(seconds=1))
-    return [one for one in life(theirs) if one.start < cell.end and start < one.end]
+    return [
+        candidate
+        for candidate in life(theirs)
+        if candidate.start < cell.end and start < candidate.end
+    ]
 
 
 @given(cadences(), cadences(), lookbacks)
@@ -101,8 +105,8 @@ def test_several_cells_read_what_each_of_them_reads(
     def reading(cells: list[Interval]) -> IntervalSet:
         return cells_reading(own, upstream, theirs, IntervalSet.of(cells))
 
-    assert read(mine) == IntervalSet.union_all(read([one]) for one in mine)
-    assert reading(changed) == IntervalSet.union_all(reading([one]) for one in changed)
+    assert read(mine) == IntervalSet.union_all(read([cell]) for cell in mine)
+    assert reading(changed) == IntervalSet.union_all(reading([cell]) for cell in changed)
 
 
 @given(cadences(), cadences(), lookbacks)
@@ -112,8 +116,8 @@ def test_only_whole_cells_of_the_upstreams_life_are_read(
     read = cells_read(own, Upstream("a.b", lookback), theirs, IntervalSet.of(life(own)), until=NOW)
 
     assert theirs.snap_in(read) == read
-    assert all(theirs.start <= one.start for one in read if theirs.start)
-    assert all(one.end <= theirs.end for one in read if theirs.end)
+    assert all(theirs.start <= cell.start for cell in read if theirs.start)
+    assert all(cell.end <= theirs.end for cell in read if theirs.end)
 
 
 def utc(text: str) -> datetime:
@@ -176,7 +180,7 @@ def test_a_source_that_does_not_say_when_it_began_is_read_all_the_same(own: Cade
 
 
 def test_no_cells_read_and_are_read_by_none():
-    one, none = Daily(start="2024-01-01"), IntervalSet.empty()
+    daily, none = Daily(start="2024-01-01"), IntervalSet.empty()
 
-    assert cells_read(one, Upstream("a.b"), Whole(), none, until=NOW) == none
-    assert cells_reading(one, Upstream("a.b"), Whole(), none) == none
+    assert cells_read(daily, Upstream("a.b"), Whole(), none, until=NOW) == none
+    assert cells_reading(daily, Upstream("a.b"), Whole(), none) == none

@@ -39,7 +39,9 @@ def of(given_: Mapping[str, set[int]]) -> CellsByModel:
 
 def shown(found: CellsByModel) -> Hours:
     """Give what it holds, model by model, as it says itself."""
-    numbers = {name: {one for one in range(HOURS) if cells([one]) & found[name]} for name in NAMES}
+    numbers = {
+        name: {hour for hour in range(HOURS) if cells([hour]) & found[name]} for name in NAMES
+    }
     assert {name: cells(each) for name, each in numbers.items() if each} == dict(found.items())
     return some(numbers)
 

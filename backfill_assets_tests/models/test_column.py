@@ -140,7 +140,7 @@ def schema(*checks: pa.Check, **asked: object) -> type[SchemaModel]:
 
 
 def an_audit(audited: tuple[Audit, ...], name: str) -> RowRule:
-    (found,) = (one for one in audited if one.name == name)
+    (found,) = (audit for audit in audited if audit.name == name)
     assert isinstance(found, RowRule)
     return found
 

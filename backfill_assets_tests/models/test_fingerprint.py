@@ -29,7 +29,7 @@ def after(**edit: Any) -> dict[str, Fingerprint]:  # noqa: ANN401
 
 
 def data_hashes(found: dict[str, Fingerprint]) -> dict[str, str]:
-    return {name: one.data for name, one in found.items()}
+    return {name: fingerprint.data for name, fingerprint in found.items()}
 
 
 @pytest.mark.parametrize(
@@ -121,12 +121,12 @@ def test_only_what_computes_otherwise_has_changed_whatever_the_stored_ids_say():
 
 
 def test_a_bundle_that_an_older_python_wrote_is_the_same_function():
-    one = replace(FIRST, query=FunctionQuery("f", "def f(a, b):\n    return (a, (b))\n"))
+    model = replace(FIRST, query=FunctionQuery("f", "def f(a, b):\n    return (a, (b))\n"))
     same = replace(FIRST, query=FunctionQuery("f", "def f(a,b): return a,b\n"))
     other = replace(FIRST, query=FunctionQuery("f", "def f(a,b): return b,a\n"))
 
-    assert changed_models(a_graph(one), a_graph(same)) == frozenset()
-    assert changed_models(a_graph(one), a_graph(other)) == {"web.first"}
+    assert changed_models(a_graph(model), a_graph(same)) == frozenset()
+    assert changed_models(a_graph(model), a_graph(other)) == {"web.first"}
 
 
 def test_a_source_that_becomes_a_model_changes_its_readers_and_a_new_model_is_no_change():

@@ -47,7 +47,7 @@ WRITTEN = {
     ),
     "subclasses": (
         "class Rule: pass\nclass Double(Rule): factor = 2",
-        "[one.factor for one in Rule.__subclasses__()]",
+        "[rule.factor for rule in Rule.__subclasses__()]",
         [2],
     ),
     "singledispatch": (
@@ -93,7 +93,7 @@ def test_a_module_runs_as_it_was_written_after_its_files_are_gone(case: str, tmp
     query = query_of(tmp_path / "code", files)
 
     assert ran(query) == expected
-    stored = {one.name: one.source for one in query.modules}
+    stored = {module.name: module.source for module in query.modules}
     assert stored == {"shop": "", "shop.visits": files["shop/visits.py"]}
 
 
@@ -127,7 +127,7 @@ def visits(inputs, interval):
 def test_all_own_modules_that_a_function_imports_are_stored_and_run(tmp_path: Path):
     query = query_of(tmp_path / "code", PACKAGE)
 
-    assert {one.name for one in query.modules} == {
+    assert {module.name for module in query.modules} == {
         "other.deep", "shop", "shop.late", "shop.rates", "shop.rates.base", "shop.rates.more",
         "shop.visits", "single",
     }  # fmt: skip
@@ -168,9 +168,9 @@ def test_a_module_that_came_later_is_not_the_snapshots(tmp_path: Path):
 
 def test_equal_modules_are_imported_once(tmp_path: Path):
     files = one_module("STATE = []", "STATE")
-    one, same = query_of(tmp_path / "a", files), query_of(tmp_path / "b", files)
+    query, same = query_of(tmp_path / "a", files), query_of(tmp_path / "b", files)
 
-    assert ran(one) is ran(same)
+    assert ran(query) is ran(same)
 
 
 def test_an_import_that_fails_leaves_nothing_behind(tmp_path: Path):

@@ -51,12 +51,12 @@ VOLATILE = [
         "current_date",
     ),
     (
-        "[F.expr(f'max({one})') for one in NOW]",
+        "[F.expr(f'max({name})') for name in NOW]",
         f"{FUNCTIONS}\nNOW = ['current_date']",
         "current_date",
     ),
-    ("[F.expr(f'{one}(a)') for one in DRAW]", f"{FUNCTIONS}\nDRAW = ['randn']", "randn"),
-    ("[F.call_function(one) for one in DRAW]", f"{FUNCTIONS}\nDRAW = ['randn']", "randn"),
+    ("[F.expr(f'{name}(a)') for name in DRAW]", f"{FUNCTIONS}\nDRAW = ['randn']", "randn"),
+    ("[F.call_function(name) for name in DRAW]", f"{FUNCTIONS}\nDRAW = ['randn']", "randn"),
     ("frame.selectExpr(*['a', 'current_date'])", "", "current_date"),
     ("frame.where(condition=NOW)", "NOW = 'current_date'", "current_date"),
     ("frame.where('a > `current_timestamp`')", "", "current_timestamp"),
@@ -117,14 +117,14 @@ def test_a_volatile_call_of_a_function_is_refused_by_name(body: str, head: str, 
         ("1", "import random\ndef unused():\n    return random.random()"),
         ("1", "import os\nclass Unused:\n    def now(self): return os.environ"),
         ("frame.sparkSession.sql('SELECT EXTRACT(YEAR FROM at) FROM {f} AS x', f=frame)", ""),
-        ("[F.expr(f'{one}(a)') for one in ('sum', 'max')]", FUNCTIONS),
-        ("[F.expr(f'max({one})') for one in ('user', 'version')]", FUNCTIONS),
+        ("[F.expr(f'{name}(a)') for name in ('sum', 'max')]", FUNCTIONS),
+        ("[F.expr(f'max({name})') for name in ('user', 'version')]", FUNCTIONS),
         ("frame.where(condition)", "condition = (bool, 'current_date')"),
         ("frame.where('EXTRACT(YEAR FROM at) = 1')", ""),
         ("spark.sql(Q, f=inputs)", "Q: str = 'SELECT * FROM {f}'"),
         ("spark.sql(f\"SELECT * FROM {{f}} WHERE ds = '{interval.start}'\", f=inputs)", ""),
         (
-            "[spark.sql('SELECT * FROM {f} WHERE %s' % one, f=1) for one in inputs]",
+            "[spark.sql('SELECT * FROM {f} WHERE %s' % value, f=1) for value in inputs]",
             "HINT = 'select one'",
         ),
         ("sql(inputs)", "def sql(rows):\n    return rows"),
@@ -173,13 +173,13 @@ READS = [
     ("spark.sql(made(1))", "def made(n):\n    return 'x' * n", Outside.TABLE, "SQL that is put together when it runs"),
     ("spark.sql(Q)", "Q = 'SELECT 1'\nQ += inputs", Outside.TABLE, "SQL that is put together when it runs"),
     ("(lambda Q: spark.sql(Q))(inputs)", "from tools import Q", Outside.TABLE, "SQL that is put together when it runs"),
-    ("[spark.sql(one) for one in inputs]", "", Outside.TABLE, "SQL that is put together when it runs"),
+    ("[spark.sql(text) for text in inputs]", "", Outside.TABLE, "SQL that is put together when it runs"),
     ("spark.sql(**inputs)", "", Outside.TABLE, "SQL that is put together when it runs"),
     ("map(spark.sql, ['SELECT 1'])", "", Outside.TABLE, ".sql"),
     ("getattr(spark, 'sql')(inputs)", "", Outside.TABLE, ".sql"),
     ("frame.where('a IN (SELECT b FROM other)')", "", Outside.TABLE, "the table other"),
     (
-        "[spark.sql(f'SELECT * FROM {{f}} WHERE {one}', f=1) for one in PARTS]",
+        "[spark.sql(f'SELECT * FROM {{f}} WHERE {part}', f=1) for part in PARTS]",
         "PARTS = ['a IN (SELECT b FROM other)']", Outside.TABLE, "the table other",
     ),
     ("DeltaTable.forPath(s, 'a')", "from delta.tables import DeltaTable", Outside.TABLE, "delta.tables.DeltaTable.forPath"),
@@ -213,12 +213,12 @@ NAMED = {"f": "SELECT * FROM {f}", "other": "SELECT * FROM other"}
 HARMLESS = {"f": NAMED["f"]}
 TWINS = {  # what is known to be harmless; its dangerous twin; what the refusal of the twin names
     "part of a date": (
-        ("[F.expr(f'extract({one} FROM at)') for one in inputs]", FUNCTIONS),
+        ("[F.expr(f'extract({part} FROM at)') for part in inputs]", FUNCTIONS),
         ("F.expr(f'(select {inputs} FROM other)')", FUNCTIONS),
         "the table other",
     ),
     "part of a text": (
-        ("[F.expr(f'substring({one} from 2)') for one in inputs]", FUNCTIONS),
+        ("[F.expr(f'substring({start} from 2)') for start in inputs]", FUNCTIONS),
         ("F.expr(f'substring((select {inputs} from other), 2)')", FUNCTIONS),
         "the table other",
     ),
@@ -229,11 +229,11 @@ TWINS = {  # what is known to be harmless; its dangerous twin; what the refusal 
     ),
     "column of an aggregate": (
         (
-            "frame.groupBy('user').agg(*[F.expr(f'{one}(amount)') for one in ('sum', 'max')])",
+            "frame.groupBy('user').agg(*[F.expr(f'{name}(amount)') for name in ('sum', 'max')])",
             FUNCTIONS,
         ),
         (
-            "frame.groupBy('user').agg(*[F.expr(f'{one}(amount)') for one in ('sum', 'user')])",
+            "frame.groupBy('user').agg(*[F.expr(f'{name}(amount)') for name in ('sum', 'user')])",
             FUNCTIONS,
         ),
         "user",
@@ -252,7 +252,7 @@ TWINS = {  # what is known to be harmless; its dangerous twin; what the refusal 
         ("frame.alias('uuid').select(F.expr(f'{inputs}(a)'))", FUNCTIONS),
         (
             "alias('uuid', inputs)",
-            f"{FUNCTIONS}\ndef alias(*names):\n    return [F.expr(f'{{one}}(a)') for one in names]",
+            f"{FUNCTIONS}\ndef alias(*names):\n    return [F.expr(f'{{name}}(a)') for name in names]",
         ),
         "uuid",
     ),
@@ -342,18 +342,18 @@ TWINS = {  # what is known to be harmless; its dangerous twin; what the refusal 
         "the table other",
     ),
     "loop over texts": (
-        ("[spark.sql(one, f=frame) for one in ('SELECT * FROM {f}',)]", ""),
-        ("[spark.sql(one, f=frame) for one in ('SELECT * FROM other',)]", ""),
+        ("[spark.sql(text, f=frame) for text in ('SELECT * FROM {f}',)]", ""),
+        ("[spark.sql(text, f=frame) for text in ('SELECT * FROM other',)]", ""),
         "the table other",
     ),
     "loop over a list": (
-        ("[spark.sql(one, f=frame) for one in Q]", "Q = ['SELECT * FROM {f}']"),
-        ("[spark.sql(one, f=frame) for one in Q]", "Q = ['SELECT 1']\nQ.append(made)"),
+        ("[spark.sql(text, f=frame) for text in Q]", "Q = ['SELECT * FROM {f}']"),
+        ("[spark.sql(text, f=frame) for text in Q]", "Q = ['SELECT 1']\nQ.append(made)"),
         "SQL that is put together when it runs",
     ),
     "loop over pairs": (
-        ("[spark.sql(one, f=frame) for name, one in Q.items()]", f"Q = {{'a': '{NAMED['f']}'}}"),
-        ("[spark.sql(one, f=frame) for name, one in Q.items()]", f"Q = {NAMED}"),
+        ("[spark.sql(text, f=frame) for name, text in Q.items()]", f"Q = {{'a': '{NAMED['f']}'}}"),
+        ("[spark.sql(text, f=frame) for name, text in Q.items()]", f"Q = {NAMED}"),
         "the table other",
     ),
     "text that is made from itself": (
@@ -387,7 +387,7 @@ def test_a_text_that_the_code_tells_is_let_through_and_its_dangerous_twin_is_ref
 def test_what_other_modules_pass_to_a_helper_is_read_where_it_is_run():
     harmless = "from tools import run, TEXTS\nCONSTANT = 1"
     tools = f"{HELPER}TEXTS = ({NAMED['f']!r},)\n"
-    body = "[run(inputs, one) for one in TEXTS]"
+    body = "[run(inputs, text) for text in TEXTS]"
     check_python(a_model(query=function(body, harmless, tools=tools)))
 
     for more in ("run(inputs, 'SELECT * FROM other')", "map(run, inputs)"):

@@ -254,8 +254,8 @@ def test_hostile_text_stays_text(text: str):
 
     tree = sqlglot.parse_one(bound(f"SELECT {literal} AS t FROM web.events"), dialect="spark")
 
-    assert [one.name for one in tree.find_all(exp.Literal)] == [text]
-    assert [one.name for one in tree.find_all(exp.Table)] == ["web__events"]
+    assert [node.name for node in tree.find_all(exp.Literal)] == [text]
+    assert [table.name for table in tree.find_all(exp.Table)] == ["web__events"]
 
 
 @given(st.text(st.characters(codec="utf-8", exclude_categories=("C",)), min_size=1, max_size=12))
@@ -264,7 +264,7 @@ def test_hostile_names_stay_names(name: str):
 
     tree = sqlglot.parse_one(bound(f"SELECT {identifier} FROM web.events"), dialect="spark")
 
-    assert [one.name for one in tree.find_all(exp.Column)] == [name]
+    assert [column.name for column in tree.find_all(exp.Column)] == [name]
 
 
 @given(st.sampled_from(HOSTILE))

@@ -351,7 +351,7 @@ FORMS: dict[str, tuple[str, str, str, str]] = {
         "import sys\nX = {}",
         "1",
         "2",
-        "[one.f_globals[chr(88)] for one in sys._current_frames().values() if chr(88) in one.f_globals]",
+        "[frame.f_globals[chr(88)] for frame in sys._current_frames().values() if chr(88) in frame.f_globals]",
     ),
     "a generator's frame": (
         "X = {}\ndef one():\n    yield",
@@ -408,10 +408,10 @@ SAME = {"an import that adds a submodule", "a declaration that reads what is giv
 
 @pytest.mark.parametrize("form", FORMS)
 def test_an_edit_that_changes_the_result_is_never_called_unchanged(form: str):
-    head, one, other, answer = FORMS[form]
-    queries = [of(f"{head.format(text)}\n\n{VISITS.format(answer)}") for text in (one, other)]
+    head, first, other, answer = FORMS[form]
+    queries = [of(f"{head.format(text)}\n\n{VISITS.format(answer)}") for text in (first, other)]
 
-    if one != other and form not in SAME:
+    if first != other and form not in SAME:
         assert run(queries[0]) != run(queries[1]), "the case is no edit that matters"
     if run(queries[0]) != run(queries[1]):
         assert changed_code(*queries)
@@ -479,15 +479,15 @@ EDITS_ELSEWHERE: dict[str, tuple[Mapping[str, str], str, Sequence[str]]] = {
         LATE, "late", ("from seen import Seen as list\ndef unused(x: list[1]): ...\n", "from seen import Seen as list\n"),
     ),
     "an import that hides a declaration": (
-        LATE, "late", [f"from backfill_assets import Column\nfrom seen import seen as Column\nX = {one}\n" for one in ("Column(1)", "1")]
+        LATE, "late", [f"from backfill_assets import Column\nfrom seen import seen as Column\nX = {value}\n" for value in ("Column(1)", "1")]
     ),
     "a declaration that another module replaced": (
         {**LATE, "seen": f"import backfill_assets\n{SEEN}backfill_assets.Column = seen\n"}, "late",
-        [f"from backfill_assets import Column\nX = {one}\n" for one in ("Column('a', 'int')", "1")],
+        [f"from backfill_assets import Column\nX = {value}\n" for value in ("Column('a', 'int')", "1")],
     ),
     "a declaration that another module replaced by name": (
         {**LATE, "seen": f"import backfill_assets as b\n{SEEN}setattr(b, 'Column', seen)\n"}, "late",
-        [f"from backfill_assets import Column\nX = {one}\n" for one in ("Column('a', 'int')", "1")],
+        [f"from backfill_assets import Column\nX = {value}\n" for value in ("Column('a', 'int')", "1")],
     ),
     "a hook of a module": (
         {**LATE, "lazy": "from seen import SEEN\ndef __getattr__(name): return SEEN.append(name)\n"}, "late",
@@ -503,15 +503,15 @@ EDITS_ELSEWHERE: dict[str, tuple[Mapping[str, str], str, Sequence[str]]] = {
     ),
     "another TYPE_CHECKING": (
         {"flags": "TYPE_CHECKING = True\n", "visits": f"import late\n{VISITS.format('late.RATE')}"}, "late",
-        [TYPED.format(one).replace("RATE = 1", "from flags import TYPE_CHECKING\nRATE = 1") for one in "23"],
+        [TYPED.format(digit).replace("RATE = 1", "from flags import TYPE_CHECKING\nRATE = 1") for digit in "23"],
     ),
     "any TYPE_CHECKING": (
         {"flags": "TYPE_CHECKING = True\n", "visits": f"import late\n{VISITS.format('late.RATE')}"}, "late",
-        [TYPED.format(one).replace("RATE = 1", "from flags import *\nRATE = 1") for one in "23"],
+        [TYPED.format(digit).replace("RATE = 1", "from flags import *\nRATE = 1") for digit in "23"],
     ),
     "a TYPE_CHECKING that was set": (
         {"flags": "import typing\ntyping.TYPE_CHECKING = True\n", "visits": f"import flags\nimport late\n{VISITS.format('late.RATE')}"},
-        "late", [TYPED.format(one) for one in "23"],
+        "late", [TYPED.format(digit) for digit in "23"],
     ),
     "a module's dictionary": (
         {"visits": f"from late import __dict__ as held\ndef look(x): return held[x]\n{LOOKS}"}, "late", ("XX = 1\n", "XX = 2\n")
@@ -548,7 +548,7 @@ def test_an_edit_elsewhere_that_changes_the_result_is_never_called_unchanged(
     others, module, texts = EDITS_ELSEWHERE[edit]
     queries = [of({**others, module: text}) for text in texts]
 
-    assert len({run(one) for one in queries}) == 2, "the case is no edit that matters"
+    assert len({run(query) for query in queries}) == 2, "the case is no edit that matters"
     assert changed_code(*queries)
 
 
@@ -585,7 +585,9 @@ def test_no_generated_edit_is_called_unchanged_and_gives_another_result(
 ):
     start = "A, B = 3, 4\ndef f(): return 5\ndef g(): return 6\nclass Box:\n    n = 9\n"
     edited = [*body[:at], statement, *body[at + replaces :]]
-    before, after = (of("\n".join([start, *one, VISITS.format(answer)])) for one in (body, edited))
+    before, after = (
+        of("\n".join([start, *statements, VISITS.format(answer)])) for statements in (body, edited)
+    )
 
     if not changed_code(before, after):
         assert _stable(run(before)) == _stable(run(after))

@@ -70,7 +70,7 @@ def test_off_peak_wins_over_the_model_and_the_plan_over_both():
 
 def test_settings_are_part_of_the_description_alone_and_of_the_stored_snapshot():
     plain, fast = a_model("web.a"), a_model("web.a", spark={SHUFFLE: 64})
-    before, after = (fingerprints(a_graph(one))["web.a"] for one in (plain, fast))
+    before, after = (fingerprints(a_graph(model))["web.a"] for model in (plain, fast))
 
     assert (before.logic, before.upstream) == (after.logic, after.upstream)
     assert before.metadata != after.metadata

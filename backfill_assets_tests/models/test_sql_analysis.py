@@ -22,7 +22,7 @@ PROJECTS = ("stories", "faults", "toy.py", "engine/three_levels.py")
 def model_texts() -> dict[str, str]:
     """The SQL of the product's models and of the models that the tests' projects have."""
     texts = {path.name: path.read_text() for path in PRODUCT.rglob("*.sql")}
-    for project in (TESTS / one for one in PROJECTS):
+    for project in (TESTS / place for place in PROJECTS):
         for path in [project] if project.is_file() else sorted(project.rglob("*.py")):
             for node in ast.walk(ast.parse(path.read_text())):
                 match node:
@@ -130,9 +130,9 @@ SPELLINGS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(("one", "other"), SPELLINGS)
-def test_each_spelling_is_lossless(one: str, other: str):
-    assert is_lossless(one)
+@pytest.mark.parametrize(("text", "other"), SPELLINGS)
+def test_each_spelling_is_lossless(text: str, other: str):
+    assert is_lossless(text)
     assert is_lossless(other)
 
 
@@ -148,7 +148,7 @@ def test_comments_layout_and_the_case_of_keywords_settle(same: str):
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("text", "other"),
     [
         ("SELECT struct(A) AS x FROM t", "SELECT struct(a) AS x FROM t"),
         ("SELECT named_struct('A', 1) AS x", "SELECT named_struct('a', 1) AS x"),
@@ -166,5 +166,5 @@ def test_comments_layout_and_the_case_of_keywords_settle(same: str):
         ("SELECT 'O''Brien' AS x", "SELECT  'O''Brien' AS x"),
     ],
 )
-def test_whatever_else_differs_does_not_settle(one: str, other: str):
-    assert settled_text(one) != settled_text(other)
+def test_whatever_else_differs_does_not_settle(text: str, other: str):
+    assert settled_text(text) != settled_text(other)
