@@ -36,7 +36,7 @@ def test_model_says_what_it_is_and_which_time_is_which(model: Model):
     assert model.tags
     assert model.times.event or model.times.effective
     for column in (model.times.event, model.times.updated, model.times.effective):
-        assert column is None or column in {one.name for one in model.schema}
+        assert column is None or column in {declared.name for declared in model.schema}
 
 
 @MODELS

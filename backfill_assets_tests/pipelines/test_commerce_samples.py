@@ -44,7 +44,7 @@ def test_no_order_of_the_extract_lacks_its_customer_store_or_products(extract: S
 
 def test_every_supply_changes_its_price_three_times_a_year(extract: Samples):
     supplies = [(row["id"], row["sku"], int(row["cost"])) for row in extract["supplies"]]
-    days = Counter((one.supply_id, one.sku) for one in price_history(supplies))
+    days = Counter((price.supply_id, price.sku) for price in price_history(supplies))
     assert set(days) == {(supply_id, sku) for supply_id, sku, _ in supplies}
     corrected = {key for key, count in days.items() if count == len(CHANGES) + 2}
     assert {supply_id for supply_id, _ in corrected} == {MISTYPED[0]}
@@ -54,11 +54,13 @@ def test_every_supply_changes_its_price_three_times_a_year(extract: Samples):
 def test_price_history_starts_before_the_shop_opens_at_the_cost_that_jafgen_knows():
     first, *changes = price_history([("SUP-001", "JAF-001", 7)])
     assert (first.effective_from, first.cost) == (BEFORE_OPENING, Decimal("0.0700"))
-    assert tuple(one.effective_from for one in changes) == CHANGES
+    assert tuple(price.effective_from for price in changes) == CHANGES
 
 
 def test_a_mistyped_price_is_corrected_two_days_later():
     supply, day = MISTYPED
-    wrong, right = [one for one in price_history([(supply, "X", 52)]) if one.effective_from == day]
+    wrong, right = [
+        price for price in price_history([(supply, "X", 52)]) if price.effective_from == day
+    ]
     assert wrong.cost == right.cost * 10
     assert right.recorded_at - wrong.recorded_at == timedelta(days=2)

@@ -58,4 +58,6 @@ def test_sample_models_stop_nine_of_ten_planted_defects_before_the_commit(
     every = [defect for defects in found.values() for defect in defects]
     stopped = [defect for defect in every if defect["stopped_by"]]
     assert len(every) >= DEFECTS
-    assert len(stopped) >= STOPPED * len(every), [one for one in every if not one["stopped_by"]]
+    assert len(stopped) >= STOPPED * len(every), [
+        defect for defect in every if not defect["stopped_by"]
+    ]

@@ -90,12 +90,19 @@ def test_days_computed_one_by_one_or_together_hold_each_session_once(spark: Spar
         tuple(
             map(
                 _text,
-                (one.day.date(), user, one.started_at, one.ended_at, one.closed_at, one.page_views),
+                (
+                    session.day.date(),
+                    user,
+                    session.started_at,
+                    session.ended_at,
+                    session.closed_at,
+                    session.page_views,
+                ),
             )
         )
         for user, times in users.items()
-        for one in sessions_of(user, times)
-        if one.day < FIRST + timedelta(days=DAYS)
+        for session in sessions_of(user, times)
+        if session.day < FIRST + timedelta(days=DAYS)
     )
     together = records(sessions_in(spark, views, FIRST, DAYS), *COLUMNS)
     assert together == whole
@@ -113,12 +120,12 @@ def _text(value: object) -> str:
 
 def test_oracle_sees_every_kind_of_session():
     users = history()
-    found = [one for user, times in users.items() for one in sessions_of(user, times)]
-    assert any(midnight(one.started_at) < midnight(one.ended_at) for one in found)
-    assert any(one.closed_at == one.limit < one.ended_at + SILENCE for one in found)
-    assert any(one.started_at > one.chain_start for one in found)
-    assert max(one.closed_at - one.started_at for one in found) <= timedelta(hours=48)
-    assert sum(one.page_views for one in found) == sum(map(len, users.values()))
+    found = [session for user, times in users.items() for session in sessions_of(user, times)]
+    assert any(midnight(session.started_at) < midnight(session.ended_at) for session in found)
+    assert any(session.closed_at == session.limit < session.ended_at + SILENCE for session in found)
+    assert any(session.started_at > session.chain_start for session in found)
+    assert max(session.closed_at - session.started_at for session in found) <= timedelta(hours=48)
+    assert sum(session.page_views for session in found) == sum(map(len, users.values()))
 
 
 def test_a_session_that_crosses_midnight_belongs_to_the_day_in_which_it_was_over(
