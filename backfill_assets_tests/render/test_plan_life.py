@@ -88,7 +88,7 @@ def test_only_a_proposed_plan_expires():
     assert status_text(kept(PlanStatus.PROMOTED), later) == "promoted"
 
 
-@pytest.mark.parametrize("status", [*(one.value for one in PlanStatus), "expired"])
+@pytest.mark.parametrize("status", [*(status.value for status in PlanStatus), "expired"])
 def test_what_comes_next_is_never_the_end_of_a_road(status: str):
     ended = {"rolled back", "undone", "abandoned"}
 

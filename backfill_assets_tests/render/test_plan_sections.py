@@ -77,7 +77,7 @@ def test_who_is_in_the_way_comes_before_who_is_merely_at_work():
         )
     )
 
-    first, second = (one for one in sections(plan) if isinstance(one, AtWork))
+    first, second = (section for section in sections(plan) if isinstance(section, AtWork))
 
     blocked = "this plan can't be applied before the other plan has ended"
     assert first.blocks

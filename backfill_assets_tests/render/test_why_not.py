@@ -26,7 +26,7 @@ MARCH = span(DAYS, "2024-03-01", "2024-03-31")
 def asked(plan: Plan, model: str, first: str, last: str) -> list[tuple[str, bool, str]]:
     cadence = MONTHS if model == TRENDS else DAYS
     answers = why_not(plan, NAMING, model, span(cadence, first, last))
-    return [(one.cells, one.planned, one.text) for one in answers]
+    return [(answer.cells, answer.planned, answer.text) for answer in answers]
 
 
 def march_of(
