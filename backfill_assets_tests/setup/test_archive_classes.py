@@ -43,7 +43,7 @@ def test_an_archive_is_made_once(jars: Path, tmp_path: Path):
     assert (jars / "classes.jsa").read_text() == "classes\n"
 
     archive(jars, spark(tmp_path, "exit 1"), print)
-    assert sorted(one.name for one in jars.iterdir()) == ["classes.jsa", "delta.jar"]
+    assert sorted(file.name for file in jars.iterdir()) == ["classes.jsa", "delta.jar"]
 
 
 def test_an_archive_of_another_spark_is_made_anew(jars: Path, tmp_path: Path):
@@ -62,5 +62,5 @@ def test_without_an_archive_the_set_up_goes_on_and_says_why(
 ):
     archive(jars, spark(tmp_path, "echo 'Unrecognized option: -XX:Archive'; exit 1"), print)
 
-    assert [one.name for one in jars.iterdir()] == ["delta.jar"]
+    assert [file.name for file in jars.iterdir()] == ["delta.jar"]
     assert "Unrecognized option: -XX:Archive" in capsys.readouterr().out
