@@ -69,12 +69,12 @@ def test_a_commit_reads_back_from_its_metadata_with_checksums_of_any_size(commit
 
 def test_a_checksum_is_more_than_a_double_can_hold():
     content = Content(1, 10**38 + 1, {"cost": -(10**38) - 1})
-    one = BatchCommit(
+    commit = BatchCommit(
         "b", "prod", "a.b", "v", "f", day(1), "r", "r", None, "gap", 1, 2, 3,
         datetime(2024, 1, 1, tzinfo=UTC), (), (CommittedCell(day(1), content),), (),
     )  # fmt: skip
 
-    read = BatchCommit.from_json(one.to_json())
+    read = BatchCommit.from_json(commit.to_json())
 
     assert read is not None
     assert read.cells[0].content == content

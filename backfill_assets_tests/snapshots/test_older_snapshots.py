@@ -23,9 +23,9 @@ from backfill_assets.state.store import Store
 from backfill_assets_tests.state.building import Clock
 
 OLDER = {
-    f"{file.stem} {one['definition']['v']['name']}": one
+    f"{file.stem} {older['definition']['v']['name']}": older
     for file in sorted(Path(__file__).parent.joinpath("older").glob("*.json"))
-    for one in json.loads(file.read_text(encoding="utf-8"))
+    for older in json.loads(file.read_text(encoding="utf-8"))
 }
 AT, TO = datetime(2024, 1, 2, tzinfo=UTC), datetime(2024, 1, 4, tzinfo=UTC)
 VIEWS = {"shop.orders": "_up__orders", "shop.customers": "_up__customers"}
@@ -36,7 +36,7 @@ def text_of(definition: object) -> str:
     return json.dumps(definition, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
-@pytest.mark.parametrize("name", [name for name, one in OLDER.items() if "gives" in one])
+@pytest.mark.parametrize("name", [name for name, older in OLDER.items() if "gives" in older])
 def test_a_stored_function_of_an_older_release_gives_what_it_gave(name: str):
     stored = OLDER[name]
     query = stored_model(text_of(stored["definition"])).logic
@@ -59,7 +59,7 @@ def test_a_snapshot_of_an_older_release_goes_through_the_state_letter_by_letter(
         assert stored_model(store.snapshots.definition("p")) == stored_model(text)
 
 
-@pytest.mark.parametrize("name", [name for name, one in OLDER.items() if "bound" in one])
+@pytest.mark.parametrize("name", [name for name, older in OLDER.items() if "bound" in older])
 def test_stored_sql_of_an_older_release_is_bound_to_the_query_that_it_was_bound_to(name: str):
     stored = OLDER[name]
     query = stored_model(text_of(stored["definition"])).logic

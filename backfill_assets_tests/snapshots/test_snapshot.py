@@ -26,7 +26,7 @@ def test_a_stored_snapshot_reads_back_as_the_model_that_it_is_of():
 
 def test_the_snapshot_of_a_stored_model_is_the_same_snapshot():
     before = snapshots_of(a_graph(FIRST, LAST))
-    stored = [stored_model(one.definition()) for one in before.values()]
+    stored = [stored_model(snapshot.definition()) for snapshot in before.values()]
 
     assert snapshots_of(a_graph(*stored)) == before
 
