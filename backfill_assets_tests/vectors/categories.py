@@ -62,13 +62,13 @@ def plan_categories(case: dict[str, Json]) -> Json:
         end=call.get("end"),
     )
     plan = build_plan(request, after, PlanState(view=view, running=snapshots_of(before)), now)
-    words = {one.model: _words(before, after, one) for one in plan.models}
+    words = {model.model: _words(before, after, model) for model in plan.models}
     words |= {name: word for name, word in _passive(after, words).items() if name not in words}
-    moved = {one.model for one in plan.models if one.build is Build.NEW_VERSION}
+    moved = {model.model for model in plan.models if model.build is Build.NEW_VERSION}
     return {
         "categories": {_short(name): word for name, word in sorted(words.items())},
         "reuses_physical_table": {_short(name): name not in moved for name in sorted(words)},
-        "models_to_backfill": sorted(_short(one.model) for one in plan.models if one.cells),
+        "models_to_backfill": sorted(_short(model.model) for model in plan.models if model.cells),
     }
 
 
@@ -144,9 +144,9 @@ def _parsed(name: str, ddl: str) -> Model:
     for part in _split(head[head.index("(") + 1 : head.rindex(")")]):
         word, _, value = part.partition(" ")
         words[word] = value.strip()
-    columns = [_column(one) for one in _split(_inside(words.pop("columns", "")))]
+    columns = [_column(column) for column in _split(_inside(words.pop("columns", "")))]
     kind, _, inner = words.pop("kind", "VIEW").partition("(")
-    options = dict(one.split(maxsplit=1) for one in _split(inner.rstrip(")")))
+    options = dict(option.split(maxsplit=1) for option in _split(inner.rstrip(")")))
     meta: dict[str, Json] = {word: value.strip("'") for word, value in words.items()}
     meta["kind"] = {"name": kind.strip(), **options}
     return _declared(name, sql, meta, columns)
@@ -194,7 +194,7 @@ def _declared(
         query=query,
         kind=IncrementalByTimeRange("ds") if in_time else Full(),
         cadence=_cadence(settings) if in_time else Whole(settings.get("cron")),
-        upstreams=[Upstream(one, lookback=lookback) for one in reads],
+        upstreams=[Upstream(table, lookback=lookback) for table in reads],
         grain="one row",
         unique_key=[_KEY if _KEY in names else names[0]],
         columns=schema,
@@ -217,5 +217,5 @@ def _cadence(settings: dict[str, Json]) -> Cadence:
 
 def _outputs(query: SqlQuery) -> list[Column]:
     tree = comparable(query)
-    names = [output_name(one) for one in (tree.selects if tree else ()) if not one.is_star]
+    names = [output_name(output) for output in (tree.selects if tree else ()) if not output.is_star]
     return [Column(name, "string") for name in dict.fromkeys(names)]

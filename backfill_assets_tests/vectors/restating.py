@@ -52,9 +52,9 @@ def restate(case: dict[str, Json]) -> Json:
             for name, cells in sorted(wrong.items())
         },
         "missing": {
-            _theirs(one.model): tr.texts(_finite(case, graph, one.model, one.cells, now))
-            for one in sorted(plan.models, key=lambda one: one.model)
-            if one.cells
+            _theirs(model.model): tr.texts(_finite(case, graph, model.model, model.cells, now))
+            for model in sorted(plan.models, key=lambda planned: planned.model)
+            if model.cells
         },
     }
 
