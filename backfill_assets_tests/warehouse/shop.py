@@ -96,7 +96,7 @@ def ticket(path: str, token: int, metadata: str | None = None) -> Ticket:
 def frame(spark: SparkSession, columns: Sequence[Column], *rows: str) -> DataFrame:
     """Rows as SQL values, typed as declared."""
     names = ", ".join(f"`{column.name}`" for column in columns)
-    cast = [f"CAST(`{one.name}` AS {one.dtype}) AS `{one.name}`" for one in columns]
+    cast = [f"CAST(`{column.name}` AS {column.dtype}) AS `{column.name}`" for column in columns]
     if not rows:
         return spark.createDataFrame([], ", ".join(f"`{c.name}` {c.dtype}" for c in columns))
     return spark.sql(f"VALUES {', '.join(rows)} AS t({names})").selectExpr(*cast)
@@ -144,5 +144,7 @@ def entry(files: Mapping[str, Sequence[CellFile]], said: Ticket) -> Committed:
 
 def partitions_touched(path: str, delta_version: int) -> set[str]:
     """The cells whose files a commit has brought or taken away, by the log's own words."""
-    actions = (one.get("add") or one.get("remove") for one in actions_of(path, delta_version))
-    return {one["partitionValues"]["_cell"] for one in actions if one}
+    actions = (
+        action.get("add") or action.get("remove") for action in actions_of(path, delta_version)
+    )
+    return {action["partitionValues"]["_cell"] for action in actions if action}

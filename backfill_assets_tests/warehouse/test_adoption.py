@@ -56,7 +56,7 @@ def test_a_table_of_any_layout_is_audited_cell_by_cell(
     model = sales(audits=[NO_ZERO])
     found = profile_table(spark, model, table)
     assert found.cells == IntervalSet.of(days(1, 3))
-    assert [(one.content.rows, one.failing["no_zero"]) for one in found.profiles] == [
+    assert [(cell_profile.content.rows, cell_profile.failing["no_zero"]) for cell_profile in found.profiles] == [
         (2, 1), (1, 0),
     ]  # fmt: skip
 
@@ -65,13 +65,18 @@ def test_an_adopted_batch_holds_what_was_audited_and_nothing_of_other_cells(
     spark: SparkSession, tmp_path: Path
 ):
     table = foreign(spark, tmp_path / "theirs", sale(1, "a"), sale(2, "b"), sale(3, "c"))
-    audited = {one.cell: one.content for one in profile_table(spark, sales(), table).profiles}
+    audited = {
+        cell_profile.cell: cell_profile.content
+        for cell_profile in profile_table(spark, sales(), table).profiles
+    }
     path, two = str(tmp_path / "ours"), days(2, 3)
     rows = contract(adopted_from(table)(spark, sales(), day(2, 2), {}), sales())
     commit_cells(rows, sales(), two, ticket(path, 1))
     ours = published_rows(spark, sales(), two, table_now(path))
     held = profile(ours, Subject(sales(), two, table_now(path)))
-    assert {one.cell: one.content for one in held} == {cell: audited[cell] for cell in two}
+    assert {cell_profile.cell: cell_profile.content for cell_profile in held} == {
+        cell: audited[cell] for cell in two
+    }
 
 
 def test_cells_are_those_of_the_models_own_zone(spark: SparkSession, tmp_path: Path):

@@ -89,7 +89,7 @@ def texts(*numbers: int) -> set[str]:
 def sold(shop: str, *numbers: int) -> list[str]:
     """One sale in each hour, as SQL values."""
     at = (START + timedelta(hours=number, minutes=30) for number in numbers)
-    return [f"(TIMESTAMP'{one:%Y-%m-%d %H:%M:%S}+00:00', '{shop}')" for one in at]
+    return [f"(TIMESTAMP'{instant:%Y-%m-%d %H:%M:%S}+00:00', '{shop}')" for instant in at]
 
 
 def no_spark() -> Any:  # noqa: ANN401
@@ -146,9 +146,9 @@ def held(path: str, at: int | None = None) -> dict[int, Counter[str]]:
 def lying(path: str) -> set[str]:
     """The data files below a table, whoever names them."""
     return {
-        str(one.relative_to(path))
-        for one in Path(path).glob("*/**/*.parquet")
-        if "_delta_log" not in one.parts
+        str(file.relative_to(path))
+        for file in Path(path).glob("*/**/*.parquet")
+        if "_delta_log" not in file.parts
     }
 
 
@@ -175,20 +175,20 @@ def test_every_hour_holds_what_was_put_there_last_and_every_version_stays_as_it_
             rows = {number: [f"s{token}"] * count for number, count in step.items()}
             put(path, token, rows)
             new = {number: Counter(shops) for number, shops in rows.items()}
-            worlds.append({n: one for n, one in (worlds[-1] | new).items() if one})
+            worlds.append({n: shops for n, shops in (worlds[-1] | new).items() if shops})
         elif step is not None:
             to, numbers = step[0] % len(worlds), step[1]
             asked = texts(*numbers)
             with old_cells(path, HOURLY, files_at(path, to, asked), asked) as written:
                 written.commit(asked, written.files, ticket(path, token))
             back = {number: worlds[to].get(number) for number in numbers}
-            worlds.append({n: one for n, one in (worlds[-1] | back).items() if one})
+            worlds.append({n: shops for n, shops in (worlds[-1] | back).items() if shops})
         elif what_to_compact(path).files:
             compact(path, token)
             worlds.append(worlds[-1])
             assert not what_to_compact(path).files
     assert [held(path, at) for at in range(head(path) + 1)] == worlds
-    assert lying(path) == {one.name for at in range(head(path) + 1) for one in files_at(path, at)}
+    assert lying(path) == {file.name for at in range(head(path) + 1) for file in files_at(path, at)}
 
 
 def test_a_new_hour_leaves_the_files_of_its_day_alone_and_a_rebuilt_one_rewrites_that_day_only(
@@ -196,27 +196,27 @@ def test_a_new_hour_leaves_the_files_of_its_day_alone_and_a_rebuilt_one_rewrites
 ):
     path = a_table(tmp_path)
     put(path, 1, {number: ["a"] for number in range(40) if number != 5})
-    first = {one.name for one in files_at(path, head(path))}
+    first = {file.name for file in files_at(path, head(path))}
     put(path, 2, {5: ["late"], 40: ["new"]})
-    assert first < {one.name for one in files_at(path, head(path))}
+    assert first < {file.name for file in files_at(path, head(path))}
     put(path, 3, {6: ["b"]})
-    (gone,) = first - {one.name for one in files_at(path, head(path))}
-    assert all(one.last < "2024-01-02" for one in files_at(path, 1) if one.name == gone)
+    (gone,) = first - {file.name for file in files_at(path, head(path))}
+    assert all(file.last < "2024-01-02" for file in files_at(path, 1) if file.name == gone)
 
 
 def test_two_batches_in_one_day_neither_wait_for_each_other_nor_lose_a_row(tmp_path: Path):
     path = a_table(tmp_path)
     put(path, 1, {number: ["a"] for number in range(24)})
     with ExitStack() as both:
-        one, other = (both.enter_context(unwritten_cells(path, HOURLY)) for _ in range(2))
-        for written, numbers in ((one, (3, 4)), (other, (4, 5, 20))):
+        first, other = (both.enter_context(unwritten_cells(path, HOURLY)) for _ in range(2))
+        for written, numbers in ((first, (3, 4)), (other, (4, 5, 20))):
             write(written, {number: [f"of-{numbers[0]}"] for number in numbers})
             written.prepare(texts(*numbers))
-        one.commit(texts(3, 4), one.files, ticket(path, 2))
+        first.commit(texts(3, 4), first.files, ticket(path, 2))
         other.commit(texts(4, 5, 20), other.files, ticket(path, 3))
     new = {3: "of-3", 4: "of-4", 5: "of-4", 20: "of-4"}
     assert held(path) == {number: Counter([new.get(number, "a")]) for number in range(24)}
-    assert lying(path) == {one.name for at in range(head(path) + 1) for one in files_at(path, at)}
+    assert lying(path) == {file.name for at in range(head(path) + 1) for file in files_at(path, at)}
 
 
 def test_an_hour_that_keeps_its_file_keeps_it_though_the_batch_was_prepared_for_both(
@@ -288,8 +288,8 @@ def test_a_day_whose_files_have_different_columns_keeps_all_of_them(tmp_path: Pa
             written.files = files_in(path, written.folder)
             written.commit(texts(number), written.files, ticket(path, token))
     compact(path, 3)
-    (one,) = files_at(path, head(path))
-    rows = parquet.read_table(f"{path}/{one.name}", columns=["gone", "new"]).to_pylist()
+    (file,) = files_at(path, head(path))
+    rows = parquet.read_table(f"{path}/{file.name}", columns=["gone", "new"]).to_pylist()
     assert rows == [{"gone": "gone", "new": None}, {"gone": None, "new": "new"}]
 
 
@@ -325,8 +325,8 @@ def test_a_rebuilt_hour_leaves_files_that_say_which_hours_they_hold(tmp_path: Pa
     for token, number in enumerate((0, 2), start=2):
         with unwritten_cells(path, HOURLY) as written:
             written.commit(texts(number), (), ticket(path, token))
-    (one,) = files_at(path, head(path))
-    assert {one.first, one.last} == texts(1, 3)
+    (file,) = files_at(path, head(path))
+    assert {file.first, file.last} == texts(1, 3)
 
 
 def test_an_hour_may_be_rebuilt_any_number_of_times(tmp_path: Path):
@@ -335,7 +335,7 @@ def test_an_hour_may_be_rebuilt_any_number_of_times(tmp_path: Path):
     for token in range(2, 42):
         put(path, token, {token % 23: ["b"]})
     assert held(path)[0] == Counter("b")
-    assert max(len(Path(one).name) for one in lying(path)) < 100
+    assert max(len(Path(name).name) for name in lying(path)) < 100
 
 
 def test_a_day_whose_file_is_lost_is_healed_by_rebuilding_all_of_it(tmp_path: Path):
@@ -352,10 +352,10 @@ def test_a_day_whose_file_is_lost_is_healed_by_rebuilding_all_of_it(tmp_path: Pa
 def test_a_strangers_file_that_says_nothing_of_its_cells_may_be_of_any(tmp_path: Path):
     path = a_table(tmp_path)
     put(path, 1, {3: ["a"]})
-    one = files_at(path, head(path))
+    files = files_at(path, head(path))
     rows = pa.table({"at": pa.array([START], pa.timestamp("us", "UTC")), "shop": ["x"]})
     write_deltalake(path, rows, mode="append", schema_mode="merge")
-    assert {*files_at(path, head(path), texts(17))} == {*files_at(path, head(path))} - {*one}
+    assert {*files_at(path, head(path), texts(17))} == {*files_at(path, head(path))} - {*files}
     assert not what_to_compact(path).files
 
 
@@ -392,7 +392,7 @@ def test_what_is_left_of_a_day_is_bit_for_bit_what_spark_had_written(
     before = found(head(path))
     with unwritten_cells(path, HOURLY) as written:
         written.commit(texts(3, 9), (), ticket(path, 2))
-    assert found(head(path)) == [one for one in before if one[0][11:13] not in {"03", "09"}]
+    assert found(head(path)) == [row for row in before if row[0][11:13] not in {"03", "09"}]
     with old_cells(path, HOURLY, files_at(path, 1, texts(3, 9)), texts(3, 9)) as written:
         written.commit(texts(3, 9), written.files, ticket(path, 3))
     assert found(head(path)) == before
@@ -401,7 +401,7 @@ def test_what_is_left_of_a_day_is_bit_for_bit_what_spark_had_written(
     physical = [
         parquet.ParquetFile(f"{path}/{files_at(path, at)[0].name}").schema for at in (1, head(path))
     ]
-    assert [str(one) for one in physical[0]] == [str(one) for one in physical[1]]
+    assert [str(column) for column in physical[0]] == [str(column) for column in physical[1]]
 
 
 @pytest.mark.spark
@@ -412,11 +412,11 @@ def test_a_block_is_the_local_day_of_its_cells(spark: SparkSession, tmp_path: Pa
     rows = batch(spark, model, path, hours(*numbers), *sold("a", *numbers))
     commit_cells(rows, model, hours(*numbers), ticket(path, 1))
     files = files_at(path, head(path))
-    assert sorted((one.first[11:13], one.last[11:13]) for one in files) == [
+    assert sorted((file.first[11:13], file.last[11:13]) for file in files) == [
         ("00", "14"),
         ("15", "23"),
     ]
-    blocks = {block_of(model.cadence, one) for file in files for one in (file.first, file.last)}
+    blocks = {block_of(model.cadence, cell) for file in files for cell in (file.first, file.last)}
     assert blocks == {"2024-01-01", "2024-01-02"}
 
 
@@ -436,7 +436,7 @@ def test_hours_of_a_table_of_the_release_before_keep_files_of_their_own(
         batch(spark, model, path, hours(2), *sold("b", 2)), model, hours(2), ticket(path, 2)
     )
     assert held(path) == {1: Counter("a"), 2: Counter("b"), 30: Counter("a")}
-    assert [one.first == one.last for one in files_at(path, head(path))] == [True] * 3
+    assert [file.first == file.last for file in files_at(path, head(path))] == [True] * 3
     assert cells_touched(HOURLY, path, 1) == IntervalSet.of(hours(2))
     assert not what_to_compact(path).files
 

@@ -58,49 +58,49 @@ def content_of(
 
 
 def test_a_duplicated_pair_is_not_two_other_duplicated_pairs(spark: SparkSession):
-    one = content_of(spark, {"v": "int"}, "'a', 1", "'a', 1", "'b', 2", "'b', 2")
+    content = content_of(spark, {"v": "int"}, "'a', 1", "'a', 1", "'b', 2", "'b', 2")
     other = content_of(spark, {"v": "int"}, "'c', 5", "'c', 5", "'d', 9", "'d', 9")
-    assert one.rows == other.rows
-    assert one.key != other.key
-    assert one.columns["v"] != other.columns["v"]
+    assert content.rows == other.rows
+    assert content.key != other.key
+    assert content.columns["v"] != other.columns["v"]
 
 
 def test_a_null_that_moves_between_columns_changes_both(spark: SparkSession):
     types = {"v": "int", "w": "int"}
-    one = content_of(spark, types, "'a', NULL, 1")
+    content = content_of(spark, types, "'a', NULL, 1")
     other = content_of(spark, types, "'a', 1, NULL")
-    assert one.key == other.key
-    assert one.columns["v"] != other.columns["v"]
-    assert one.columns["w"] != other.columns["w"]
+    assert content.key == other.key
+    assert content.columns["v"] != other.columns["v"]
+    assert content.columns["w"] != other.columns["w"]
 
 
 def test_a_null_in_a_key_of_two_columns_is_not_the_other_null(spark: SparkSession):
     types = {"v": "int", "w": "int"}
-    one = content_of(spark, types, "'a', NULL, 1", unique_key=("v", "w"))
+    content = content_of(spark, types, "'a', NULL, 1", unique_key=("v", "w"))
     other = content_of(spark, types, "'a', 1, NULL", unique_key=("v", "w"))
-    assert one.key != other.key
+    assert content.key != other.key
 
 
 def test_values_swapped_between_rows_change_their_column_only(spark: SparkSession):
     types = {"v": "int", "w": "int"}
-    one = content_of(spark, types, "'a', 1, 7", "'b', 2, 7")
+    content = content_of(spark, types, "'a', 1, 7", "'b', 2, 7")
     other = content_of(spark, types, "'a', 2, 7", "'b', 1, 7")
-    assert one.key == other.key
-    assert one.columns["v"] != other.columns["v"]
-    assert one.columns["w"] == other.columns["w"]
+    assert content.key == other.key
+    assert content.columns["v"] != other.columns["v"]
+    assert content.columns["w"] == other.columns["w"]
 
 
 def test_the_order_of_rows_does_not_matter(spark: SparkSession):
-    one = content_of(spark, {"v": "int"}, "'a', 1", "'b', 2")
-    assert one == content_of(spark, {"v": "int"}, "'b', 2", "'a', 1")
+    content = content_of(spark, {"v": "int"}, "'a', 1", "'b', 2")
+    assert content == content_of(spark, {"v": "int"}, "'b', 2", "'a', 1")
 
 
 @pytest.mark.parametrize("dtype", ["double", "float"])
 def test_minus_zero_is_zero_and_every_nan_is_nan(spark: SparkSession, dtype: str):
     plain = ("'a', 0.0D", "'b', CAST('NaN' AS DOUBLE)", "'c', CAST('Infinity' AS DOUBLE)")
     signed = ("'a', -0.0D", "'b', -CAST('NaN' AS DOUBLE)", "'c', CAST('Infinity' AS DOUBLE)")
-    one, other = (content_of(spark, {"v": dtype}, *rows) for rows in (plain, signed))
-    assert one == other
+    content, other = (content_of(spark, {"v": dtype}, *rows) for rows in (plain, signed))
+    assert content == other
     assert other != content_of(
         spark, {"v": dtype}, "'a', 0D", *plain[1:2], "'c', -CAST('inf' AS DOUBLE)"
     )
@@ -117,11 +117,18 @@ def test_two_floats_have_one_checksum_exactly_if_they_have_the_same_bits(
 ):
     width, code = WIDTHS[dtype]
     drawn = data.draw(st.lists(st.floats(width=width), min_size=10, max_size=40))
-    values = [*drawn, *(_neighbour(one, code) for one in drawn), 0.0, -0.0, math.nan, -math.nan]
+    values = [
+        *drawn,
+        *(_neighbour(number, code) for number in drawn),
+        0.0,
+        -0.0,
+        math.nan,
+        -math.nan,
+    ]
     schema = T.StructType([T.StructField("v", {"d": T.DoubleType(), "f": T.FloatType()}[code])])
-    table = spark.createDataFrame([(one,) for one in values], schema)
+    table = spark.createDataFrame([(number,) for number in values], schema)
     hashed = table.selectExpr("v", f"{value_hash('v', schema, '1L')} AS h").collect()
-    assert len({row["h"] for row in hashed}) == len({_bits(one, code) for one in values})
+    assert len({row["h"] for row in hashed}) == len({_bits(number, code) for number in values})
     by_hash: dict[int, set[bytes]] = defaultdict(set)
     for row in hashed:
         by_hash[row["h"]].add(_bits(row["v"], code))
@@ -163,27 +170,27 @@ def test_two_values_that_count_as_within_a_tolerance_are(
             for place in data.draw(st.lists(places, min_size=5, max_size=20))
         ),
     ]
-    values = [_of_width(one, code) for one in drawn]
-    values += [_neighbour(one, code) for one in values]
+    values = [_of_width(number, code) for number in drawn]
+    values += [_neighbour(number, code) for number in values]
     values += [0.0, -0.0, math.nan, math.inf, -math.inf]
     schema = T.StructType([T.StructField("v", {"d": T.DoubleType(), "f": T.FloatType()}[code])])
-    table = spark.createDataFrame([(one,) for one in [*values, None]], schema)
+    table = spark.createDataFrame([(number,) for number in [*values, None]], schema)
     near = hash_within("v", schema, "1L", tolerance)
     places_of: dict[int, list[float | None]] = defaultdict(list)
     for row in table.selectExpr("v", f"{near} AS h").collect():
         places_of[row["h"]].append(row["v"])
     for together in places_of.values():
         assert all(_is_within(*pair, tolerance) for pair in combinations(together, 2))
-    assert len({_bits(one, code) for one in values} | {None}) >= len(places_of)
+    assert len({_bits(number, code) for number in values} | {None}) >= len(places_of)
 
 
-def _is_within(one: float | None, other: float | None, tolerance: float) -> bool:
+def _is_within(number: float | None, other: float | None, tolerance: float) -> bool:
     """The oracle, in exact numbers."""
-    if one is None or other is None:
-        return one is other
-    if not (math.isfinite(one) and math.isfinite(other)):
-        return one == other or (math.isnan(one) and math.isnan(other))
-    return abs(Fraction(one) - Fraction(other)) <= Fraction(tolerance)
+    if number is None or other is None:
+        return number is other
+    if not (math.isfinite(number) and math.isfinite(other)):
+        return number == other or (math.isnan(number) and math.isnan(other))
+    return abs(Fraction(number) - Fraction(other)) <= Fraction(tolerance)
 
 
 def _of_width(value: float, code: str) -> float:
@@ -200,7 +207,7 @@ def test_the_last_digits_of_round_numbers_lie_in_one_place_of_the_grid(spark: Sp
     sums = [0.0, 1e-17, -1e-17, 0.3, 0.1 + 0.2, 10.5, 10.5 + 4e-15, 1e5 + 0.1, 100000.10000000002]
     hashed = [
         row["h"]
-        for row in spark.createDataFrame([(one,) for one in sums], schema)
+        for row in spark.createDataFrame([(number,) for number in sums], schema)
         .selectExpr(f"{near} AS h")
         .collect()
     ]
@@ -212,15 +219,17 @@ def test_a_content_has_a_checksum_within_the_tolerance_beside_the_exact_one(spar
     types = {"v": "double", "w": "double"}
 
     def held(*values: str) -> Content:
-        return content_of(spark, types, *(f"{one}, 1D" for one in values), tolerances={"v": 0.01})
+        return content_of(
+            spark, types, *(f"{value}, 1D" for value in values), tolerances={"v": 0.01}
+        )
 
-    one, near, far = (held(f"'a', {v}", "'b', NULL") for v in ("5D", "5.001D", "5.1D"))
-    assert one != near
-    assert one.columns["v"] != near.columns["v"]
-    assert one.within == near.within
-    assert one.within.keys() == {"v"}
-    assert one.within != far.within
-    assert one.within != held("'a', NULL", "'b', 5D").within
+    content, near, far = (held(f"'a', {v}", "'b', NULL") for v in ("5D", "5.001D", "5.1D"))
+    assert content != near
+    assert content.columns["v"] != near.columns["v"]
+    assert content.within == near.within
+    assert content.within.keys() == {"v"}
+    assert content.within != far.within
+    assert content.within != held("'a', NULL", "'b', 5D").within
 
 
 def test_floats_inside_of_structs_arrays_and_maps_are_exact(spark: SparkSession):
@@ -252,9 +261,9 @@ def test_a_correction_beyond_the_ninth_digit_is_another_content(spark: SparkSess
         ("(0.1D + 0.2D) + 0.3D", "0.1D + (0.2D + 0.3D)"),
     )
     for before, after in pairs:
-        one, other = (content_of(spark, {"v": "double"}, f"'a', {v}") for v in (before, after))
-        assert one.columns["v"] != other.columns["v"]
-        assert (one.key, one.columns["shop"]) == (other.key, other.columns["shop"])
+        content, other = (content_of(spark, {"v": "double"}, f"'a', {v}") for v in (before, after))
+        assert content.columns["v"] != other.columns["v"]
+        assert (content.key, content.columns["shop"]) == (other.key, other.columns["shop"])
 
 
 def test_only_checksums_of_types_that_were_rounded_once_are_named_by_their_algorithm(
@@ -296,9 +305,9 @@ def test_a_sum_over_a_value_without_a_decimal_is_no_number(spark: SparkSession):
 
 def test_maps_are_equal_whatever_the_order_of_their_entries(spark: SparkSession):
     types = {"v": "map<string,double>"}
-    one = content_of(spark, types, "'a', map('x', 1D, 'y', NULL)")
-    assert one == content_of(spark, types, "'a', map('y', NULL, 'x', 1D)")
-    assert one != content_of(spark, types, "'a', map('y', 1D, 'x', NULL)")
+    content = content_of(spark, types, "'a', map('x', 1D, 'y', NULL)")
+    assert content == content_of(spark, types, "'a', map('y', NULL, 'x', 1D)")
+    assert content != content_of(spark, types, "'a', map('y', 1D, 'x', NULL)")
 
 
 def test_nested_values_keep_their_shape(spark: SparkSession):

@@ -104,7 +104,7 @@ def test_what_a_batch_left_that_died_before_its_commit_goes_once_it_is_old(tmp_p
                 lambda: pytest.fail("Spark was asked for"), sales(), str(path), app_id="s", token=1
             )
             done = vacuum(str(path), keep_from=0, now=later(), grace=NO_GRACE, dry_run=False)
-            assert [one.name for one in path.iterdir()] == ["_delta_log"]
+            assert [entry.name for entry in path.iterdir()] == ["_delta_log"]
         assert len(done.files) == len(files)
 
 

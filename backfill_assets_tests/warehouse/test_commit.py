@@ -148,7 +148,7 @@ def test_the_holder_of_one_token_may_fence_restore_and_commit(spark: SparkSessio
     rows = batch(spark, sales(), path, days(3), sale(3, "good"))
     commit_cells(rows, sales(), days(3), ticket(path, 3))
     assert last_token(path, "commerce__sales") == 3
-    housekeeping = [is_ours(one.metadata) for one in logged_commits(path, -1)]
+    housekeeping = [is_ours(commit.metadata) for commit in logged_commits(path, -1)]
     assert housekeeping == [True, False, False, True, True, False]
 
 
@@ -240,7 +240,7 @@ def test_old_commits_survive_checkpoints_long_after_the_default_retention(
         rows = batch(spark, sales(), path, days(1), sale(1, "a", token))
         commit_cells(rows, sales(), days(1), ticket(path, token))
     assert list(log.glob("*.checkpoint*.parquet"))
-    said = [one.metadata for one in logged_commits(path, 0)]
+    said = [commit.metadata for commit in logged_commits(path, 0)]
     assert said == [f'{{"batch":{token}}}' for token in range(1, 14)]
     old = spark.read.format("delta").option("versionAsOf", 1).load(path)
     assert old.count() == 3

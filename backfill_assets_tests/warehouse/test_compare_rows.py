@@ -87,7 +87,7 @@ rows_of_wide_sales = st.lists(
             "open": st.booleans() | st.none(),
             "since": _days | st.none(),
             "seen_at": st.datetimes(datetime(1900, 1, 1), datetime(2200, 1, 1)).map(  # noqa: DTZ001
-                lambda one: one.replace(tzinfo=UTC)
+                lambda instant: instant.replace(tzinfo=UTC)
             )
             | st.none(),
         }
@@ -134,8 +134,8 @@ def test_it_says_what_spark_says(
         assert [[*map(repr, top)] for top in tops[:1]] == [[*map(repr, top)] for top in tops[1:]]
     shown, told = found.differences(50), differences(spark, compared, asked, 50)
     assert sorted(map(repr, shown)) == sorted(map(repr, told))
-    assert [(one.cell, str(one.key["shop"])) for one in shown] == [
-        (one.cell, str(one.key["shop"])) for one in told
+    assert [(row.cell, str(row.key["shop"])) for row in shown] == [
+        (row.cell, str(row.key["shop"])) for row in told
     ]
 
 
@@ -155,20 +155,20 @@ def test_it_reads_what_a_batch_has_written(spark: SparkSession, tmp_path: Path):
 
 
 def test_a_layered_table_is_compared_as_it_reads(tmp_path: Path):
-    one, other = a_row(1, "a", sold=1), a_row(2, "a", sold=1)
+    first, other = a_row(1, "a", sold=1), a_row(2, "a", sold=1)
     lacking = [
-        {name: value for name, value in row.items() if name != "rate"} for row in (one, other)
+        {name: value for name, value in row.items() if name != "rate"} for row in (first, other)
     ]
     old = landed(tmp_path / "old", lacking)
     new = landed(tmp_path / "new", [a_row(2, "a", sold=2, rate=0.5)])
     overlay = replace(new, cells=IntervalSet.of(days(2)), under=(old,))
     compared = Compared(sales(columns=WIDE), old, overlay)
     found = compare_rows(compared, Question(cells=CELLS)).comparison()
-    assert [(one.by, one.rows_changed) for one in found.groups] == [
+    assert [(group.by, group.rows_changed) for group in found.groups] == [
         (("2024-01-01",), 0), (("2024-01-02",), 1),
     ]  # fmt: skip
     assert found.added == ("rate",)
-    assert [one.columns["rate"].new_filled for one in found.groups] == [0, 1]
+    assert [group.columns["rate"].new_filled for group in found.groups] == [0, 1]
 
 
 def test_a_column_that_one_side_lacks_is_null_there(tmp_path: Path):
@@ -176,7 +176,7 @@ def test_a_column_that_one_side_lacks_is_null_there(tmp_path: Path):
     sides = landed(tmp_path / "old", [lacking]), landed(tmp_path / "new", [a_row(1, "a", sold=3)])
     compared = Compared(sales(columns=WIDE), *sides)
     found = compare_rows(compared, Question(cells=CELLS, by=("sold",))).comparison()
-    assert [(one.by, one.keys_added, one.keys_removed) for one in found.groups] == [
+    assert [(group.by, group.keys_added, group.keys_removed) for group in found.groups] == [
         ((None,), 0, 1), (("3",), 1, 0),
     ]  # fmt: skip
 
@@ -196,7 +196,7 @@ def test_what_spark_alone_reads_as_it_does_is_refused(
     old = landed(tmp_path / "old", [a_row(1, "a"), a_row(2, "b")])
     compared = Compared(sales(columns=WIDE), old, old)
     retyped = pa.schema(
-        [pa.field("sold", pa.int32()) if one.name == "sold" else one for one in ARROW]
+        [pa.field("sold", pa.int32()) if field.name == "sold" else field for field in ARROW]
     )
     other = landed(tmp_path / "other", [a_row(1, "a")], retyped)
     by_rate = replace(compared, model=sales(columns=WIDE, unique_key=["ds", "rate"]))

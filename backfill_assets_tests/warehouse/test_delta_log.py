@@ -28,7 +28,7 @@ def log(path: Path, *commits: list[dict[str, object]]) -> str:
     folder = path / "_delta_log"
     folder.mkdir()
     for number, actions in enumerate(commits):
-        text = "\n".join(json.dumps(one) for one in actions)
+        text = "\n".join(json.dumps(action) for action in actions)
         (folder / f"{number:020d}.json").write_text(text)
     return str(path)
 
@@ -60,9 +60,9 @@ def test_the_log_tells_what_each_commit_said(tmp_path: Path):
 @pytest.mark.parametrize("mark", ["\u2028", "\u2029", "\x85", "\u001e"])
 def test_a_text_within_a_commit_may_hold_any_mark_of_a_lines_end(tmp_path: Path, mark: str):
     path = log(tmp_path)
-    lines = (json.dumps(one, ensure_ascii=False) for one in said(f"a{mark}b", 3))
+    lines = (json.dumps(action, ensure_ascii=False) for action in said(f"a{mark}b", 3))
     (tmp_path / "_delta_log" / f"{0:020d}.json").write_text("\n".join(lines), encoding="utf-8")
-    assert [one.metadata for one in logged_commits(path, ABSENT)] == [f"a{mark}b"]
+    assert [commit.metadata for commit in logged_commits(path, ABSENT)] == [f"a{mark}b"]
 
 
 def test_a_hole_in_the_log_is_named(tmp_path: Path):

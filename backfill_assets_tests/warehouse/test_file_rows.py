@@ -56,14 +56,19 @@ ROWS = st.lists(
 def arrow(rows: list[Row]) -> pa.Table:
     columns = zip(*rows, strict=True) if rows else [[] for _ in COLUMNS]
     return pa.table(
-        [pa.array(one, kind.type) for one, kind in zip(columns, SCHEMA, strict=True)], schema=SCHEMA
+        [pa.array(column, kind.type) for column, kind in zip(columns, SCHEMA, strict=True)],
+        schema=SCHEMA,
     )
 
 
 def canonical(row: Row) -> Row:
     return tuple(
-        "nan" if str(one) == "nan" else 0.0 if one == 0.0 and isinstance(one, float) else one
-        for one in row
+        "nan"
+        if str(value) == "nan"
+        else 0.0
+        if value == 0.0 and isinstance(value, float)
+        else value
+        for value in row
     )
 
 
@@ -71,7 +76,8 @@ def said(path: Path, source: Source = SOURCE) -> dict[str, int]:
     until = DeltaTable(str(path)).version()
     found = changed_rows(str(path), source, 0, until, life_of(source))
     return {
-        ranges_text(source.cadence, IntervalSet.of([cell])): one.more for cell, one in found.items()
+        ranges_text(source.cadence, IntervalSet.of([cell])): change.more
+        for cell, change in found.items()
     }
 
 
@@ -110,9 +116,9 @@ def test_the_columns_that_did_not_change_hold_the_same_rows_together(
     write_deltalake(str(path), arrow(before))
     write_deltalake(str(path), arrow(after), mode="overwrite")
 
-    for cell, one in changed_rows(str(path), SOURCE, 0, 1, life_of(SOURCE)).items():
-        if one.columns is not None:
-            kept = [at for at, (name, _, _) in enumerate(COLUMNS) if name not in one.columns]
+    for cell, change in changed_rows(str(path), SOURCE, 0, 1, life_of(SOURCE)).items():
+        if change.columns is not None:
+            kept = [at for at, (name, _, _) in enumerate(COLUMNS) if name not in change.columns]
             day = cell.start.date()
             assert _projected(before, kept, day) == _projected(after, kept, day)
 
@@ -223,7 +229,7 @@ def test_bytes_and_long_texts_are_compared_by_value(tmp_path: Path):
 
 def test_values_that_change_places_within_a_column_count_for_that_column(tmp_path: Path):
     rows = [(date(2024, 1, 1), n, cost, Decimal("1.00"), "a") for n, cost in ((1, 1.0), (2, 2.0))]
-    swapped = [(*one[:2], other[2], *one[3:]) for one, other in zip(rows, rows[::-1], strict=True)]
+    swapped = [(*row[:2], other[2], *row[3:]) for row, other in zip(rows, rows[::-1], strict=True)]
     write_deltalake(str(tmp_path), arrow(rows))
     write_deltalake(str(tmp_path), arrow(swapped), mode="overwrite")
 

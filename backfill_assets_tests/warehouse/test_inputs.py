@@ -96,10 +96,10 @@ def upstream(spark: SparkSession, path: str) -> Input:
 
 def test_an_upstream_is_read_at_its_pin_in_exactly_its_cells(spark: SparkSession, tmp_path: Path):
     path = str(tmp_path / "sales")
-    one = upstream(spark, path)
+    sales_input = upstream(spark, path)
     later = batch(spark, sales(), path, days(4), sale(4, "later"))
     commit_cells(later, sales(), days(4), ticket(path, 2))
-    rows = read_cells(spark, one)
+    rows = read_cells(spark, sales_input)
     assert rows.columns == ["ds", "shop", "amount"]
     assert sorted((str(row["ds"]), row["shop"]) for row in rows.collect()) == [
         ("2024-01-04", "a"),
@@ -108,8 +108,8 @@ def test_an_upstream_is_read_at_its_pin_in_exactly_its_cells(spark: SparkSession
 
 
 def test_only_the_files_of_the_cells_that_are_read_are_scanned(spark: SparkSession, tmp_path: Path):
-    one = upstream(spark, str(tmp_path / "sales"))
-    files = {file.split("_cell=")[1][:10] for file in read_cells(spark, one).inputFiles()}
+    sales_input = upstream(spark, str(tmp_path / "sales"))
+    files = {file.split("_cell=")[1][:10] for file in read_cells(spark, sales_input).inputFiles()}
     assert files == {"2024-01-04", "2024-01-05"}
 
 
@@ -120,7 +120,7 @@ def test_an_upstream_without_a_commit_has_its_columns_and_no_rows(spark: SparkSe
 
 def test_sql_and_functions_compute_over_the_same_inputs(spark: SparkSession, tmp_path: Path):
     path = str(tmp_path / "sales")
-    one = upstream(spark, path)
+    sales_input = upstream(spark, path)
     sql = sales(
         name="commerce.daily",
         upstreams=["commerce.sales"],
@@ -128,7 +128,7 @@ def test_sql_and_functions_compute_over_the_same_inputs(spark: SparkSession, tmp
     )
     code = "def f(inputs, interval):\n    return inputs['commerce.sales'].where('day(ds) = 5')\n"
     function = sales(upstreams=["commerce.sales"], query=FunctionQuery("f", code))
-    inputs = {"commerce.sales": one}
+    inputs = {"commerce.sales": sales_input}
     for model in (sql, function):
         found = compute(batch_session(spark), model, day(5), inputs).collect()
         assert [str(row["ds"]) for row in found] == ["2024-01-05"]

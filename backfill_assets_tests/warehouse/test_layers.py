@@ -99,7 +99,7 @@ def test_the_layers_read_as_one_table_are_what_cell_by_cell_reading_gives(
     answers: tuple[IntervalSet | None, ...],
     wanted: IntervalSet | None,
 ):
-    first, *rest = (only(one, cells) for one, cells in zip(three, answers, strict=True))
+    first, *rest = (only(layer, cells) for layer, cells in zip(three, answers, strict=True))
     table = over(first, first.cells, *rest)
 
     def shop_of(number: int) -> str | None:
@@ -123,9 +123,9 @@ def test_of_each_layer_only_the_files_of_its_own_cells_are_scanned(
 def test_a_layer_that_gives_no_row_is_not_read(three: tuple[Table, ...]):
     a, b, c = three
     table = over(a, a_set(2), only(b, a_set(2)), c)
-    assert [Path(one.path).name for one in parts_of(DAILY, table, a_set(2))] == ["a"]
-    assert [Path(one.path).name for one in parts_of(DAILY, table, a_set(3))] == ["c"]
-    assert [Path(one.path).name for one in parts_of(DAILY, table)] == ["a", "c"]
+    assert [Path(part.path).name for part in parts_of(DAILY, table, a_set(2))] == ["a"]
+    assert [Path(part.path).name for part in parts_of(DAILY, table, a_set(3))] == ["c"]
+    assert [Path(part.path).name for part in parts_of(DAILY, table)] == ["a", "c"]
 
 
 def test_a_table_whose_every_cell_is_hidden_gives_no_row(

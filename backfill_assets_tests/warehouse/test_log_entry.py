@@ -101,7 +101,7 @@ def test_a_cell_consists_of_exactly_the_files_of_its_last_entry(tmp_path: Path):
 def test_an_entry_says_how_many_rows_a_file_has_and_what_lies_in_it(tmp_path: Path):
     path = a_table(tmp_path)
     entry({FIRST: a_file(path, FIRST, "a", "z")}, ticket(path, 1))
-    (added,) = (one["add"] for one in actions_of(path, 1) if "add" in one)
+    (added,) = (action["add"] for action in actions_of(path, 1) if "add" in action)
     said = json.loads(added["stats"])
     assert (added["dataChange"], added["partitionValues"]) == (True, {"_cell": FIRST})
     assert (said["numRecords"], said["nullCount"]) == (2, {"shop": 0, "amount": 0})
@@ -235,23 +235,23 @@ def test_what_an_entry_says_of_its_files_hides_no_row(
     written: list[CellFile] = []
     for at, rows in enumerate(files):
         columns = {
-            "shop": pa.array([one[1] for one in rows], pa.string()),
-            "amount": pa.array([one[0] for one in rows], pa.int64()),
+            "shop": pa.array([row[1] for row in rows], pa.string()),
+            "amount": pa.array([row[0] for row in rows], pa.int64()),
             "_cell": pa.array([FIRST] * len(rows)),
         }
         folder = f"b-{at}"
         parquet.write_to_dataset(pa.table(columns), f"{path}/{folder}", partition_cols=["_cell"])
         written += files_in(path, folder)
     assert entry({FIRST: written}, ticket(path, 1)).delta_version == head(path)
-    every = [one for rows in files for one in rows]
+    every = [row for rows in files for row in rows]
     for keep, kept in (
         (
             pl.col("amount").eq_missing(pl.lit(number, pl.Int64)),
-            [one for one in every if one[0] == number],
+            [row for row in every if row[0] == number],
         ),
         (
             pl.col("shop").eq_missing(pl.lit(text, pl.String)),
-            [one for one in every if one[1] == text],
+            [row for row in every if row[1] == text],
         ),
     ):
         found = pl.scan_delta(path).filter(keep).select("amount", "shop").collect().rows()
@@ -400,7 +400,7 @@ def test_rows_that_a_stranger_marked_as_deleted_come_back(spark: SparkSession, t
     vectors = "SET TBLPROPERTIES ('delta.enableDeletionVectors'='true')"
     spark.sql(f"ALTER TABLE delta.`{path}` {vectors}")
     spark.sql(f"DELETE FROM delta.`{path}` WHERE shop = 'a'")  # noqa: S608 - a test's own
-    assert any("deletionVector" in one.get("add", {}) for one in actions_of(path, head(path)))
+    assert any("deletionVector" in action.get("add", {}) for action in actions_of(path, head(path)))
     restore(path, 1, app_id=APP, token=2)
     assert sorted(_spark(spark)(path, head(path))) == ["a", "b"]
     commit_cells(batch(spark, model, path, days(1), sale(1, "c")), model, days(1), ticket(path, 3))

@@ -84,7 +84,7 @@ def shops(path: str, version: int | None = None) -> list[str]:
 def objects(path: str) -> list[str]:
     store, root = FileSystem.from_uri(path)
     found = store.get_file_info(FileSelector(root, recursive=True, allow_not_found=True))
-    return [one.path.removeprefix(f"{root}/") for one in found if one.is_file and one.size]
+    return [info.path.removeprefix(f"{root}/") for info in found if info.is_file and info.size]
 
 
 def once(fault: Fault, hits: Callable[[Request], bool]) -> Callable[[Request], Fault | None]:
@@ -149,7 +149,7 @@ def test_of_writers_at_one_time_each_knows_what_is_in_the_log(path: str):
 
     with ThreadPoolExecutor(8) as threads:
         done = [said.metadata for said in threads.map(commit, range(2, 50)) if said]
-    logged = [one.metadata for one in logged_commits(path, 0)]
+    logged = [logged_commit.metadata for logged_commit in logged_commits(path, 0)]
     assert sorted(done) == sorted(str(text) for text in logged)
     assert done
 

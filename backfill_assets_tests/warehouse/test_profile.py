@@ -56,7 +56,7 @@ def profiled(spark: SparkSession, model: Model, *rows: str) -> tuple[CellProfile
 
 
 def failing(profiles: tuple[CellProfile, ...], audit: str) -> list[int]:
-    return [one.failing[audit] for one in profiles]
+    return [cell_profile.failing[audit] for cell_profile in profiles]
 
 
 def test_every_cell_of_the_batch_has_a_profile_even_without_rows(spark: SparkSession):
@@ -153,8 +153,14 @@ def test_references_and_sums_are_compared_with_the_upstream(spark: SparkSession,
     )
     found = profile(rows, subject)
     assert failing(found, "references_shop") == [0, 1]
-    assert [one.sums["reconciles_amount"] for one in found] == [("3.50", "3.50"), ("2.00", "4.00")]
-    assert [one.sums["reconciles_rows"] for one in found] == [("1", "2"), ("2", "1")]
+    assert [cell_profile.sums["reconciles_amount"] for cell_profile in found] == [
+        ("3.50", "3.50"),
+        ("2.00", "4.00"),
+    ]
+    assert [cell_profile.sums["reconciles_rows"] for cell_profile in found] == [
+        ("1", "2"),
+        ("2", "1"),
+    ]
     (sample,) = failing_rows(rows, model.audits[0], subject)
     assert sample == '{"ds":"2024-01-02","shop":"x","amount":"***"}'
 

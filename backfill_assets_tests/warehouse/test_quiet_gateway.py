@@ -45,7 +45,7 @@ def test_a_driver_that_dies_under_a_command_leaves_no_traceback(
 
     assert client.send_command("c\no0\nm\ne\n") == "x"  # which py4j raises as an error
 
-    assert [one for one in caplog.records if one.levelno >= logging.WARNING] == []
+    assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 
 def test_what_is_kept_from_the_terminal_is_in_our_own_log(
@@ -55,13 +55,13 @@ def test_what_is_kept_from_the_terminal_is_in_our_own_log(
     caplog.set_level(logging.DEBUG, "backfill_assets")
     GatewayClient(gateway_parameters=GatewayParameters(port=hanging_up)).send_command("c\ne\n")
 
-    ours = [one for one in caplog.records if one.name.startswith("backfill_assets")]
-    assert any("Exception while sending command" in one.getMessage() for one in ours)
-    assert all(one.exc_info for one in ours)
+    ours = [record for record in caplog.records if record.name.startswith("backfill_assets")]
+    assert any("Exception while sending command" in record.getMessage() for record in ours)
+    assert all(record.exc_info for record in ours)
 
 
 def test_nothing_else_is_kept_from_anybody(caplog: pytest.LogCaptureFixture):
     quiet_gateway()
     logging.getLogger().error("told", exc_info=ConnectionResetError("of somebody else"))
 
-    assert [one.getMessage() for one in caplog.records] == ["told"]
+    assert [record.getMessage() for record in caplog.records] == ["told"]

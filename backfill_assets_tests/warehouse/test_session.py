@@ -138,9 +138,9 @@ def test_the_settings_alone_say_whether_there_is_a_server(
 
 @pytest.mark.spark
 def test_a_batch_has_views_and_settings_of_its_own(spark: SparkSession):
-    one, other = batch_session(spark), batch_session(spark)
-    one.sql("SELECT 1 AS n").createOrReplaceTempView("mine")
-    one.conf.set("spark.databricks.delta.commitInfo.userMetadata", "mine")
+    session, other = batch_session(spark), batch_session(spark)
+    session.sql("SELECT 1 AS n").createOrReplaceTempView("mine")
+    session.conf.set("spark.databricks.delta.commitInfo.userMetadata", "mine")
     assert not other.catalog.tableExists("mine")
     assert other.conf.get("spark.databricks.delta.commitInfo.userMetadata", "none") == "none"
     assert other.conf.get("spark.sql.session.timeZone") == "UTC"

@@ -56,7 +56,7 @@ def at(day: int, hour: int = 0, minute: int = 0) -> datetime:
 def changed(found: Touched, source: Source) -> dict[str, int]:
     return {
         ranges_text(source.cadence, IntervalSet.of([cell])): rows
-        for cell, rows in sorted(found.changed.items(), key=lambda one: one[0].start)
+        for cell, rows in sorted(found.changed.items(), key=lambda change: change[0].start)
     }
 
 

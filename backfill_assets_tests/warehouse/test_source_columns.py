@@ -54,14 +54,14 @@ def test_columns_that_are_not_named_hold_the_same_rows_together(
     cells: tuple[tuple[list[Row], list[Row]], ...],
 ):
     both = {
-        one: found
-        for one, found in zip(DAYS, cells, strict=True)
+        interval: found
+        for interval, found in zip(DAYS, cells, strict=True)
         if Counter(found[0]) != Counter(found[1])
     }
-    for one, changed in (told(both) if both else {}).items():
+    for cell, changed in (told(both) if both else {}).items():
         assert changed
         assert "at" not in changed
-        old, new = (projected(rows, frozenset(NAMES) - changed) for rows in both[one])
+        old, new = (projected(rows, frozenset(NAMES) - changed) for rows in both[cell])
         assert old == new
 
 
@@ -72,7 +72,7 @@ def test_each_cell_is_told_by_its_own_columns():
         DAYS[1]: [(0, 1, 1, 5), (0, 2, 0, 6)],
         DAYS[2]: [(0, 1, 1, 9), (0, 2, 0, 6)],
     }
-    found = told({one: (old, new) for one, new in changes.items()})
+    found = told({cell: (old, new) for cell, new in changes.items()})
     assert found == {DAYS[0]: {"cost"}, DAYS[1]: {"flag"}, DAYS[2]: {"flag", "cost"}}
 
 

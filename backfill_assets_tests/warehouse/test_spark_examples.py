@@ -98,7 +98,7 @@ def examples(spark: SparkSession, functions: Iterable[str]) -> list[tuple[str, s
             "\n".join(row[0] for row in rows).partition("Examples:")[2].partition("\n    Note:")[0]
         )
         queries = re.findall(r"^\s*> (.*?);\s*$", text, re.MULTILINE | re.DOTALL)
-        found += [(name, one) for one in queries if not one.startswith("SET ")]
+        found += [(name, query) for query in queries if not query.startswith("SET ")]
     return found
 
 
@@ -146,7 +146,9 @@ def test_every_example_of_every_function_runs_as_it_is_written(spark: SparkSessi
 
 def test_every_example_is_taken_as_it_is_by_the_binding(spark: SparkSession):
     found = examples(spark, functions_of(spark))
-    assert [one for one in found if SqlQuery(one[1]).bind(PARAMETERS, {}) != one[1]] == []
+    assert [
+        example for example in found if SqlQuery(example[1]).bind(PARAMETERS, {}) != example[1]
+    ] == []
 
 
 BY_ORDER = frozenset(

@@ -37,9 +37,9 @@ def of_spark(spark: SparkSession, text: str) -> list[tuple[int, int]] | None:
     lexer = parser.SqlBaseLexer(parser.UpperCaseCharStream(characters))
     lexer.removeErrorListeners()
     names, found, begun = lexer.getVocabulary(), list[tuple[int, int]](), None
-    for one in lexer.getAllTokens():
-        name = names.getSymbolicName(one.getType())
-        start, end = one.getStartIndex(), one.getStopIndex() + 1
+    for token in lexer.getAllTokens():
+        name = names.getSymbolicName(token.getType())
+        start, end = token.getStartIndex(), token.getStopIndex() + 1
         if name == "UNRECOGNIZED":
             return None
         if name == "BEGIN_DOLLAR_QUOTED_STRING":
@@ -49,7 +49,7 @@ def of_spark(spark: SparkSession, text: str) -> list[tuple[int, int]] | None:
             begun = None
         elif name.startswith("SHIFT_RIGHT"):  # two or three ends of a type, for us
             found += [(at, at + 1) for at in range(start, end)]
-        elif begun is None and one.getChannel() == 0:
+        elif begun is None and token.getChannel() == 0:
             found.append((start, end))
     unclosed = begun is not None or get_field(lexer, "has_unclosed_bracketed_comment")
     return None if unclosed else found
@@ -57,7 +57,7 @@ def of_spark(spark: SparkSession, text: str) -> list[tuple[int, int]] | None:
 
 def ours(text: str) -> list[tuple[int, int]] | None:
     try:
-        return [(one.start, one.end) for one in tokens_of(text)]
+        return [(token.start, token.end) for token in tokens_of(text)]
     except UnreadableSqlError:
         return None
 

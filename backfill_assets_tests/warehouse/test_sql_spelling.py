@@ -33,11 +33,11 @@ def views(spark: SparkSession) -> Iterator[SparkSession]:
 
 
 def test_every_spelling_gives_the_same_types_and_rows_in_spark(views: SparkSession):
-    for one, other in SPELLINGS:
-        first, second = views.sql(one), views.sql(other)
+    for text, other in SPELLINGS:
+        first, second = views.sql(text), views.sql(other)
         assert first.dtypes == second.dtypes, other
         ours, theirs = first.collect(), second.collect()
-        in_order = "ORDER BY" in one
+        in_order = "ORDER BY" in text
         assert ours == theirs if in_order else Counter(ours) == Counter(theirs), other
 
 
@@ -45,7 +45,9 @@ def test_every_aggregate_and_every_generator_of_spark_is_known_to_the_analysis(
     spark: SparkSession,
 ):
     classes = {
-        one.name: one.className for one in spark.catalog.listFunctions() if "." not in one.name
+        function.name: function.className
+        for function in spark.catalog.listFunctions()
+        if "." not in function.name
     }
     folding = {name for name, kind in classes.items() if ".expressions.aggregate." in str(kind)}
     known = EXACT_AGGREGATES | ORDERED_AGGREGATES

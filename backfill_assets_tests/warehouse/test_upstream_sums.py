@@ -236,7 +236,7 @@ def test_spark_is_asked_where_files_alone_do_not_tell(
     asked = {"time": "day", "columns": ("clicks",), "cadence": DAILY, "delta_version": 0, **changed}
     table = Table(str(tmp_path / "t"), asked["delta_version"])
     upstream = Input(
-        source(asked["time"], [Column(one, kind) for one, (kind, _) in KINDS.items()]),
+        source(asked["time"], [Column(name, kind) for name, (kind, _) in KINDS.items()]),
         table,
         IntervalSet.empty(),
     )
@@ -246,8 +246,8 @@ def test_spark_is_asked_where_files_alone_do_not_tell(
 
 
 def test_spark_is_asked_for_more_rows_than_are_read_here(tmp_path: Path):
-    one = {"day": date(2024, 1, 1), "clicks": 1}
-    table = landed(tmp_path / "t", [{**dict.fromkeys(ARROW.names), **one}] * 3)
+    row = {"day": date(2024, 1, 1), "clicks": 1}
+    table = landed(tmp_path / "t", [{**dict.fromkeys(ARROW.names), **row}] * 3)
 
     def read(most: int) -> int:
         parts = rows_of_source_in_files(table, "day", days(1)[0], DAILY, ["clicks"], most)
