@@ -34,7 +34,7 @@ def _oldest_needed(actor: Actor, at: int) -> int:
     world, table, rules = actor.world, actor.world.tables[at], actor.rules
     needed = [table.pin if rules.pins_kept else table.head]
     if rules.promises_kept and not world.expired:
-        needed += [one.old_pins[at] for one in world.state.moves]
+        needed += [move.old_pins[at] for move in world.state.moves]
     return min(needed)
 
 

@@ -27,7 +27,7 @@ PUBLICATIONS = ("promote", "rollback")
 
 def newest_token(table: Table) -> int:
     """Read the largest token of a log (`delta_log.last_token`)."""
-    return max((one.token for one in table.log), default=0)
+    return max((entry.token for entry in table.log), default=0)
 
 
 def opened(actor: Actor) -> Actor | None:
@@ -54,19 +54,19 @@ def parting(table: Table, version: int, cells: Collection[int]) -> tuple[File, .
     """Name the files of a version that hold rows of some cells, and of others, too."""
     held = dict.fromkeys(table.log[version].holds) if table.log else {}
     return tuple(
-        one
-        for one in held
-        if one is not None and one.others
-        if 0 < sum(rows.cell in cells for rows in one.rows) < len(one.rows)
+        file
+        for file in held
+        if file is not None and file.others
+        if 0 < sum(rows.cell in cells for rows in file.rows) < len(file.rows)
     )
 
 
 def rests(actor: Actor, sources: Iterable[File], cells: Collection[int]) -> dict[int, File | None]:
     """Say which files stand for what some files hold of other cells (`commit.WrittenCells._rest`)."""
     found: dict[int, File | None] = {}
-    for one in sources:
-        others = {rows.cell for rows in one.rows} - set(cells)
-        left = one.parted(others, actor.folder) if actor.rules.rests_kept else None
+    for file in sources:
+        others = {rows.cell for rows in file.rows} - set(cells)
+        left = file.parted(others, actor.folder) if actor.rules.rests_kept else None
         found.update(dict.fromkeys(others, left))
     return found
 
@@ -76,10 +76,10 @@ def rest_written(actor: Actor, cells: Collection[int], at: str) -> Actor | None:
     table, memory = actor.table, actor.memory
     sources = parting(table, table.head, cells)
     fresh_, known = set(sources) - set(memory.sources), set(sources) & set(memory.sources)
-    there = {one for one in rests(actor, known, cells).values() if one is not None}
+    there = {file for file in rests(actor, known, cells).values() if file is not None}
     if not fresh_ <= table.files or (actor.rules.files_checked and not there <= table.files):
         return None
-    made = {one for one in rests(actor, fresh_, cells).values() if one is not None}
+    made = {file for file in rests(actor, fresh_, cells).values() if file is not None}
     return actor.writes(files=table.files | made).goes(at, sources=sources)
 
 
@@ -112,13 +112,13 @@ def follows_strangers(actor: Actor, version: int) -> bool:
     """Whether more than our own housekeeping stands before a commit (`table_turn.refuse_foreign_commits`)."""
     table = actor.table
     between = table.log[table.known + 1 : version]
-    return actor.rules.strangers_refused and not all(is_ours(one) for one in between)
+    return actor.rules.strangers_refused and not all(is_ours(entry) for entry in between)
 
 
 def recorded(actor: Actor, entry: Entry, version: int) -> Actor | None:
     """Record a batch's commit in one transaction; None where that is refused (`recording.record`)."""
     table = actor.table
-    if any((one.since, one.batch) == (version, entry.batch) for one in table.records):
+    if any((record.since, record.batch) == (version, entry.batch) for record in table.records):
         return actor
     if not has_lock(actor) or version <= table.known:
         return None
@@ -131,7 +131,7 @@ def recorded(actor: Actor, entry: Entry, version: int) -> Actor | None:
         pin=max(table.pin, version),
     )
     claims = made.world.state.claims
-    return made.says(claims=frozenset(one for one in claims if one.batch != entry.batch))
+    return made.says(claims=frozenset(claim for claim in claims if claim.batch != entry.batch))
 
 
 def replaced(
@@ -140,22 +140,28 @@ def replaced(
     """Close the current records of cells and open others (`ready.replace_records`)."""
     going = set(cells)
     closed = (
-        one._replace(until=version) if one.cell in going and not one.until else one
-        for one in records
+        record._replace(until=version) if record.cell in going and not record.until else record
+        for record in records
     )
     return tuple(sorted((*closed, *opened_)))
 
 
 def current(table: Table, cell: int) -> Record | None:
     """Read the record of a cell that nothing has replaced yet."""
-    return next((one for one in table.records if one.cell == cell and not one.until), None)
+    return next(
+        (record for record in table.records if record.cell == cell and not record.until), None
+    )
 
 
 def record_at(table: Table, cell: int, version: int) -> Record | None:
     """Read the record of a cell that is valid at a delta_version (`ready.valid_at`)."""
-    for one in table.records:
-        if one.cell == cell and one.since <= version and (not one.until or one.until > version):
-            return one
+    for record in table.records:
+        if (
+            record.cell == cell
+            and record.since <= version
+            and (not record.until or record.until > version)
+        ):
+            return record
     return None
 
 

@@ -34,10 +34,10 @@ def begin(actor: Actor) -> Iterator[Outcome]:
     operation, state = actor.operation, actor.world.state
     at = actor.goes("", table=operation.table)
     mine, others = set(operation.cells), set[Claim]()
-    for one in state.claims:
-        if one.table == operation.table and mine & set(one.cells):
-            others.add(one)
-    if any(is_heard(actor.world, one.batch) for one in others):
+    for held_claim in state.claims:
+        if held_claim.table == operation.table and mine & set(held_claim.cells):
+            others.add(held_claim)
+    if any(is_heard(actor.world, other_claim.batch) for other_claim in others):
         return
     if operation.gap and any(current(at.table, cell) for cell in mine):
         yield "finds its cells ready, and leaves them alone", actor.ends()
@@ -86,7 +86,7 @@ def audit(actor: Actor) -> Iterator[Outcome]:
 
 def check_claims(actor: Actor) -> Iterator[Outcome]:
     """`commit_turn.commit_turn`: `claims.check_claims`."""
-    held = any(one.batch == actor.id for one in actor.world.state.claims)
+    held = any(claim.batch == actor.id for claim in actor.world.state.claims)
     if held or not actor.rules.claims_checked:
         yield "still holds its claims", actor.goes("fill.inputs")
     else:
@@ -95,7 +95,7 @@ def check_claims(actor: Actor) -> Iterator[Outcome]:
 
 def check_inputs(actor: Actor) -> Iterator[Outcome]:
     """`overtaking.check_inputs`: nothing that it rewrites was published anew since it was opened."""
-    newer = any(one.number > actor.memory.built_at for one in actor.world.state.moves)
+    newer = any(move.number > actor.memory.built_at for move in actor.world.state.moves)
     if newer and PLANNED in actor.operation.cells and actor.rules.overtaken_refused:
         yield "finds that a publication has overtaken it", fails(actor)
     else:
@@ -135,7 +135,7 @@ _CELLS = 2
 def check_files(actor: Actor) -> Iterator[Outcome]:
     """`log_entry.refuse_gone`, once the files are offered: they are there as they were written."""
     mine, table = _files(actor, good=actor.memory.good), actor.table
-    written = {one for one in table.files if one.folder == actor.folder}
+    written = {file for file in table.files if file.folder == actor.folder}
     offered = actor.goes("fill.open", offered=True, until=-1)
     if actor.rules.files_checked and not mine <= table.files:
         yield "finds that its files are gone", fails(offered)
@@ -186,7 +186,7 @@ def commit(actor: Actor) -> Iterator[Outcome]:
 def _unused(actor: Actor) -> frozenset[File]:
     named = {*actor.table.log[-1].holds}
     return frozenset(
-        one for one in actor.table.files if one.folder == actor.folder and one not in named
+        file for file in actor.table.files if file.folder == actor.folder and file not in named
     )
 
 
@@ -199,7 +199,7 @@ def tidy(actor: Actor) -> Iterator[Outcome]:
 def _entry(actor: Actor) -> Entry:
     operation, memory = actor.operation, actor.memory
     files = rests(actor, memory.sources, operation.cells)
-    files |= {one.cell: one for one in _files(actor, good=memory.good)}
+    files |= {file.cell: file for file in _files(actor, good=memory.good)}
     holds = holding(actor.table, files)
     return Entry(
         BATCH,
@@ -247,14 +247,14 @@ def clean(actor: Actor) -> Iterator[Outcome]:
     if actor.memory.offered:
         yield "leaves its files to the collector", actor.goes("fill.fail")
     else:
-        left = frozenset(one for one in actor.table.files if one.folder != actor.folder)
+        left = frozenset(file for file in actor.table.files if file.folder != actor.folder)
         yield "takes its files away", actor.writes(files=left).goes("fill.fail")
 
 
 def fail(actor: Actor) -> Iterator[Outcome]:
     """`recording.fail_batch`: its claims are given back."""
     claims = actor.world.state.claims
-    left = frozenset(one for one in claims if one.batch != actor.id)
+    left = frozenset(claim for claim in claims if claim.batch != actor.id)
     yield "gives its cells back", actor.says(claims=left).ends()
 
 

@@ -57,7 +57,7 @@ def system(first: World, rules: Rules) -> System[World]:
 
 def is_over(world: World) -> bool:
     """Whether no process is at work."""
-    return all(one.at in OVER for one in world.processes)
+    return all(process.at in OVER for process in world.processes)
 
 
 def happenings(world: World, rules: Rules) -> Iterator[tuple[str, World]]:
@@ -90,7 +90,9 @@ def _later(world: World) -> Iterator[tuple[str, World]]:
     if is_over(world):
         return
     if world.days:
-        tables = tuple(one._replace(old=one.files, old_head=one.head) for one in world.tables)
+        tables = tuple(
+            table._replace(old=table.files, old_head=table.head) for table in world.tables
+        )
         yield "the collector's grace passes", world._replace(tables=tables, days=world.days - 1)
     if world.expiries:
         over = world._replace(expiries=world.expiries - 1, expired=True)

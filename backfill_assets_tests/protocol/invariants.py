@@ -66,7 +66,7 @@ def _broken(world: World) -> Iterator[str]:
     }
     if {FIRST, PLAN} <= found:
         yield f"{MIXTURE}: cell {PLANNED}"
-    recorded = {one.batch for table in world.tables for one in table.records}
+    recorded = {record.batch for table in world.tables for record in table.records}
     if not world.told <= recorded:
         yield f"{TOLD}: batch {min(world.told - recorded)}"
 
@@ -95,7 +95,9 @@ def _wrong_in(table: Table, cell: int, file: File | None, holds: tuple[File | No
         return f"cell {cell} holds rows that fail their audit"
     if file is not None and file not in table.files:
         return f"the file of cell {cell} is gone"
-    if any(one is not None and one != file and one.of(cell) for one in holds):
+    if any(
+        held_file is not None and held_file != file and held_file.of(cell) for held_file in holds
+    ):
         return f"rows of cell {cell} are in two files"
     return ""
 
@@ -131,7 +133,7 @@ def _is_twice(table: Table) -> bool:
 
 def _is_taken_back(table: Table, first: int, second: int) -> bool:
     between = table.log[first + 1 : second]
-    return any(one.kind == RESTORED and one.back < first for one in between)
+    return any(entry.kind == RESTORED and entry.back < first for entry in between)
 
 
 def _replaced(table: Table, where: str) -> Iterator[str]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def begin(actor: Actor) -> Iterator[Outcome]:
     """`compaction._piles`: which files there are is read from the log before any lock is taken."""
     held = dict.fromkeys(actor.table.log[-1].holds) if actor.table.log else {}
-    pile = tuple(one for one in held if one is not None)
+    pile = tuple(file for file in held if file is not None)
     if len(pile) > 1:
         yield f"finds {len(pile)} files to join", actor.goes("join.write", sources=pile)
     else:
@@ -43,7 +43,7 @@ def write(actor: Actor) -> Iterator[Outcome]:
 
 
 def _joined(actor: Actor) -> File:
-    return file_of((rows for one in actor.memory.sources for rows in one.rows), actor.folder)
+    return file_of((rows for file in actor.memory.sources for rows in file.rows), actor.folder)
 
 
 def check_files(actor: Actor) -> Iterator[Outcome]:

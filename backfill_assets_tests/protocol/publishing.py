@@ -180,7 +180,7 @@ def _cells(actor: Actor) -> range:
 
 def copy(actor: Actor) -> Iterator[Outcome]:
     """`cell_files.copy_files`: files that no log names; a disk may be full."""
-    sources = {one for one in _old(actor).values() if one is not None}
+    sources = {file for file in _old(actor).values() if file is not None}
     if not sources <= actor.table.files:
         yield "finds that files are gone", _gives_up(actor)
         return
@@ -194,7 +194,7 @@ def check_files(actor: Actor) -> Iterator[Outcome]:
     """`log_entry.refuse_gone` of copies; `cell_files.described` of old files."""
     named = _wanted(actor)
     table, new = actor.table, _copies(actor)
-    if actor.rules.files_checked and not {one for one in named.values() if one} <= table.files:
+    if actor.rules.files_checked and not {file for file in named.values() if file} <= table.files:
         yield "finds that files are gone", _gives_up(actor)
     elif actor.rules.old_files_refused and new & table.old:
         yield "finds that its copies are older than the grace", _gives_up(actor)
@@ -208,7 +208,7 @@ def _wanted(actor: Actor) -> dict[int, File | None]:
     if intent is None or intent.kind == "promote":
         return {PLANNED: File(PLAN, PLANNED, good=True, folder=actor.folder)}
     old = _old(actor)
-    return {cell: one and one.parted(old, actor.folder) for cell, one in old.items()}
+    return {cell: file and file.parted(old, actor.folder) for cell, file in old.items()}
 
 
 def _old(actor: Actor) -> dict[int, File | None]:
@@ -223,7 +223,7 @@ def _old(actor: Actor) -> dict[int, File | None]:
 
 def _copies(actor: Actor) -> set[File]:
     """Name the files that are written for what the cells get."""
-    return {one for one in _wanted(actor).values() if one and one.folder == actor.folder}
+    return {file for file in _wanted(actor).values() if file and file.folder == actor.folder}
 
 
 def open_entry(actor: Actor) -> Iterator[Outcome]:
@@ -300,14 +300,14 @@ def publish(actor: Actor) -> Iterator[Outcome]:
     counted = actor.says(counter=actor.world.state.counter + 1)
     at, together = actor.memory.table, actor.rules.pointers_together
     moved = counted
-    for one in tables if together else [at]:
-        moved = _moved(moved.goes(moved.process.at, table=one))
+    for table_number in tables if together else [at]:
+        moved = _moved(moved.goes(moved.process.at, table=table_number))
     if not together and at + 1 < len(tables):
         yield f"moves the pointer of table {at}", moved.goes("publish.publish", table=at + 1)
     elif not actor.rules.copies_before_pointers:
         yield "moves all pointers before it copies", moved.goes("publish.find", table=0)
     else:
-        before = tuple(one.pin for one in actor.world.tables)
+        before = tuple(table.pin for table in actor.world.tables)
         yield "moves all pointers", _closed(moved, before)
 
 
@@ -328,7 +328,9 @@ def _moved(actor: Actor) -> Actor:
         cells = [cell for cell in _cells(actor) if _is_another(actor.world, at, cell)]
         earlier = [(cell, _before(actor.world, at, cell)) for cell in cells]
         opened_ = [
-            Record(cell, version, 0, one.batch, number, gap=False) for cell, one in earlier if one
+            Record(cell, version, 0, record.batch, number, gap=False)
+            for cell, record in earlier
+            if record
         ]
     records = replaced(table.records, cells, opened_, version)
     return actor.writes(records=records, pin=version, known=max(table.known, version))
@@ -336,7 +338,7 @@ def _moved(actor: Actor) -> Actor:
 
 def close(actor: Actor) -> Iterator[Outcome]:
     """A broken order: the intent is closed after the copies, and the pointers have moved before."""
-    yield "closes its intent", _closed(actor, tuple(one.pin for one in actor.world.tables))
+    yield "closes its intent", _closed(actor, tuple(table.pin for table in actor.world.tables))
 
 
 def _closed(actor: Actor, before: tuple[int, ...]) -> Actor:
@@ -385,7 +387,8 @@ def _is_given_up(actor: Actor) -> bool:
 
 def _all_released(actor: Actor) -> Actor:
     tables = tuple(
-        one._replace(holder=0) if one.holder == actor.id else one for one in actor.world.tables
+        table._replace(holder=0) if table.holder == actor.id else table
+        for table in actor.world.tables
     )
     return actor.sees(tables=tables)
 

@@ -48,17 +48,17 @@ def explore_protocol(
 ) -> Told:
     """Explore the scenarios and the variants, and tell how each went."""
     states, wrong = 0, list[str]()
-    for one in scenarios:
-        since, found = process_time(), explore(system(one.world(), SAFE))
+    for scenario in scenarios:
+        since, found = process_time(), explore(system(scenario.world(), SAFE))
         states += found.states
         took = process_time() - since
         say(
-            f"protocol, {one.name}: {found.states:,} states, {found.ends:,} ends, {took:.0f} s of a core"
+            f"protocol, {scenario.name}: {found.states:,} states, {found.ends:,} ends, {took:.0f} s of a core"
         )
         if found.violation is not None:
             say(str(found))
-            wrong.append(f"{one.name}: {found.violation}")
-    wrong += [missed for one in broken if (missed := _missed(one))]
+            wrong.append(f"{scenario.name}: {found.violation}")
+    wrong += [missed for variant in broken if (missed := _missed(variant))]
     return Told(states, tuple(wrong), len(broken))
 
 

@@ -93,7 +93,7 @@ def _published(cells_of_files: tuple[tuple[int, ...], ...]) -> Table:
     files = [
         file_of((Rows(FIRST, cell, good=True) for cell in cells), FIRST) for cells in cells_of_files
     ]
-    holds = tuple(next((one for one in files if one.of(cell)), None) for cell in range(2))
+    holds = tuple(next((file for file in files if file.of(cell)), None) for cell in range(2))
     names = tuple(cell for cells in cells_of_files for cell in cells)
     log = (
         Entry(CREATED, 1, 0, (None, None)),

@@ -14,11 +14,11 @@ Counters = tuple[int, int]
 
 
 def _counting(state: Counters) -> Iterator[tuple[str, Counters]]:
-    one, other = state
-    if one < 3:
-        yield "the first counts", (one + 1, other)
+    count, other = state
+    if count < 3:
+        yield "the first counts", (count + 1, other)
     if other < 3:
-        yield "the second counts", (one, other + 1)
+        yield "the second counts", (count, other + 1)
 
 
 def _nothing(*_: Counters) -> None:

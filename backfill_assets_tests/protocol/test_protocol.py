@@ -47,14 +47,14 @@ SMALL = (
 )
 
 
-@pytest.mark.parametrize("scenario", SMALL, ids=lambda one: one.name)
+@pytest.mark.parametrize("scenario", SMALL, ids=lambda scenario: scenario.name)
 def test_the_whole_protocol_violates_nothing(scenario: Scenario):
     found = explore(system(scenario.world(), SAFE))
     assert found.violation is None, str(found)
     assert found.ends
 
 
-@pytest.mark.parametrize("variant", BROKEN, ids=lambda one: one.name)
+@pytest.mark.parametrize("variant", BROKEN, ids=lambda variant: variant.name)
 def test_a_variant_that_lacks_a_rule_is_caught_by_the_invariant_that_it_is_there_for(
     variant: Variant,
 ):
@@ -63,8 +63,8 @@ def test_a_variant_that_lacks_a_rule_is_caught_by_the_invariant_that_it_is_there
 
 
 def test_each_rule_is_lacking_in_a_variant():
-    lacking = {name for one in BROKEN for name in one.lacks}
-    assert lacking == {one.name for one in fields(Rules)}
+    lacking = {name for variant in BROKEN for name in variant.lacks}
+    assert lacking == {rule.name for rule in fields(Rules)}
 
 
 def test_the_scenarios_together_take_every_step_of_the_protocol():
@@ -72,7 +72,7 @@ def test_the_scenarios_together_take_every_step_of_the_protocol():
     missing = STEPS.keys() - others
     for scenario in SCENARIOS:
         for world in _deep(scenario.world()):
-            missing -= {one.at for one in world.processes}
+            missing -= {process.at for process in world.processes}
             if not missing:
                 return
     assert not missing
@@ -106,4 +106,4 @@ def test_a_report_says_how_it_came_to_a_violation_and_counts_it():
     assert len(told.violations) == 1
     assert "was to be caught by" in told.violations[0]
     assert str(told).startswith(f"protocol: {told.states:,} states, 1 violations")
-    assert any(SMALL[0].name in one for one in said)
+    assert any(SMALL[0].name in line for line in said)

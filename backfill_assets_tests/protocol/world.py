@@ -61,17 +61,17 @@ class File(NamedTuple):
 
     def of(self, cell: int) -> Rows | None:
         """Read the rows of a cell; None where it holds none."""
-        return next((one for one in self.rows if one.cell == cell), None)
+        return next((held for held in self.rows if held.cell == cell), None)
 
     def parted(self, cells: Container[int], folder: int) -> File:
         """Give a file that holds what this one holds of some cells: itself where that is all."""
-        rows = [one for one in self.rows if one.cell in cells]
+        rows = [held for held in self.rows if held.cell in cells]
         return self if len(rows) == len(self.rows) else file_of(rows, folder)
 
 
 def file_of(rows: Iterable[Rows], folder: int) -> File:
     """Give a file with these rows."""
-    first, *others = sorted(rows, key=lambda one: one.cell)
+    first, *others = sorted(rows, key=lambda held: held.cell)
     return File(*first, folder, tuple(others))
 
 
