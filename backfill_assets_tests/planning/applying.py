@@ -32,40 +32,42 @@ def applied(plan: Plan, state: PlanState, loaded: Loaded) -> PlanState:
     graph, snapshots = loaded.graph, loaded.snapshots
     effects = changes_of(planned_graph(plan.request, graph, state, plan.until, loaded)).effects
     models, counter = dict(state.view.models), state.view.counter
-    running = {name: one for name, one in state.running.items() if name not in plan.removed}
-    for one in plan.models:
+    running = {
+        name: snapshot for name, snapshot in state.running.items() if name not in plan.removed
+    }
+    for planned in plan.models:
         counter += 1
-        models[one.model] = _after(
-            one,
-            models.get(one.model),
+        models[planned.model] = _after(
+            planned,
+            models.get(planned.model),
             state,
-            (graph.models[one.model], effects.get(one.model), counter),
+            (graph.models[planned.model], effects.get(planned.model), counter),
         )
-        running[one.model] = snapshots[one.model]
+        running[planned.model] = snapshots[planned.model]
     for name in plan.removed:
         models.pop(name, None)
-    owed = state.view.owed - {one.model: one.cells for one in plan.models}
+    owed = state.view.owed - {model.model: model.cells for model in plan.models}
     view = replace(state.view, models=models, counter=counter, owed=owed)
     return replace(state, view=view, running=running)
 
 
 def _after(
-    one: ModelPlan,
+    planned: ModelPlan,
     before: ModelState | None,
     state: PlanState,
     built: tuple[Model, Difference | None, int],
 ) -> ModelState:
     model, effect, counter = built
     environment = state.view.environment.name
-    pointer = Pointer(environment, one.model, one.fingerprint, one.version, counter)
+    pointer = Pointer(environment, planned.model, planned.fingerprint, planned.version, counter)
     old = before.runs if before is not None else ()
-    held = state.built.get(one.version)
-    stays = old if one.build is not Build.NEW_VERSION else held.runs if held is not None else ()
-    kept = [part for run in stays for part in _outside(run, one.cells)]
-    fresh = stamps_after(model, one, effect, counter)
+    held = state.built.get(planned.version)
+    stays = old if planned.build is not Build.NEW_VERSION else held.runs if held is not None else ()
+    kept = [part for run in stays for part in _outside(run, planned.cells)]
+    fresh = stamps_after(model, planned, effect, counter)
     new = [
         ReadyRun(cell, counter, fresh(old, cell), f"b{counter}")
-        for cell in model.cadence.cells(one.cells)
+        for cell in model.cadence.cells(planned.cells)
     ]
     return ModelState(pointer, tuple(sorted((*kept, *new), key=lambda run: run.interval)))
 
@@ -75,14 +77,14 @@ def _outside(run: ReadyRun, cells: IntervalSet) -> list[ReadyRun]:
 
 
 def stamps_after(
-    model: Model, one: ModelPlan, effect: Difference | None, counter: int
+    model: Model, planned: ModelPlan, effect: Difference | None, counter: int
 ) -> Callable[[tuple[ReadyRun, ...], Interval], ChangedAt]:
     """Give the stamps of a cell that was built: what can't differ keeps its own."""
     columns = [column.name for column in model.schema]
 
     def stamps(old: tuple[ReadyRun, ...], cell: Interval) -> ChangedAt:
         was = next((run for run in old if run.interval.contains(cell)), None)
-        if was is None or one.build is not Build.NEW_VERSION or effect is None:
+        if was is None or planned.build is not Build.NEW_VERSION or effect is None:
             return ChangedAt(counter, dict.fromkeys(columns, counter))
         if effect.rows or effect.columns is None:
             return ChangedAt(counter, dict.fromkeys(columns, counter))

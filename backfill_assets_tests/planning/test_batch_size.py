@@ -104,9 +104,10 @@ def test_a_model_holds_what_its_recorded_batches_wrote_on_average(
 
 
 @given(bytes_of_a_day, bytes_of_a_day)
-def test_the_more_the_inputs_hold_the_fewer_cells_go_in_a_batch(one: int, other: int):
+def test_the_more_the_inputs_hold_the_fewer_cells_go_in_a_batch(day_bytes: int, other: int):
     few, many = (
-        sized(reader(UP), ups((1, size))).cells or 0 for size in sorted((one, other), reverse=True)
+        sized(reader(UP), ups((1, size))).cells or 0
+        for size in sorted((day_bytes, other), reverse=True)
     )
     assert few <= many
 
@@ -184,13 +185,13 @@ def test_a_plan_says_how_large_its_batches_are_and_cuts_none_larger(ready: int, 
 
     plan = build_plan(PlanRequest(environment=PROD, asked_by="ann"), graph, state, now)
 
-    (one,) = (model for model in plan.models if model.model == "web.reader")
-    assert one.batch_size == batch_size(graph, state.view, graph.model("web.reader"))
-    most = one.batch_size.cells if one.batch_size else None
+    (planned,) = (model for model in plan.models if model.model == "web.reader")
+    assert planned.batch_size == batch_size(graph, state.view, graph.model("web.reader"))
+    most = planned.batch_size.cells if planned.batch_size else None
     assert most is not None
-    assume(one.batches)
-    assert max(batch.cells for batch in one.batches) <= most
-    assert len(one.batches) == -(-(20 - ready) // most)
+    assume(planned.batches)
+    assert max(batch.cells for batch in planned.batches) <= most
+    assert len(planned.batches) == -(-(20 - ready) // most)
     assert plan.batch_cells == {"web.reader": most}
     assert read_plan(plan_json(plan)) == plan
-    assert batches_text(one).startswith(f"{len(one.batches)} batch")
+    assert batches_text(planned).startswith(f"{len(planned.batches)} batch")

@@ -59,18 +59,20 @@ def test_joined_stretches_are_the_missing_cells_near_each_other_and_no_more_than
 
     assert IntervalSet.union_all(found) == missing
     assert sum(map(cadence.count, found)) == len(cells)
-    spans = [one.span() for one in found]
-    assert all(one.end <= other.start for one, other in pairwise(spans))
-    for one in found:
-        assert size is None or cadence.count(one.span()) <= size
-        assert len(one) <= MOST_STRETCHES
-        assert all(costs(cadence, gap, bytes_per_cell) < BATCH_SECONDS for gap in one.between())
-    for one, other in pairwise(found):  # nothing is left apart that could go together
-        gap = IntervalSet.of([one.span(), other.span()]).between()
+    spans = [batch.span() for batch in found]
+    assert all(span.end <= other.start for span, other in pairwise(spans))
+    for stretches in found:
+        assert size is None or cadence.count(stretches.span()) <= size
+        assert len(stretches) <= MOST_STRETCHES
+        assert all(
+            costs(cadence, gap, bytes_per_cell) < BATCH_SECONDS for gap in stretches.between()
+        )
+    for stretches, other in pairwise(found):  # nothing is left apart that could go together
+        gap = IntervalSet.of([stretches.span(), other.span()]).between()
         near = gap and bytes_per_cell and costs(cadence, gap.span(), bytes_per_cell) < BATCH_SECONDS
         first = batches(cadence, other, size)[0]
-        fits = size is None or cadence.count(Interval(one.span().start, first.end)) <= size
-        assert not (near and fits and len(one) < MOST_STRETCHES)
+        fits = size is None or cadence.count(Interval(stretches.span().start, first.end)) <= size
+        assert not (near and fits and len(stretches) < MOST_STRETCHES)
 
 
 def costs(cadence: Cadence, gap: Interval, bytes_per_cell: int) -> float:
@@ -85,7 +87,7 @@ def test_where_no_bytes_are_known_each_stretch_is_a_batch(
         Interval(cadence.shift(at, number), cadence.shift(at, number + 1)) for number in numbers
     )
 
-    apart = [IntervalSet.of([one]) for one in batches(cadence, missing, size)]
+    apart = [IntervalSet.of([interval]) for interval in batches(cadence, missing, size)]
     assert [*joined(cadence, missing, size, 0)] == apart
 
 
@@ -96,16 +98,16 @@ def test_late_hours_in_many_stretches_are_one_batch():
     assert (len(late), Hourly().count(late)) == (16, 42)
     assert joined(Hourly(), late, 552, 20_000) == (late,)
     assert len(joined(Hourly(), late, 552, 10**8)) == 16
-    assert {Hourly().count(one) for one in joined(Hourly(), late, 20, 20_000)} == {6, 9}
-    (held,) = [one for number, one in enumerate(late) if number == 7]
+    assert {Hourly().count(stretches) for stretches in joined(Hourly(), late, 20, 20_000)} == {6, 9}
+    (held,) = [interval for number, interval in enumerate(late) if number == 7]
     parts = joined(Hourly(), late, 552, 20_000, IntervalSet.of([held]))
-    assert [len(one) for one in parts] == [7, 1, 8]
+    assert [len(stretches) for stretches in parts] == [7, 1, 8]
 
 
 def test_a_batch_has_no_more_stretches_than_it_may():
     days_ = IntervalSet.of_pairs((2 * at * 86_400, (2 * at + 1) * 86_400) for at in range(120))
 
-    assert [len(one) for one in joined(Daily(), days_, None, 1)] == [50, 50, 20]
+    assert [len(stretches) for stretches in joined(Daily(), days_, None, 1)] == [50, 50, 20]
 
 
 def day(number: int) -> Interval:

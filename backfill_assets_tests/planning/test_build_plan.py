@@ -173,7 +173,7 @@ def test_an_edit_of_a_python_model_is_breaking_until_a_person_says_that_it_is_no
     assert (a.category, a.decided_by, a.build) == (Category.METADATA, "ann", Build.POINTER)
     assert "the planner found: breaking (the function" in a.category_reason
     assert b is None or b.build is Build.POINTER
-    assert not any(one.work for one in plan.models)
+    assert not any(model.work for model in plan.models)
 
 
 def test_a_state_whose_functions_an_older_release_bundled_rebuilds_nothing():
@@ -256,7 +256,7 @@ def test_a_new_upstream_comes_along_unless_it_is_to_be_left_out():
         *GRAPH.models.values(), a_model("web.new"), a_model("web.c", upstreams=["web.new"])
     )
 
-    assert [one.model for one in a_plan(more, select=("web.c",)).models] == ["web.new", "web.c"]
+    assert [model.model for model in a_plan(more, select=("web.c",)).models] == ["web.new", "web.c"]
     with pytest.raises(RequestError, match=r"reads .web\.new., which .* is not selected"):
         a_plan(more, select=("web.c",), skip_upstream=True)
 
@@ -321,7 +321,7 @@ def test_two_plans_on_the_same_cells_are_in_each_others_way():
     same = a_plan(state=elsewhere, restate=(Restatement("web.a", "2024-01-04", "2024-01-05"),))
     other = a_plan(state=elsewhere, restate=(Restatement("web.a", "2024-01-07", "2024-01-08"),))
 
-    assert [(one.model, one.cells, one.blocks) for one in same.in_flight] == [
+    assert [(model.model, model.cells, model.blocks) for model in same.in_flight] == [
         ("web.a", days(4), True),
         ("web.b", days(4), True),
     ]
@@ -356,8 +356,12 @@ def test_a_planned_cell_that_was_built_again_has_moved():
 
     found = moved(plan, GRAPH, rebuilt(a_state(), "web.a", 3, at=60))
 
-    (one,) = found
-    assert (one.model, one.of, one.what) == ("web.a", "web.a", "2024-01-03 built again since")
+    (stale_input,) = found
+    assert (stale_input.model, stale_input.of, stale_input.what) == (
+        "web.a",
+        "web.a",
+        "2024-01-03 built again since",
+    )
     assert moved(plan, GRAPH, rebuilt(a_state(), "web.a", 7, at=60)) == ()
 
 
@@ -368,9 +372,9 @@ def test_only_columns_that_are_read_move_a_plan():
     plan = a_plan(graph, state, restate=(Restatement("web.b", "2024-01-03", "2024-01-04"),))
 
     assert moved(plan, graph, rebuilt(state, "web.a", 3, at=60, cost=60)) == ()
-    (one,) = moved(plan, graph, rebuilt(state, "web.a", 3, at=60, id=60))
-    assert (one.model, one.of) == ("web.b", "web.a")
-    assert one.what == "2024-01-03 changed since in ds, id"
+    (stale_input,) = moved(plan, graph, rebuilt(state, "web.a", 3, at=60, id=60))
+    assert (stale_input.model, stale_input.of) == ("web.b", "web.a")
+    assert stale_input.what == "2024-01-03 changed since in ds, id"
 
 
 def test_a_pointer_that_moved_is_named():
@@ -429,7 +433,7 @@ def test_what_a_development_environment_reads_of_prod_is_not_blanked_either():
 def test_cells_that_nobody_has_published_are_recorded_as_empty_by_no_strategy():
     state = a_state(a=IntervalSet.of([day(6, 5)]), b=IntervalSet.of([day(6, 5)]))
     plan = a_plan(state=state, empty=True)
-    assert [(one.model, one.cells, one.strategy) for one in plan.models] == [
+    assert [(model.model, model.cells, model.strategy) for model in plan.models] == [
         ("web.a", IntervalSet.of([day(1, 5)]), None),
         ("web.b", IntervalSet.of([day(1, 5)]), None),
     ]
@@ -447,10 +451,10 @@ def test_an_end_that_takes_published_cells_away_is_breaking():
 
     plan = a_plan(edited(cadence=cadence))
 
-    one = plan.model("web.a")
-    assert one is not None
-    assert one.category is Category.BREAKING
-    assert "2024-01-07..2024-01-10 (4) away" in one.category_reason
+    model = plan.model("web.a")
+    assert model is not None
+    assert model.category is Category.BREAKING
+    assert "2024-01-07..2024-01-10 (4) away" in model.category_reason
 
 
 def test_cells_that_read_what_a_new_life_takes_away_are_built_again():
@@ -483,21 +487,21 @@ def test_a_new_table_leaves_out_what_was_kept_outside_the_life_and_what_read_it_
 
     plan = a_plan(edited(cadence=cadence, **declared), running)
 
-    one, two = plan.model("web.a"), plan.model("web.b")
-    assert one is not None
-    assert one.category is category
-    assert ("2024-01-07..2024-01-10 (4) away" in one.category_reason) == lost
-    told = () if two is None else two.work
+    first, second = plan.model("web.a"), plan.model("web.b")
+    assert first is not None
+    assert first.category is category
+    assert ("2024-01-07..2024-01-10 (4) away" in first.category_reason) == lost
+    told = () if second is None else second.work
     assert any(work.certain and day(7, 4) in work.cells for work in told) == lost
 
 
 def test_an_end_that_takes_nothing_away_is_metadata():
     cadence = replace(GRAPH.models["web.a"].cadence, end=FIRST + timedelta(days=60))
 
-    one = a_plan(edited(cadence=cadence)).model("web.a")
+    model = a_plan(edited(cadence=cadence)).model("web.a")
 
-    assert one is not None
-    assert one.category is Category.METADATA
+    assert model is not None
+    assert model.category is Category.METADATA
 
 
 def test_a_restated_range_of_a_source_says_in_which_zone_it_is_meant():

@@ -34,7 +34,7 @@ NOTHING: frozenset[str] = frozenset()
 def sql_model(sql: str) -> Model:
     """A model whose query names its outputs in the first SELECT of the text."""
     query = cast("exp.Query", sqlglot.parse_one(sql, dialect="spark"))
-    outputs = [one.lower() for one in query.named_selects]
+    outputs = [output.lower() for output in query.named_selects]
     columns = [Column(name, "string") for name in outputs if name not in ("", "*", "ds", "id")]
     key = [Column("ds", "date"), Column("id", "bigint")]
     return a_model(sql=sql, columns=[*key, *columns], upstreams=["s.e", "s.f", "s.g"])
@@ -117,12 +117,12 @@ def test_another_type_of_a_column_concerns_those_who_read_it():
 
 
 def test_another_bundle_is_breaking_and_a_reformatted_one_is_not():
-    one = replace(MODEL, query=FunctionQuery("f", "def f(inputs, interval):\n    return 1\n"))
+    model = replace(MODEL, query=FunctionQuery("f", "def f(inputs, interval):\n    return 1\n"))
     same = replace(MODEL, query=FunctionQuery("f", "def f(inputs,interval): return (1)"))
     other = replace(MODEL, query=FunctionQuery("f", "def f(inputs, interval):\n    return 2\n"))
 
-    assert difference(one, same).category is Category.METADATA
-    found = difference(one, other)
+    assert difference(model, same).category is Category.METADATA
+    found = difference(model, other)
     assert (found.category, found.rows, found.columns) == (Category.BREAKING, True, None)
 
 
@@ -274,8 +274,8 @@ WRONG_ONCE = [
 
 @pytest.mark.parametrize(("old", "new"), WRONG_ONCE)
 def test_what_sqlglot_once_hid_is_seen_now(old: str, new: str):
-    for one, other in ((old, new), (new, old)):
-        found = edited(one, other)
+    for text, other in ((old, new), (new, old)):
+        found = edited(text, other)
         assert found.category is Category.BREAKING
         assert found.columns is None or found.columns & {"a", "f"}
 

@@ -57,12 +57,12 @@ def test_neither_gaps_nor_owed_cells_before_a_cutoff_need_work():
 def test_a_later_edit_keeps_the_table_and_is_computed_from_the_cutoff_on():
     plan = a_plan(edited(sql=TWICE), cut())
 
-    one = plan.model("web.a")
-    assert one is not None
-    assert one.build is Build.IN_PLACE
-    assert one.cells == IntervalSet.of([day(6, 5)])
-    assert one.kept_before == STORED
-    assert any("2024-01-06" in note and "--lift-cutoff web.a" in note for note in one.notes)
+    model = plan.model("web.a")
+    assert model is not None
+    assert model.build is Build.IN_PLACE
+    assert model.cells == IntervalSet.of([day(6, 5)])
+    assert model.kept_before == STORED
+    assert any("2024-01-06" in note and "--lift-cutoff web.a" in note for note in model.notes)
 
 
 def test_a_table_whose_cells_become_others_can_not_be_kept_from_a_cutoff_on():
@@ -73,9 +73,9 @@ def test_a_table_whose_cells_become_others_can_not_be_kept_from_a_cutoff_on():
         a_plan(weekly, cutoff="2024-01-06", reason="agreed with finance")
     with pytest.raises(RequestError, match=r"a cutoff keeps .* its cells are others"):
         a_plan(weekly, cut())
-    one = a_plan(weekly, cut(), lift_cutoffs=("web.a",)).model("web.a")
-    assert one is not None
-    assert one.build is Build.NEW_VERSION
+    model = a_plan(weekly, cut(), lift_cutoffs=("web.a",)).model("web.a")
+    assert model is not None
+    assert model.build is Build.NEW_VERSION
 
 
 def test_a_later_restatement_leaves_out_what_lies_before_the_cutoff():
@@ -94,10 +94,10 @@ def test_a_restatement_of_nothing_but_older_cells_says_why_there_is_nothing_to_d
 def test_lifting_a_cutoff_plans_the_older_cells():
     plan = a_plan(state=cut(), lift_cutoffs=("web.a",))
 
-    one = plan.model("web.a")
-    assert one is not None
-    assert one.cells == IntervalSet.of([day(1, 5)])
-    assert one.kept_before is None
+    model = plan.model("web.a")
+    assert model is not None
+    assert model.cells == IntervalSet.of([day(1, 5)])
+    assert model.kept_before is None
     assert read_plan(plan_json(plan)) == plan
 
 
@@ -109,9 +109,9 @@ def test_a_cutoff_moves_back_only_when_it_is_lifted():
 
     assert cells(kept, "web.a") == IntervalSet.of([day(6, 5)])
     assert cells(moved, "web.a") == IntervalSet.of([day(3, 8)])
-    one = moved.model("web.a")
-    assert one is not None
-    assert one.kept_before == Cutoff("2024-01-03", "finance again")
+    model = moved.model("web.a")
+    assert model is not None
+    assert model.kept_before == Cutoff("2024-01-03", "finance again")
 
 
 def test_gaps_before_the_cutoff_of_the_plan_itself_are_not_filled_by_the_new_definition():
@@ -133,7 +133,7 @@ def test_a_cutoff_that_is_not_there_can_not_be_lifted():
 def test_why_tells_of_the_cutoff():
     told = why(GRAPH, cut().view, "web.a", day(4), now=NOW)
 
-    assert [one.branch for one in told if one.model == "web.a"] == ["ready", "cutoff"]
+    assert [reason.branch for reason in told if reason.model == "web.a"] == ["ready", "cutoff"]
     assert "agreed with finance; set by plan p0" in told[1].text
 
 

@@ -209,12 +209,12 @@ def test_more_cells_never_take_less(
 
 
 @given(st.integers(1, 4), st.integers(1, 4))
-def test_more_bytes_never_take_less_without_history(one: int, other: int):
+def test_more_bytes_never_take_less_without_history(day_count: int, other: int):
     def seconds(number: int) -> float:
         plan = a_plan(building("web.a", a_batch(4), reads=days(*range(1, number + 1))))
         return total(plan, Known(sizes=SOURCE)).seconds[0]
 
-    few, many = sorted((one, other))
+    few, many = sorted((day_count, other))
     assert seconds(few) <= seconds(many)
 
 
@@ -228,7 +228,7 @@ def test_what_is_recorded_without_computing_takes_commits_and_reads_nothing():
     empty = replace(plan.request, empty=True)
     plan = replace(plan, models=(first, plan.models[1]), request=empty)
     made = estimate(plan, Known(history={"web.a": FACTS}, sizes=SOURCE))
-    recorded, computed = (one.estimate for one in made.models)
+    recorded, computed = (model.estimate for model in made.models)
     assert recorded is not None
     assert computed is not None
     assert recorded.seconds[0] < FACTS[0].seconds / 2
@@ -279,7 +279,7 @@ def test_a_plan_that_moves_pointers_alone_is_promoted_sooner_than_one_that_copie
     copied = replace(moved, build=Build.IN_PLACE)
     compared = replace(moved, strategy=Strategy.COLUMN_ENRICHMENT)
 
-    assert [by_rows(a_plan(one)) for one in (moved, copied, compared)] == [False, True, True]
+    assert [by_rows(a_plan(model)) for model in (moved, copied, compared)] == [False, True, True]
     assert overhead(a_plan(moved), ()).promotion < overhead(a_plan(copied), ()).promotion
 
 
@@ -294,7 +294,7 @@ def test_gaps_are_filled_where_they_are_read_and_an_unprotected_environment_at_o
     plan = a_plan(building("web.a", a_batch(10)))
     open_ = replace(plan, protected=False)
 
-    by_plan = [overhead(one, ()).promotion[0] for one in (gaps, open_, plan)]
+    by_plan = [overhead(made_plan, ()).promotion[0] for made_plan in (gaps, open_, plan)]
     assert by_plan == sorted(set(by_plan))
 
 
@@ -323,7 +323,7 @@ PLANS = st.builds(
         ),
         min_size=1,
         max_size=4,
-        unique_by=lambda one: one.model,
+        unique_by=lambda model: model.model,
     ),
     protected=st.booleans(),
 )
@@ -333,7 +333,7 @@ PLANS = st.builds(
 def test_an_estimate_is_never_below_any_of_its_parts(
     plan: Plan, operations: list[OperationFact], facts: list[BatchFact]
 ):
-    history = {one.model: facts for one in plan.models}
+    history = {planned.model: facts for planned in plan.models}
     known = Known(history, SOURCE, operations=operations)
     found, beside = total(plan, known), overhead(plan, operations)
     parts = (found.start, found.batches, found.promotion)
@@ -343,9 +343,9 @@ def test_an_estimate_is_never_below_any_of_its_parts(
     assert found.seconds[1] >= found.seconds[0] * (1 - 1e-9)
     assert isinstance(beside, Overhead)
     assert (found.start, found.promotion) == (beside.start[0], beside.promotion[0])
-    for one in estimate(plan, known).models:
-        assert one.estimate is not None
-        assert one.estimate.seconds[0] <= found.seconds[0] * (1 + 1e-9)
+    for model in estimate(plan, known).models:
+        assert model.estimate is not None
+        assert model.estimate.seconds[0] <= found.seconds[0] * (1 + 1e-9)
 
 
 @given(PLANS, st.lists(OPERATION, max_size=6), st.integers(1, 400))

@@ -29,15 +29,15 @@ GRAPH = a_graph(BOTTOM, MIDDLE, TOP)
 
 def asked(view: StateView, model: str = "web.top", number: int = 3, cells: int = 1, **more: dict):
     return [
-        (one.depth, one.model, one.cells, one.branch)
-        for one in why(GRAPH, view, model, day(number, cells), now=NOW, **more)
+        (reason.depth, reason.model, reason.cells, reason.branch)
+        for reason in why(GRAPH, view, model, day(number, cells), now=NOW, **more)
     ]
 
 
 def test_a_cell_outside_the_models_life_or_not_due_is_not_required():
     reasons = why(GRAPH, a_view({}), "web.bottom", day(9), now=NOW)
 
-    assert [(one.branch, one.cells) for one in reasons] == [("not required", "2024-01-09")]
+    assert [(reason.branch, reason.cells) for reason in reasons] == [("not required", "2024-01-09")]
     assert "2024-01-01 and later, as far as cells are due" in reasons[0].text
 
 
@@ -68,7 +68,7 @@ def test_a_fresh_cell_names_the_batch_that_built_it():
 
     reasons = why(GRAPH, view, "web.bottom", day(2, 2), now=NOW)
 
-    assert [(one.branch, one.cells) for one in reasons] == [
+    assert [(reason.branch, reason.cells) for reason in reasons] == [
         ("ready", "2024-01-02"),
         ("ready", "2024-01-03"),
     ]
@@ -86,7 +86,7 @@ def test_a_stale_cell_is_followed_to_the_batch_that_changed_what_it_read():
 
     reasons = why(GRAPH, view, "web.top", day(1, 5), now=NOW)
 
-    assert [(one.depth, one.branch, one.cells) for one in reasons] == [
+    assert [(reason.depth, reason.branch, reason.cells) for reason in reasons] == [
         (0, "upstream changed", "2024-01-03"),
         (0, "ready", "2024-01-01..2024-01-02 (2), 2024-01-04..2024-01-05 (2)"),
         (1, "ready", "2024-01-03"),

@@ -46,7 +46,7 @@ def found(before: Graph, after: Graph) -> dict[str, Difference]:
 
 def test_what_an_edit_changes_is_explained_in_its_readers_too():
     edits = found(a_world(), a_world("cost + 1", owner="team:other"))
-    assert {name: (one.rows, one.columns) for name, one in edits.items()} == {
+    assert {name: (edit.rows, edit.columns) for name, edit in edits.items()} == {
         VISITS: (False, frozenset({"cost"})),
         READER: (False, frozenset({"cost"})),
     }

@@ -82,10 +82,10 @@ def test_a_change_that_no_kept_table_can_take_is_refused_with_the_way_out():
 
 def test_it_is_no_part_of_what_names_the_table_and_what_was_stored_without_it_is_read():
     plain, forward = a_model("web.a"), a_model("web.a", forward_only=True)
-    one, other = (fingerprints(a_graph(model))["web.a"] for model in (plain, forward))
+    fingerprint, other = (fingerprints(a_graph(model))["web.a"] for model in (plain, forward))
 
-    assert one.data == other.data
-    assert one.metadata != other.metadata
+    assert fingerprint.data == other.data
+    assert fingerprint.metadata != other.metadata
     assert "forward_only" not in dumps(plain)  # so hashes of older releases stay
     for model in (plain, forward):
         assert stored_model(dumps(model)) == model

@@ -54,12 +54,14 @@ def picture(
         name: (ready or {}).get(name, required(model.cadence, now=NOW))
         for name, model in graph.models.items()
     }
-    view = a_view({name: [a_run(one, 1, 1, name) for one in cells] for name, cells in held.items()})
+    view = a_view(
+        {name: [a_run(cell, 1, 1, name) for cell in cells] for name, cells in held.items()}
+    )
     last = {
         cell: at
         for at, cells in enumerate(commits, start=5)
-        for one in _one_by_one(cells)
-        for cell in one
+        for single in _one_by_one(cells)
+        for cell in single
     }
     runs = tuple(replace(a_run(cell, at, at, ""), own=False) for cell, at in last.items())
     known = tuple(UpstreamChange(at, cells) for at, cells in enumerate(commits, start=5))
@@ -228,9 +230,9 @@ def graphs(draw: st.DrawFn) -> Graph:
     """Up to four models, each over the source or over earlier ones."""
     models: list[Model] = []
     for name in (A, B, C, "web.d")[: draw(st.integers(1, 4))]:
-        known = [EVENTS, *(one.name for one in models)]
+        known = [EVENTS, *(model.name for model in models)]
         chosen = draw(st.lists(st.sampled_from(known), min_size=1, max_size=2, unique=True))
-        upstreams = [Upstream(one, lookback=draw(LOOKBACKS)) for one in sorted(chosen)]
+        upstreams = [Upstream(upstream, lookback=draw(LOOKBACKS)) for upstream in sorted(chosen)]
         models.append(
             a_model(
                 name,
@@ -283,8 +285,12 @@ def walked(
     readers = _readers(graph, ready)
     inside = {name: _window(graph.models[name], cells) for name, cells in ready.items()}
     wanted = [(name, cell) for name in graph.models for cell in ready[name] if cell in stale[name]]
-    reached = {one: _reach(readers, one) for one in wanted}
-    left = {one for one in wanted if any(cell not in inside[name] for name, cell in reached[one])}
+    reached = {cell_of_model: _reach(readers, cell_of_model) for cell_of_model in wanted}
+    left = {
+        cell_of_model
+        for cell_of_model in wanted
+        if any(cell not in inside[name] for name, cell in reached[cell_of_model])
+    }
     commits = [
         {(name, cell) for name, cell in wanted if _reads(graph, name, cell) & change.cells}
         for change in view.sources[EVENTS].changes(None)
@@ -292,8 +298,8 @@ def walked(
     with_them = set(left)
     while (
         more := set[tuple[str, "Interval"]]().union(
-            *(reached[one] for one in with_them if one in reached),
-            *(one for one in commits if one & with_them),
+            *(reached[cell_of_model] for cell_of_model in with_them if cell_of_model in reached),
+            *(commit for commit in commits if commit & with_them),
         )
         - with_them
     ):
@@ -328,9 +334,9 @@ def _readers(
     for model, up, cell in edges:
         theirs = graph.models[up.name].cadence
         read = cells_read(model.cadence, up, theirs, IntervalSet.of([cell]), until=NOW)
-        for one in ready[up.name]:
-            if one in read:
-                found.setdefault((up.name, one), []).append((model.name, cell))
+        for read_cell in ready[up.name]:
+            if read_cell in read:
+                found.setdefault((up.name, read_cell), []).append((model.name, cell))
     return found
 
 
@@ -339,9 +345,9 @@ def _reach(
 ) -> set[tuple[str, Interval]]:
     seen, todo = {start}, [start]
     while todo:
-        for one in set(readers.get(todo.pop(), ())) - seen:
-            seen.add(one)
-            todo.append(one)
+        for reader in set(readers.get(todo.pop(), ())) - seen:
+            seen.add(reader)
+            todo.append(reader)
     return seen
 
 

@@ -84,7 +84,9 @@ def test_a_changed_upstream_cell_makes_exactly_its_readers_stale():
 
     assert work.stale_cells == days(3)
     assert back.stale_cells == days(3, 4, 5)
-    assert [(one.upstream, one.upstream_cells) for one in back.stale] == [("web.first", days(3))]
+    assert [(cause.upstream, cause.upstream_cells) for cause in back.stale] == [
+        ("web.first", days(3))
+    ]
     assert work.ready == days(1, 2, 3, 4, 5)  # stale is not unready
 
 
@@ -330,7 +332,7 @@ def test_what_is_owed_is_rebuilt_in_a_workspace_and_waits_for_a_plan_elsewhere()
 
 def _late(view: StateView, *runs: ReadyRun) -> StateView:
     """The picture, with these cells of the source changed at their stamps."""
-    moved = tuple(replace(one, own=False) for one in runs)
+    moved = tuple(replace(run, own=False) for run in runs)
     return replace(view, sources={EVENTS: SourceState(Pointer("", EVENTS, "", "", 4), moved)})
 
 
@@ -342,7 +344,7 @@ def test_a_cell_that_was_built_before_its_source_got_late_rows_is_stale():
     work = needs_work(graph, view, FIRST_MODEL, now=NOW)
 
     assert (work.late_cells, work.stale_cells) == (days(2), days(2))
-    assert [(one.upstream, one.late) for one in work.stale] == [(EVENTS, True)]
+    assert [(cause.upstream, cause.late) for cause in work.stale] == [(EVENTS, True)]
 
 
 def test_what_a_publication_brought_has_read_its_source_when_its_batch_did():

@@ -71,7 +71,7 @@ def test_only_cells_that_read_what_changed_are_ever_rebuilt(
 
     rebuilt = world.fill(size)
 
-    assert all(not rebuilt[one] - allowed[one] for one in rebuilt)
+    assert all(not rebuilt[model] - allowed[model] for model in rebuilt)
 
 
 @given(worlds(), st.data())
@@ -82,7 +82,7 @@ def test_a_cell_rebuilt_with_the_same_answer_moves_nothing(world: World, data: s
 
     world.build(world.graph.models[name], cell)
 
-    assert not any(world.todo(one) for one in world.graph.order)
+    assert not any(world.todo(model) for model in world.graph.order)
 
 
 @given(worlds(), st.data())

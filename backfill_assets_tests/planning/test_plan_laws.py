@@ -93,7 +93,7 @@ def edited_worlds(draw: st.DrawFn) -> Edited:
     world = draw(worlds())
     world.fill(draw(st.none() | st.integers(1, 5)))
     late = draw(st.sampled_from([0, 0, 2]))
-    models = [replace(one, late_window=late) for one in world.graph.models.values()]
+    models = [replace(model, late_window=late) for model in world.graph.models.values()]
     graph = build_graph(models, [a_source(observed=draw(st.booleans()))])
     for cells in world.held.values():
         for cell in draw(st.lists(st.sampled_from(sorted(cells)), max_size=3, unique=True)):
@@ -101,7 +101,7 @@ def edited_worlds(draw: st.DrawFn) -> Edited:
     world.held = {name: cells for name, cells in world.held.items() if cells}
     if world.held and draw(st.booleans()):
         change(world, draw(st.data()))
-    new = [edited(one, draw(st.sampled_from(EDITS))) for one in models]
+    new = [edited(model, draw(st.sampled_from(EDITS))) for model in models]
     return Edited(world, snapshots_of(graph), build_graph(new, [a_source()]))
 
 
@@ -117,13 +117,17 @@ def restatements(made: Edited) -> st.SearchStrategy[list[Restatement]]:
             names,
             days,
             st.integers(0, 3),
-        ).filter(lambda one: one.name in made.loaded.sources or _is_daily(made, one)),
+        ).filter(
+            lambda restatement: (
+                restatement.name in made.loaded.sources or _is_daily(made, restatement)
+            )
+        ),
         max_size=2,
     )
 
 
-def _is_daily(made: Edited, one: Restatement) -> bool:
-    return made.loaded.models[one.name].cadence.unit in (Unit.DAY, Unit.WEEK)
+def _is_daily(made: Edited, restatement: Restatement) -> bool:
+    return made.loaded.models[restatement.name].cadence.unit in (Unit.DAY, Unit.WEEK)
 
 
 ALL = PlanRequest(environment=PROD, asked_by="ann")
@@ -136,13 +140,13 @@ def test_planned_kept_and_waiting_cells_are_apart_and_cover_what_is_required(
 ):
     plan = made.plan(replace(ALL, restate=tuple(data.draw(restatements(made))), select=("*",)))
 
-    for one in plan.models:
-        model = made.loaded.models[one.model]
+    for planned in plan.models:
+        model = made.loaded.models[planned.model]
         needed = required(model.cadence, now=NOW)
-        assert not one.cells & one.kept
-        assert not one.waiting & (one.cells | one.kept)
-        assert one.cells | one.kept | one.waiting == needed
-        assert IntervalSet.of(each.interval for each in one.batches) == one.cells
+        assert not planned.cells & planned.kept
+        assert not planned.waiting & (planned.cells | planned.kept)
+        assert planned.cells | planned.kept | planned.waiting == needed
+        assert IntervalSet.of(each.interval for each in planned.batches) == planned.cells
 
 
 @settings(max_examples=60, deadline=None)
@@ -165,11 +169,11 @@ def test_restating_more_never_plans_less(made: Edited, data: st.DataObject):
         made.plan(replace(ALL, restate=tuple(these), select=("*",))) for these in (less, more)
     )
 
-    for one in some.models:
-        other = all_of_it.model(one.model)
+    for planned in some.models:
+        other = all_of_it.model(planned.model)
         assert other is not None
-        assert not one.cells - other.cells
-        assert not one.certain - other.certain
+        assert not planned.cells - other.cells
+        assert not planned.certain - other.certain
 
 
 @settings(max_examples=40, deadline=None)
@@ -196,10 +200,10 @@ def test_each_batch_waits_only_for_batches_before_it(made: Edited):
     plan = made.plan(ALL)
 
     done: set[tuple[str, int]] = set()
-    for one in plan.models:
-        for number, batch in enumerate(one.batches):
+    for planned in plan.models:
+        for number, batch in enumerate(planned.batches):
             assert set(batch.waits_for) <= done
-            done.add((one.model, number))
+            done.add((planned.model, number))
 
 
 @settings(max_examples=60, deadline=None)
@@ -215,8 +219,8 @@ def test_nothing_reaches_past_a_strict_end_but_what_a_new_table_must_keep(
         plan = made.plan(asked)
     except OutsideLifeError:  # no model had begun by then
         reject()
-    for one in plan.models:
-        cadence = made.loaded.models[one.model].cadence
-        if cadence.unit is not Unit.WHOLE and one.build is not Build.NEW_VERSION:
-            last = one.cells.hull()
+    for planned in plan.models:
+        cadence = made.loaded.models[planned.model].cadence
+        if cadence.unit is not Unit.WHOLE and planned.build is not Build.NEW_VERSION:
+            last = planned.cells.hull()
             assert last is None or last.end <= end_at(end, cadence.tz)

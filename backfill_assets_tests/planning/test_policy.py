@@ -78,25 +78,34 @@ approvals = st.lists(
 def met(rule: Rule, plan: PlanFacts, given: list[Approval]) -> bool:
     """The oracle: whether a rule is met."""
     touched = [
-        one
-        for one in plan.models
-        if any(fnmatchcase(one.model, glob) for glob in rule.models)
-        and (rule.always or one.removed or one.rewritten)
+        model
+        for model in plan.models
+        if any(fnmatchcase(model.model, glob) for glob in rule.models)
+        and (rule.always or model.removed or model.rewritten)
     ]
-    changing = [one for one in touched if one.removed or one.rewritten]
+    changing = [model for model in touched if model.removed or model.rewritten]
     conditions = []
     if rule.closed_before:
         conditions.append(
-            any(one.removed or (one.oldest or date.min) < rule.closed_before for one in changing)
+            any(
+                model.removed or (model.oldest or date.min) < rule.closed_before
+                for model in changing
+            )
         )
     if rule.over_cost is not None:
         conditions.append(plan.cost is None or plan.cost > rule.over_cost)
     concerned = touched and (not conditions or any(conditions))
     if plan.automatic or not fnmatchcase(plan.environment, rule.environment) or not concerned:
         return True
-    fresh = {one.principal for one in given if NOW - one.at < timedelta(days=rule.holds_days)}
+    fresh = {
+        approval.principal
+        for approval in given
+        if NOW - approval.at < timedelta(days=rule.holds_days)
+    }
     who = fresh & set(PEOPLE)
-    mine = {one for one in who if one in plan.authors or one.split("@")[0] in plan.authors}
+    mine = {
+        person for person in who if person in plan.authors or person.split("@")[0] in plan.authors
+    }
     enough = len(who) >= rule.approvals and (not rule.owner or rule.owner in who)
     return enough and (bool(who - mine) if plan.authors else len(who) > 1)
 

@@ -43,15 +43,15 @@ def offered(draw: st.DrawFn) -> Offer:
 @st.composite
 def rooms(draw: st.DrawFn) -> Room:
     under_way = [
-        Release(one.environment, one.kind, one.name, one.cells, one.plan_id)
-        for one in draw(st.lists(offered(), max_size=3))
+        Release(offer.environment, offer.kind, offer.name, offer.cells, offer.plan_id)
+        for offer in draw(st.lists(offered(), max_size=3))
     ]
     return Room(
         places=draw(st.integers(0, 6)),
         share=draw(st.integers(0, 3)),
         batches=draw(st.integers(1, 3)),
         under_way=tuple(under_way),
-        busy=draw(st.frozensets(st.sampled_from([one.name for one in MODELS]), max_size=2)),
+        busy=draw(st.frozensets(st.sampled_from([model.name for model in MODELS]), max_size=2)),
     )
 
 
@@ -65,15 +65,15 @@ def test_what_is_released_fits_into_the_room_one_run_per_model_and_only_what_was
     found = releases(given_, room)
 
     assert len(found) <= room.free
-    names = Counter(one.model for one in found if one.model)
+    names = Counter(release.model for release in found if release.model)
     assert max(names.values(), default=0) <= 1
-    assert not names.keys() & (room.busy | {one.model for one in room.under_way})
-    for one in found:
+    assert not names.keys() & (room.busy | {release.model for release in room.under_way})
+    for released in found:
         assert any(
-            (one.kind, one.model, one.plan_id, one.environment)
+            (released.kind, released.model, released.plan_id, released.environment)
             == (offer.kind, offer.name, offer.plan_id, offer.environment)
-            and not one.cells - offer.cells
-            and bool(one.cells) == bool(offer.cells)
+            and not released.cells - offer.cells
+            and bool(released.cells) == bool(offer.cells)
             for offer in given_
         )
 
@@ -89,11 +89,11 @@ def test_backfills_and_plans_get_their_share_while_they_have_work_for_models_of_
 ):
     found = releases(given_, room)
 
-    free = [one for one in given_ if is_free(one, room)]
-    daily = {one.name for one in free if one.kind in AHEAD}
-    own = {one.name for one in free if one.kind not in AHEAD} - daily
-    there = sum(one.kind not in AHEAD for one in room.under_way)
-    got = sum(one.kind not in AHEAD for one in found)
+    free = [offer for offer in given_ if is_free(offer, room)]
+    daily = {offer.name for offer in free if offer.kind in AHEAD}
+    own = {offer.name for offer in free if offer.kind not in AHEAD} - daily
+    there = sum(release.kind not in AHEAD for release in room.under_way)
+    got = sum(release.kind not in AHEAD for release in found)
     assert got >= min(room.share - there, room.places - 1 - there, len(own), room.free)
 
 
@@ -101,16 +101,16 @@ def test_backfills_and_plans_get_their_share_while_they_have_work_for_models_of_
 def test_nothing_but_the_share_goes_before_daily_work(given_: list[Offer], room: Room):
     found = releases(given_, room)
 
-    got = [one for one in found if one.kind not in AHEAD]
-    told = {(one.kind, one.model, one.plan_id) for one in found}
-    names = {one.model for one in found}
+    got = [release for release in found if release.kind not in AHEAD]
+    told = {(release.kind, release.model, release.plan_id) for release in found}
+    names = {release.model for release in found}
     waiting = [
-        one
-        for one in given_
-        if one.kind in AHEAD
-        and is_free(one, room)
-        and (one.kind, one.name, one.plan_id) not in told
-        and one.name not in names - {""}
+        offer
+        for offer in given_
+        if offer.kind in AHEAD
+        and is_free(offer, room)
+        and (offer.kind, offer.name, offer.plan_id) not in told
+        and offer.name not in names - {""}
     ]
     if waiting:
         assert len(got) <= room.share
@@ -118,27 +118,35 @@ def test_nothing_but_the_share_goes_before_daily_work(given_: list[Offer], room:
 
 @given(some, rooms().filter(lambda room: room.places > len(room.under_way)))
 def test_all_that_is_ready_is_released_sooner_or_later(given_: list[Offer], room: Room):
-    left = [one for one in given_ if is_free(one, room)]
+    left = [offer for offer in given_ if is_free(offer, room)]
     rounds = 0
     while left:
         found = releases(left, room)
         assert found, "there is room and work, and nothing is released"
-        left = [one for one in (after(one, found) for one in left) if one is not None]
+        left = [
+            remaining
+            for remaining in (after(offer, found) for offer in left)
+            if remaining is not None
+        ]
         rounds += 1
         assert rounds <= DAYS * len(given_) + 1
 
 
-def is_free(one: Offer, room: Room) -> bool:
-    return one.name not in room.busy | {way.model for way in room.under_way if way.model}
+def is_free(offer: Offer, room: Room) -> bool:
+    return offer.name not in room.busy | {way.model for way in room.under_way if way.model}
 
 
 def after(offer: Offer, done: tuple[Release, ...]) -> Offer | None:
     """What is left of an offer when runs have built what was released."""
-    for one in done:
-        if (one.kind, one.model, one.plan_id) == (offer.kind, offer.name, offer.plan_id):
+    for release in done:
+        if (release.kind, release.model, release.plan_id) == (
+            offer.kind,
+            offer.name,
+            offer.plan_id,
+        ):
             if offer.model is None:
                 return None
-            left = offer.cells - one.cells
+            left = offer.cells - release.cells
             return replace(offer, cells=left) if left else None
     return offer
 
@@ -158,9 +166,9 @@ def test_nothing_is_offered_that_waits_is_held_or_is_ready_and_no_cell_twice(
 
     found = list(offers(PROD, model, work, held=held, plan_id="p1" if in_plan else None))
 
-    told = IntervalSet.union_all(one.cells for one in found)
+    told = IntervalSet.union_all(offer.cells for offer in found)
     assert not told & (ready | held | blocked)
-    assert told.seconds() == sum(one.cells.seconds() for one in found)
+    assert told.seconds() == sum(offer.cells.seconds() for offer in found)
     if in_order:
         left = gaps - told
         assert not told or not left or told.boundaries[-1] <= left.boundaries[0]
@@ -214,9 +222,9 @@ def test_where_batches_have_any_number_of_cells_one_stretch_is_released():
 def test_a_model_that_is_one_cell_is_released_as_it_is():
     whole = a_whole("web.shops").cadence.cells(IntervalSet.of([day(1)]))
 
-    one = IntervalSet.of(whole)
+    single = IntervalSet.of(whole)
 
-    assert portion(a_whole("web.shops"), one, None, 3) == one
+    assert portion(a_whole("web.shops"), single, None, 3) == single
 
 
 def test_a_stretch_that_begins_in_the_middle_of_local_days_keeps_whole_cells():
@@ -231,22 +239,22 @@ def test_a_stretch_that_begins_in_the_middle_of_local_days_keeps_whole_cells():
 
 def test_the_share_of_backfills_is_queued_before_daily_work_can_pass_it_and_the_rest_behind():
     room = Room(places=3, share=1, batches=1)
-    given_ = [Offer(PROD, ReleaseKind.BACKFILL, one, days(1)) for one in MODELS]
+    given_ = [Offer(PROD, ReleaseKind.BACKFILL, model, days(1)) for model in MODELS]
 
     found = releases(given_, room)
 
-    assert [one.priority > 0 for one in found] == [True, False, False]
+    assert [release.priority > 0 for release in found] == [True, False, False]
 
 
 def test_plans_and_the_backfill_take_turns():
     offered_ = [
-        *(Offer(PROD, ReleaseKind.BACKFILL, one, days(1)) for one in MODELS[:3]),
+        *(Offer(PROD, ReleaseKind.BACKFILL, model, days(1)) for model in MODELS[:3]),
         Offer("plan:p", ReleaseKind.PLAN, MODELS[3], days(1), "p"),
     ]
 
     found = releases(offered_, Room(places=2))
 
-    assert [one.plan_id for one in found] == [None, "p"]
+    assert [release.plan_id for release in found] == [None, "p"]
 
 
 def test_with_a_single_place_daily_work_goes_first():
@@ -255,22 +263,22 @@ def test_with_a_single_place_daily_work_goes_first():
         Offer(PROD, ReleaseKind.DAILY, MODELS[1], days(9)),
     ]
 
-    [one] = releases(offered_, Room(places=1))
+    [release] = releases(offered_, Room(places=1))
 
-    assert one.kind is ReleaseKind.DAILY
+    assert release.kind is ReleaseKind.DAILY
 
 
 def test_the_share_goes_to_models_that_wait_for_no_daily_work_of_their_own():
     both, other = MODELS[0], MODELS[1]
     offered_ = [
-        *(Offer(PROD, ReleaseKind.DAILY, one, days(9)) for one in (MODELS[2], MODELS[3], both)),
+        *(Offer(PROD, ReleaseKind.DAILY, model, days(9)) for model in (MODELS[2], MODELS[3], both)),
         Offer(PROD, ReleaseKind.BACKFILL, both, days(1)),
         Offer(PROD, ReleaseKind.BACKFILL, other, days(1)),
     ]
 
     found = releases(offered_, Room(places=2))
 
-    assert [(one.kind, one.model) for one in found] == [
+    assert [(release.kind, release.model) for release in found] == [
         (ReleaseKind.DAILY, MODELS[2].name),
         (ReleaseKind.BACKFILL, other.name),
     ]
@@ -290,7 +298,9 @@ def test_where_one_run_at_a_time_is_allowed_daily_work_and_backfills_alternate()
     for _ in range(10):
         # As many wait as run: two places.
         queue += releases(always, Room(places=2, share=1, under_way=tuple(queue)))
-        queue.sort(key=lambda one: -one.priority)  # stable: equals in the order in which they came
+        queue.sort(
+            key=lambda release: -release.priority
+        )  # stable: equals in the order in which they came
         ran.append(queue.pop(0).kind)
 
     assert ran == [ReleaseKind.DAILY, ReleaseKind.BACKFILL] * 5

@@ -64,25 +64,25 @@ def told(plan: Plan, graph: Graph, *, sized: bool = False) -> list[str]:
         graph: the loaded models.
         sized: in how many batches as well.
     """
-    lines = [line for one in plan.models for line in _model_lines(one, graph, sized=sized)]
-    lines += [f"untouched {_short(one.model)}: {one.because}" for one in plan.untouched]
+    lines = [line for model in plan.models for line in _model_lines(model, graph, sized=sized)]
+    lines += [f"untouched {_short(model.model)}: {model.because}" for model in plan.untouched]
     lines += [f"removed {_short(name)}" for name in plan.removed]
     return lines or ["nothing to do"]
 
 
-def _model_lines(one: ModelPlan, graph: Graph, *, sized: bool) -> list[str]:
-    category = f" {one.category.value}" if one.category else ""
-    cadence = graph.models[one.model].cadence
-    lines = [f"{_short(one.model)}: {one.change.value}{category}, {one.build.value}"]
-    for work in one.work:
+def _model_lines(planned: ModelPlan, graph: Graph, *, sized: bool) -> list[str]:
+    category = f" {planned.category.value}" if planned.category else ""
+    cadence = graph.models[planned.model].cadence
+    lines = [f"{_short(planned.model)}: {planned.change.value}{category}, {planned.build.value}"]
+    for work in planned.work:
         because = f", {work.because}" if work.because else ""
         sure = "" if work.certain else "?"
         lines.append(f"  {work.why.value}{sure} {ranges_text(cadence, work.cells)}{because}")
     if sized:
-        lines.append(f"  {batches_text(one)}")
-    if one.waiting:
-        lines.append(f"  waiting {ranges_text(cadence, one.waiting)}")
-    return lines + [f"  note: {note}" for note in one.notes]
+        lines.append(f"  {batches_text(planned)}")
+    if planned.waiting:
+        lines.append(f"  waiting {ranges_text(cadence, planned.waiting)}")
+    return lines + [f"  note: {note}" for note in planned.notes]
 
 
 def _short(name: str) -> str:
@@ -112,8 +112,8 @@ def _graphs(given: dict[str, Any]) -> tuple[Graph, Graph]:
 def _model(name: str, said: dict[str, Any]) -> Model:
     unit = said.get("cadence", "daily")
     cadence = Whole() if unit == "whole" else CADENCES[unit](start=said.get("start", START))
-    upstreams = [_upstream(one) for one in said.get("reads", ["events"])]
-    columns = (*COLUMNS, *(Column(one, "bigint") for one in said.get("more_columns", ())))
+    upstreams = [_upstream(upstream) for upstream in said.get("reads", ["events"])]
+    columns = (*COLUMNS, *(Column(column, "bigint") for column in said.get("more_columns", ())))
     model = a_model(
         f"web.{name}",
         cadence=cadence,
@@ -143,7 +143,7 @@ def _upstream(said: str | dict[str, Any]) -> Upstream:
 
 def _request(said: dict[str, Any]) -> PlanRequest:
     plain = {key: value for key, value in said.items() if key not in ("restate", "categories")}
-    restate = [_restatement(one) for one in said.get("restate", ())]
+    restate = [_restatement(restated) for restated in said.get("restate", ())]
     categories = [(f"web.{k}", Category(v)) for k, v in said.get("categories", {}).items()]
     plain = {"environment": PROD, "asked_by": "ann", **plain}
     if "select" in plain:

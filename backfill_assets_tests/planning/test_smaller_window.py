@@ -28,8 +28,8 @@ def read_by(*reads: Reading, end: str | None = None, tz: str = "UTC") -> Graph:
     daily = Daily(start="2024-01-01", end=end, tz=tz)
     models = (a_model(VISITS, cadence=daily), a_model(OTHERS), a_whole(WHOLE))
     consumers = [
-        Consumer(name=f"report {number}", kind="dashboard", owner="team:web", reads=[one])
-        for number, one in enumerate(reads)
+        Consumer(name=f"report {number}", kind="dashboard", owner="team:web", reads=[reading])
+        for number, reading in enumerate(reads)
     ]
     return build_graph(models, [a_source()], consumers)
 
@@ -73,7 +73,7 @@ def planned(graph: Graph, request: PlanRequest, *, ready: bool) -> Plan:
 
 
 def notes(plan: Plan) -> dict[str, tuple[str, ...]]:
-    return {one.model: one.notes for one in plan.models if one.notes}
+    return {model.model: model.notes for model in plan.models if model.notes}
 
 
 def test_the_first_fill_of_a_model_is_proposed_from_where_its_consumers_read():

@@ -50,7 +50,10 @@ def more(*names: str) -> Source:
 
 def retyped(name: str, dtype: str) -> Source:
     return source(
-        columns=[Column(one.name, dtype if one.name == name else one.dtype) for one in COLUMNS]
+        columns=[
+            Column(column.name, dtype if column.name == name else column.dtype)
+            for column in COLUMNS
+        ]
     )
 
 
@@ -91,7 +94,7 @@ def test_how_a_source_is_cut_changes_every_reader():
 
 
 def test_words_about_a_source_change_nobody():
-    said = [replace(one, description="said") for one in COLUMNS]
+    said = [replace(column, description="said") for column in COLUMNS]
     assert not changed(STAR, source(columns=said, owner="team:web", description="said"))
 
 
@@ -102,8 +105,8 @@ def test_a_natural_join_reads_whatever_its_sides_share():
     old = a_graph(model, sources=[source(), other])
     wider = replace(other, columns=[*other.schema, Column("extra", "string")])
     new = a_graph(model, sources=[source(), wider])
-    (one,) = old.models.values()
-    assert changed_sources(new, one, source_readings(old, one)) == ("web.other",)
+    (reader,) = old.models.values()
+    assert changed_sources(new, reader, source_readings(old, reader)) == ("web.other",)
 
 
 def test_what_was_never_kept_counts_as_unchanged():
@@ -126,13 +129,15 @@ def test_a_source_that_is_declared_otherwise_plans_its_readers_and_theirs_anew()
         return a_graph(first, second, sources=[declared])
 
     plan = a_plan(graph(more("extra")), a_state(graph(source())))
-    assert {one.model: one.build for one in plan.models} == {
+    assert {model.model: model.build for model in plan.models} == {
         "web.a": Build.NEW_VERSION,
         "web.b": Build.NEW_VERSION,
     }
     assert plan.models[0].category is Category.BREAKING
     forgotten = a_state(graph(source()))
-    running = {name: replace(one, sources=None) for name, one in forgotten.running.items()}
+    running = {
+        name: replace(snapshot, sources=None) for name, snapshot in forgotten.running.items()
+    }
     assert a_plan(graph(more("extra")), replace(forgotten, running=running)).is_empty
     assert a_plan(graph(source()), a_state(graph(source()))).is_empty
 
@@ -155,7 +160,7 @@ def _late_plan(now: Source, relied: dict[str, Source], more_running: tuple[Any, 
         (a_run(day(1, 8), 0, 0, ""), a_run(day(9, 2), 30, 30, "")),
         known_changes=(UpstreamChange(30, LATE),),
     )
-    running = {**known, **{one.model.name: one for one in more_running}}
+    running = {**known, **{snapshot.model.name: snapshot for snapshot in more_running}}
     state = replace(state, view=replace(state.view, sources={EVENTS: late}), running=running)
     return a_plan(graph, state, late=tuple((name, LATE) for name in relied), skip_upstream=True)
 
@@ -165,14 +170,14 @@ def test_a_plan_for_late_data_decides_no_change_of_a_model_that_relies_on_anothe
     by_seen = replace(by_ds, times=replace(by_ds.times, event="seen"))
     for now in (by_ds, by_seen):
         plan = _late_plan(now, {"web.x": by_seen, "web.y": by_ds, "web.z": by_ds})
-        assert {(one.model, one.change, one.build) for one in plan.models} == {
+        assert {(model.model, model.change, model.build) for model in plan.models} == {
             (name, Change.UNCHANGED, Build.IN_PLACE) for name in ("web.x", "web.y", "web.z")
         }
-        assert all(one.cells == LATE for one in plan.models)
+        assert all(model.cells == LATE for model in plan.models)
 
 
 def test_a_plan_for_late_data_takes_no_model_away_that_is_not_declared_any_more():
     (gone,) = snapshots_of(a_graph(a_model("web.gone"))).values()
     plan = _late_plan(source(), {"web.x": source()}, (gone,))
     assert plan.removed == ()
-    assert [one.model for one in plan.models] == ["web.x"]
+    assert [model.model for model in plan.models] == ["web.x"]

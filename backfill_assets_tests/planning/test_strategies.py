@@ -44,12 +44,13 @@ def edited(cells: Cells, number: int, content: Content) -> Cells:
 def of_the_release_before(cells: Cells) -> Cells:
     """The same content, its cost a float that was rounded before it was hashed."""
     return {
-        cell: one.as_rounded(frozenset({"cost"}), "b1", key=False) for cell, one in cells.items()
+        cell: content.as_rounded(frozenset({"cost"}), "b1", key=False)
+        for cell, content in cells.items()
     }
 
 
 def stops(*results: CheckResult) -> list[str]:
-    return [one.name for one in results if not one.passed]
+    return [result.name for result in results if not result.passed]
 
 
 @pytest.mark.parametrize(
@@ -108,7 +109,7 @@ def test_a_repair_keeps_its_neighbours_byte_for_byte():
     good = check(Strategy.PARTITION_REPAIR, Comparison(before, repaired, days(2)))
     bad = check(Strategy.PARTITION_REPAIR, Comparison(before, leaked, days(2)))
 
-    assert [one.text for one in good] == [
+    assert [result.text for result in good] == [
         "30 rows = 30 that stay + 0 repaired",
         "3 cells outside the plan: equal byte for byte",
     ]
@@ -128,7 +129,10 @@ def test_a_repair_that_loses_a_cell_or_rows_elsewhere_does_not_fit():
 
 def test_an_enrichment_changes_nothing_but_what_is_new():
     before = a_history()
-    more = {cell: replace(one, columns={**one.columns, "n": 3}) for cell, one in before.items()}
+    more = {
+        cell: replace(content, columns={**content.columns, "n": 3})
+        for cell, content in before.items()
+    }
     changed = edited(more, 3, a_content(key=3, cost=8, n=3))
     rows = edited(more, 3, a_content(rows=11, key=3, n=3))
 
@@ -175,8 +179,11 @@ def test_coverage_is_declared_by_nullability_or_an_audit():
 
 def test_a_full_rebuild_reconciles_what_the_change_does_not_explain():
     before = a_history(10)
-    cost = {cell: replace(one, columns={**one.columns, "cost": 8}) for cell, one in before.items()}
-    both = {cell: replace(one, columns={"id": 6, "cost": 8}) for cell, one in cost.items()}
+    cost = {
+        cell: replace(content, columns={**content.columns, "cost": 8})
+        for cell, content in before.items()
+    }
+    both = {cell: replace(content, columns={"id": 6, "cost": 8}) for cell, content in cost.items()}
     explained = Expected(rows=False, columns=frozenset({"cost"}))
 
     def found(after: Cells) -> list[CheckResult]:
@@ -234,7 +241,9 @@ def test_metrics_reconcile_but_for_what_the_change_explains(
     expected = Expected(rows=explained is None, columns=columns)
     compared = Comparison(a_history(), a_history(), NONE, expected, totals=sums)
     (found,) = (
-        one for one in check(Strategy.FULL_REBUILD, compared) if one.name == "metrics reconcile"
+        result
+        for result in check(Strategy.FULL_REBUILD, compared)
+        if result.name == "metrics reconcile"
     )
     assert found.passed is passes
 
@@ -262,7 +271,7 @@ def counted(added: int, removed: int, *changed: str) -> Group:
 
 
 @pytest.mark.parametrize(
-    "strategy", [one for one in Strategy if one is not Strategy.PARTITION_REPAIR]
+    "strategy", [strategy for strategy in Strategy if strategy is not Strategy.PARTITION_REPAIR]
 )
 def test_rounded_checksums_neither_refuse_what_is_equal_nor_pass_what_differs(strategy: Strategy):
     after = a_history()

@@ -94,8 +94,8 @@ class World:
             if upstream.name == model.name:
                 read -= IntervalSet.of([cell])
             columns = self.reads[model.name].get(upstream.name)
-            for one in theirs.cells(read):
-                held = self.held.get(upstream.name, {}).get(one)
+            for read_cell in theirs.cells(read):
+                held = self.held.get(upstream.name, {}).get(read_cell)
                 if held is not None:
                     content = held[1]
                     values = {
@@ -133,12 +133,12 @@ def worlds(draw: st.DrawFn) -> World:
         cadence = draw(st.sampled_from(CADENCES))
         name = f"web.m{number}"
         names = (
-            draw(st.lists(st.sampled_from(models), unique_by=lambda one: one.name))
+            draw(st.lists(st.sampled_from(models), unique_by=lambda model: model.name))
             if models
             else []
         )
         upstreams = [Upstream(EVENTS)] + [
-            Upstream(one.name, draw(_lookbacks), reopens=Reopens.ALL) for one in names
+            Upstream(model.name, draw(_lookbacks), reopens=Reopens.ALL) for model in names
         ]
         if cadence.unit is not Unit.WHOLE and draw(st.booleans()):
             upstreams.append(Upstream(name, lookback=draw(st.integers(1, 2))))
