@@ -159,7 +159,7 @@ def test_columns_of_any_name_and_values_of_any_text_arrive_as_they_are(world: Wo
     graph = nasty(NASTY, kind)
     land(world, NASTY, *VALUES)
     events = world.fill(graph)[VISITS]
-    assert [one.error for one in ended(events, Failed)] == []
+    assert [event.error for event in ended(events, Failed)] == []
     land(world, NASTY, *VALUES, "more")
     Plans(world).published(graph, restate=(Restatement(VISITS),))
     found = read(world.path(VISITS), NASTY, world.pointer(VISITS).delta_version)

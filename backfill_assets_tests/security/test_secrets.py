@@ -61,9 +61,9 @@ def test_no_secret_reaches_a_file_the_state_or_what_is_said(
             },
         ).backfill("status"),
     ]
-    codes = [one.returncode for one in said]
-    assert codes == [0, 2, 0, 0, 0, 0, 1], "\n".join(f"{one.stdout}{one.stderr}" for one in said)
-    told = "".join(f"{one.stdout}{one.stderr}" for one in said)
+    codes = [run.returncode for run in said]
+    assert codes == [0, 2, 0, 0, 0, 0, 1], "\n".join(f"{run.stdout}{run.stderr}" for run in said)
+    told = "".join(f"{run.stdout}{run.stderr}" for run in said)
     assert "no_such_database" in told
     assert _found_in(told.encode()) == []
     files = [path for path in planted.folder.rglob("*") if path.is_file()]
