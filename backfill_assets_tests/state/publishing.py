@@ -95,7 +95,7 @@ class Trial:
             plan_id=self.plan_id, environment=self.environment, status=status, content="{}",
             content_hash=f"hash of {self.plan_id}", created_at=self.store._clock(), created_by="ada",
             reason="it was wrong", expires_at=NOON + timedelta(days=7),
-            cells=CellsByModel({one.pointer.model: one.pointer.certain for one in self.opened}),
+            cells=CellsByModel({opened.pointer.model: opened.pointer.certain for opened in self.opened}),
         )  # fmt: skip
         self.store.plans.save_plan(plan)
         return plan

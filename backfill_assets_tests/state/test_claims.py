@@ -138,7 +138,7 @@ def test_a_batch_of_several_stretches_takes_one_slot(store: Store):
     store.batches.open_batch(several.request)
     store.batches.open_batch(replace(several, start=20, end=21, also=(), run="run-2").request)
 
-    found = [one.stretches for one in store.limits.in_flight()]
+    found = [batch.stretches for batch in store.limits.in_flight()]
     assert found == [several.request.stretches, IntervalSet.of([days(20, 21)])]
 
 

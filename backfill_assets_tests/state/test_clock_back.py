@@ -83,13 +83,13 @@ def test_clocks_that_differ_by_less_than_a_lease_change_nothing(
 def test_who_waited_for_a_slot_and_died_keeps_it_from_nobody_for_hours(
     store: Store, other: Store, clock: Clock
 ):
-    one = Slots(overall=1)
-    held = store.batches.open_batch(Asked(run="run-1", slots=one).request)
+    slots = Slots(overall=1)
+    held = store.batches.open_batch(Asked(run="run-1", slots=slots).request)
     with pytest.raises(NoSlotError):
-        store.batches.open_batch(Asked(start=5, end=6, run="dead", slots=one).request)
+        store.batches.open_batch(Asked(start=5, end=6, run="dead", slots=slots).request)
     write(store, held)
     set_back(clock)
     other.batches.heartbeat("run-2")
     clock.pass_by(KEEPS_ITS_TURN.total_seconds() + 1)
 
-    other.batches.open_batch(Asked(start=7, end=8, run="run-2", slots=one).request)
+    other.batches.open_batch(Asked(start=7, end=8, run="run-2", slots=slots).request)

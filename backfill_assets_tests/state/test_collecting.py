@@ -139,9 +139,9 @@ def test_a_table_that_was_just_left_is_kept_for_its_readers(store: Store, clock:
     clock.pass_by(day.total_seconds() - 1)
     assert store.collection.collectable_versions(timedelta(0), day) == []
     clock.pass_by(2)
-    assert [one.version for one in store.collection.collectable_versions(timedelta(0), day)] == [
-        "orders__v2"
-    ]
+    assert [
+        table.version for table in store.collection.collectable_versions(timedelta(0), day)
+    ] == ["orders__v2"]
 
 
 def test_the_table_of_a_version_that_was_replaced_is_kept_for_its_readers(
@@ -156,6 +156,6 @@ def test_the_table_of_a_version_that_was_replaced_is_kept_for_its_readers(
     assert store.collection.collectable_versions(timedelta(0), timedelta(days=1)) == []
     clock.pass_by(timedelta(days=1).total_seconds() + 1)
     assert [
-        one.version
-        for one in store.collection.collectable_versions(timedelta(0), timedelta(days=1))
+        table.version
+        for table in store.collection.collectable_versions(timedelta(0), timedelta(days=1))
     ] == ["orders__v1"]

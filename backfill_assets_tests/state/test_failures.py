@@ -24,8 +24,12 @@ def test_failed_batches_of_the_tables_that_are_asked_for_are_told_with_their_kin
     other = store.batches.open_batch(Asked(model="items").request)
     store.batches.fail_batch(other.request.batch_id, error="no", audits=(), finished_at=NOON)
 
-    [one] = store.batches.failed_batches(["orders__v1"])
+    [failed] = store.batches.failed_batches(["orders__v1"])
 
-    assert (one.model, one.cells.span(), one.kind) == ("orders", days(2, 4), FailureKind.AUDIT)
-    assert (one.built_at, one.ended, one.run_id) == (opened.built_at, NOON, "run-1")
+    assert (failed.model, failed.cells.span(), failed.kind) == (
+        "orders",
+        days(2, 4),
+        FailureKind.AUDIT,
+    )
+    assert (failed.built_at, failed.ended, failed.run_id) == (opened.built_at, NOON, "run-1")
     assert len(store.batches.failed_batches(["orders__v1", "items__v1"])) == 2

@@ -74,15 +74,15 @@ def _naive(stack: list[Table], certain: IntervalSet, cell: Interval, day: int) -
 def test_each_cell_is_read_from_the_first_table_that_holds_it(
     store: Store, stack: list[Table], certain: IntervalSet, within: IntervalSet
 ):
-    under = tuple(Layer(f"t{number}", one.pin) for number, one in enumerate(stack))[1:]
+    under = tuple(Layer(f"t{number}", table.pin) for number, table in enumerate(stack))[1:]
     pointer = Pointer("dev", "m", "p", "t0", stack[0].pin, under, certain)
 
     def look(
         connection: sa.Connection,
     ) -> tuple[dict[Interval, ReadyRecord], dict[Interval, Content], list[layered_view.Cell]]:
         connection.execute(sa.delete(READY_RECORDS))
-        for number, one in enumerate(stack):
-            for each in _records(f"t{number}", one):
+        for number, table in enumerate(stack):
+            for each in _records(f"t{number}", table):
                 ready.open_records(connection, [each], each.valid_from)
                 closed = sa.update(READY_RECORDS).where(
                     READY_RECORDS.c.version == each.version,
@@ -103,9 +103,9 @@ def test_each_cell_is_read_from_the_first_table_that_holds_it(
         if (found := _naive(stack, certain, days(day, day + 1), day)) is not None
     }
     asked = {cell: found for cell, found in expected.items() if cell in within}
-    assert {cell: one.batch_id for cell, one in records.items()} == asked
-    assert {cell: one.content for cell, one in records.items()} == contents
-    assert [one.batch_id for one in cells] == list(expected.values())
+    assert {cell: record.batch_id for cell, record in records.items()} == asked
+    assert {cell: record.content for cell, record in records.items()} == contents
+    assert [record.batch_id for record in cells] == list(expected.values())
     runs = layered_view.runs_of(cells, own=True)
     assert IntervalSet.of(run.interval for run in runs) == IntervalSet.of(expected)
 

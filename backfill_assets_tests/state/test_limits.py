@@ -30,7 +30,7 @@ def test_a_model_has_no_more_batches_in_flight_than_it_declares_over_all_runs(
         other.batches.open_batch(asked)
 
     assert (no.value.scope, no.value.limit) == ("model:orders", 1)
-    assert [one.batch_id for one in no.value.holders] == [first.request.batch_id]
+    assert [batch.batch_id for batch in no.value.holders] == [first.request.batch_id]
     write(store, first)
     other.batches.open_batch(asked)
 
@@ -40,7 +40,7 @@ def test_a_batch_that_found_no_slot_holds_nothing_and_draws_no_number(store: Sto
     with pytest.raises(NoSlotError):
         other.batches.open_batch(Asked(start=3, end=5, run="run-2", slots=ONE).request)
 
-    assert [one.batch_id for one in store.batches.latest()] == [first.request.batch_id]
+    assert [batch.batch_id for batch in store.batches.latest()] == [first.request.batch_id]
     assert store.views.of("prod").claimed == {"orders": IntervalSet.of([days(0, 3)])}
     third = store.batches.open_batch(Asked(start=3, end=5, run="run-3").request)
     assert third.built_at == first.built_at + 1
@@ -65,7 +65,7 @@ def test_batches_of_a_plan_have_a_limit_of_their_own(store: Store):
         store.batches.open_batch(Asked(start=1, end=2, plan="p1").request)
     assert no.value.scope == "plan:p1"
     store.batches.open_batch(Asked(start=2, end=3).request)
-    assert [one.plan_id for one in store.limits.in_flight()] == ["p1", None]
+    assert [batch.plan_id for batch in store.limits.in_flight()] == ["p1", None]
     write(store, first)
     store.batches.open_batch(Asked(start=1, end=2, plan="p1").request)
 
@@ -128,7 +128,7 @@ def test_slots_of_a_dead_process_come_free_with_its_lease(store: Store, other: S
     clock.pass_by(1)
     assert store.limits.in_flight() == ()
     other.batches.open_batch(asked)
-    assert [one.run_id for one in store.limits.in_flight()] == ["run-2"]
+    assert [batch.run_id for batch in store.limits.in_flight()] == ["run-2"]
 
 
 def test_a_heartbeat_keeps_a_slot(store: Store, other: Store, clock: Clock):
@@ -153,7 +153,7 @@ def test_the_attempt_that_a_batch_of_its_own_run_takes_over_does_not_stand_in_it
     store.batches.open_batch(Asked(start=0, end=3, slots=ONE).request)
     store.batches.open_batch(Asked(start=1, end=5, slots=ONE).request)
 
-    assert [one.stretches.span() for one in store.limits.in_flight()] == [days(1, 5)]
+    assert [batch.stretches.span() for batch in store.limits.in_flight()] == [days(1, 5)]
 
 
 def test_a_batch_tried_again_needs_no_second_slot(store: Store):
@@ -167,7 +167,7 @@ def test_cells_that_rows_move_into_take_no_slot(store: Store):
     opened = store.batches.open_batch(Asked(start=0, end=3, slots=two).request)
     store.batches.claim_more(opened.request.batch_id, IntervalSet.of([days(7, 8), days(10, 11)]))
 
-    assert [one.stretches.span() for one in store.limits.in_flight()] == [days(0, 3)]
+    assert [batch.stretches.span() for batch in store.limits.in_flight()] == [days(0, 3)]
     store.batches.open_batch(Asked(start=3, end=5, slots=two).request)
 
 

@@ -145,7 +145,10 @@ def test_ready_cells_tell_where_they_have_read_a_source(store: Store):
     add_model(store, "revenue")
     pins = [InputPin("raw", "", "/lake/raw", at) for at in (2, 2, 5)]
     asked = [Asked("orders", 0, 3), Asked("revenue", 0, 3), Asked("orders", 3, 5)]
-    done = [fill(store, replace(one, sources=(pin,))) for one, pin in zip(asked, pins, strict=True)]
+    done = [
+        fill(store, replace(request, sources=(pin,)))
+        for request, pin in zip(asked, pins, strict=True)
+    ]
     assert store.sources.source_pins("raw", "/lake/raw") == (
         SourcePin(2, done[1].built_at),
         SourcePin(5, done[2].built_at),
@@ -188,9 +191,9 @@ def test_each_change_of_a_look_has_a_number_of_its_own_and_a_cell_stands_in_all_
     store.sources.observe(_next(store, *_cells(2, 3), head=5))
 
     found = store.views.of("prod").sources["raw"].changes(None)
-    numbers = [one.number for one in found]
+    numbers = [change.number for change in found]
     assert numbers == sorted(set(numbers))
-    assert [[*one.cells] for one in found] == [
+    assert [[*change.cells] for change in found] == [
         [days(0, 1), days(2, 3)], [days(1, 2)], [days(2, 4)],
     ]  # fmt: skip
 
@@ -210,7 +213,9 @@ def test_of_very_many_changes_the_oldest_are_connected_and_none_is_lost():
 
     found = listed(every[:700], every[700:])
     assert len(found) == 1000
-    assert IntervalSet.union_all(one.cells for one in found) == IntervalSet.of([days(1, 1501)])
+    assert IntervalSet.union_all(change.cells for change in found) == IntervalSet.of(
+        [days(1, 1501)]
+    )
     assert found[0] == UpstreamChange(501, IntervalSet.of([days(1, 502)]))
 
 
@@ -222,10 +227,10 @@ def test_what_the_release_before_has_seen_change_is_told_by_its_stamps(store: St
     store._database.write(lambda found: found.execute(sa.text(text)))
 
     raw = store.views.of("prod").sources["raw"]
-    assert [one for one in raw.changes(None) if one.number] == [*known]
+    assert [change for change in raw.changes(None) if change.number] == [*known]
     store.sources.observe(_next(store, *_cells(1), head=5))
     found = store.views.of("prod").sources["raw"].changes(None)
-    assert [[*one.cells] for one in found] == [[days(0, 1), days(2, 3)], [days(1, 2)]]
+    assert [[*change.cells] for change in found] == [[days(0, 1), days(2, 3)], [days(1, 2)]]
 
 
 def test_single_columns_have_stamps_of_their_own_until_the_row_set_changes(store: Store):

@@ -33,7 +33,7 @@ def paths(url: str, root: Path | str) -> tuple[str, list[str], str]:
         (batch,) = store.batches.latest()
         return (
             store.versions.version_path("orders__v1"),
-            [one.path for one in batch.inputs],
+            [pin.path for pin in batch.inputs],
             store.sources.observed()["web.raw"].path,
         )
 
@@ -45,7 +45,7 @@ def stored_text(url: str) -> str:
     def read(connection: sa.Connection) -> str:
         page = sa.MetaData()
         page.reflect(connection)
-        rows = (connection.execute(sa.select(one)).all() for one in page.sorted_tables)
+        rows = (connection.execute(sa.select(table)).all() for table in page.sorted_tables)
         return "\n".join(str(row) for table in rows for row in table)
 
     found = database.read(read)
@@ -65,16 +65,16 @@ def test_what_a_store_writes_of_tables_below_the_data_root_is_relative(url: str,
         write(store, store.batches.open_batch(Asked(sources=pins).request))
         assert store.versions.version_path("orders__v1") == f"{old}/{TABLE}"
         assert [
-            one.delta_version for one in store.sources.source_pins("web.raw", f"{old}/raw")
+            pin.delta_version for pin in store.sources.source_pins("web.raw", f"{old}/raw")
         ] == [3]
     assert str(old) not in stored_text(url)
     with opened(url, new) as store:
         assert store.versions.version_path("orders__v1") == f"{new}/{TABLE}"
         assert [
-            one.delta_version for one in store.sources.source_pins("web.raw", f"{new}/raw")
+            pin.delta_version for pin in store.sources.source_pins("web.raw", f"{new}/raw")
         ] == [3]
         (batch,) = store.batches.latest()
-        assert [store.located(one.path) for one in batch.inputs] == [f"{new}/raw", URI]
+        assert [store.located(pin.path) for pin in batch.inputs] == [f"{new}/raw", URI]
 
 
 # What the release before wrote: absolute paths everywhere.
@@ -111,9 +111,9 @@ def _source(root: str) -> dict[str, Any]:
 
 def _put(connection: sa.Connection, table: sa.Table, held: dict[str, Any]) -> None:
     zeros = {
-        one.name: "" if isinstance(one.type, sa.Text) else 0
-        for one in table.columns
-        if not one.nullable
+        column.name: "" if isinstance(column.type, sa.Text) else 0
+        for column in table.columns
+        if not column.nullable
     }
     connection.execute(sa.insert(table).values({**zeros, **held}))
 
@@ -150,7 +150,7 @@ def test_of_two_roots_the_one_of_today_is_taken(url: str, tmp_path: Path, first:
     today = roots[first - 1]
     with opened(url, today) as store:
         found = [store.versions.version_path(f"orders__v{number}") for number in (1, 2)]
-        places = [store.place(one) for one in found]
+        places = [store.place(path) for path in found]
     assert found == [f"{root}/tables/orders/orders__v{n}" for n, root in enumerate(roots, 1)]
     assert places[first - 1] == f"tables/orders/orders__v{first}"
 

@@ -27,7 +27,7 @@ MODELS = ("orders", "revenue")
 
 def keep(store: Store, *environments: str) -> None:
     pointers = (store.environments.pointers(name) for name in environments or ("prod",))
-    for at in (one for found in pointers for one in found.values()):
+    for at in (pointer for found in pointers for pointer in found.values()):
         store.snapshots.save_snapshot(
             fingerprint_id=at.fingerprint,
             model=at.model,
@@ -81,7 +81,7 @@ def test_a_reader_that_polls_during_promotions_never_sees_one_model_before_and_o
     after = published(settings=settings)
     assert (seen(before), seen(after)) == ({"v1"}, {"v2"})
     assert before.number < after.number
-    assert all(len(seen(one)) == 1 for one in found)
+    assert all(len(seen(picture)) == 1 for picture in found)
 
 
 @pytest.fixture

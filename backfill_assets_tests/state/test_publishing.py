@@ -101,10 +101,10 @@ def test_a_cell_into_which_rows_only_moved_is_as_fresh_as_it_was(store: Store):
     )
     number = trial.promote()
     built = {
-        cell: (one.built_at, one.changed_at.row_set)
-        for one in store.views.of("prod").models["orders"].runs
+        cell: (run.built_at, run.changed_at.row_set)
+        for run in store.views.of("prod").models["orders"].runs
         for cell in each_day(0, 10)
-        if one.interval.contains(cell)
+        if run.interval.contains(cell)
     }
     assert built[days(2, 3)] == (number, number)
     assert built[days(5, 6)] == (before.built_at, number)

@@ -56,7 +56,7 @@ def test_the_queue_is_told_in_the_order_of_queueing_and_those_outside_it_last(
     clock.pass_by(1)
     store.queue.queue_plan("p1", "ada")
 
-    assert [one.plan_id for one in store.queue.queued_plans()] == ["p2", "p1", "p3"]
+    assert [plan.plan_id for plan in store.queue.queued_plans()] == ["p2", "p1", "p3"]
     assert store.queue.queued_plans()[2].queued_at is None
 
 

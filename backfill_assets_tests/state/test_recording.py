@@ -236,8 +236,8 @@ def test_a_commit_of_the_release_that_rounded_floats_equals_no_checksum_of_today
     assert old is not None
     store.batches.record(old, lock, 0, bytes_written=1, finished_at=NOON)
     (held,) = {
-        (str(one.content.key), str(one.content.columns["amount"]))
-        for one in store.versions.ready_records(opened.request.version, None)
+        (str(record.content.key), str(record.content.columns["amount"]))
+        for record in store.versions.ready_records(opened.request.version, None)
     }
     batch = opened.request.batch_id
     assert held == (f"rounded:7:{batch}", f"rounded:11:{batch}")

@@ -69,8 +69,8 @@ def test_what_is_stored_names_its_texts_and_holds_none(store: Store):
         lambda found: [*found.execute(sa.select(SNAPSHOTS.c.definition)).scalars()]
     )
 
-    assert not any("RATE" in one or "YSxi" in one for one in rows)
-    assert all(len(one) < len(definition()) for one in rows if "StoredModule" in one)
+    assert not any("RATE" in row or "YSxi" in row for row in rows)
+    assert all(len(row) < len(definition()) for row in rows if "StoredModule" in row)
 
 
 @given(

@@ -14,8 +14,8 @@ def test_what_operations_took_is_read_back_the_latest_first(store: Store):
     run = Timing("run", {"starting Spark": 5.5, "building": 20.0})
     apply_ = Timing("apply", {"building": 7.0}, "p1", 30, by_rows=True)
     promote = Timing("promote", {}, "p1", 30, by_rows=True)
-    for one in (run, apply_, promote):
-        store.plans.keep_timing(one)
+    for taken in (run, apply_, promote):
+        store.plans.keep_timing(taken)
 
     kept = [replace(timing, at=None) for timing in store.plans.timings()]
     assert kept == [promote, apply_, run]

@@ -42,17 +42,17 @@ def test_those_who_wait_are_served_in_the_order_in_which_they_came(store: Store,
     held = store.batches.open_batch(day(0).request)
     waiting = [day(number, f"run-{number}") for number in (9, 3, 6)]
     for _ in range(2):
-        for one in waiting:
+        for asked in waiting:
             with pytest.raises(NoSlotError):
-                store.batches.open_batch(one.request)
+                store.batches.open_batch(asked.request)
             clock.pass_by(1)
     write(store, held)
 
-    for at, one in enumerate(waiting):
+    for at, asked in enumerate(waiting):
         for later in reversed(waiting[at + 1 :]):
             with pytest.raises(NoSlotError):
                 store.batches.open_batch(later.request)
-        write(store, store.batches.open_batch(one.request))
+        write(store, store.batches.open_batch(asked.request))
 
 
 def test_as_many_may_pass_as_there_are_slots_for_them_too(store: Store):

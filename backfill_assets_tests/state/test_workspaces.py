@@ -371,7 +371,7 @@ def test_whoever_still_applies_an_abandoned_plan_opens_no_workspace(store: Store
     trial.save(PlanStatus.ABANDONED)
     with pytest.raises(RequestError, match="is abandoned; expected"):
         trial.open()
-    assert [one.name for one in store.environments.by_name()] == ["prod"]
+    assert [environment.name for environment in store.environments.by_name()] == ["prod"]
 
 
 def test_a_table_that_a_plan_had_taken_over_is_given_back_when_it_is_abandoned(store: Store):
