@@ -74,7 +74,7 @@ class QueueWorld:
 
     def offered(self) -> dict[tuple[str, str], IntervalSet]:
         """What could be released, by kind and model."""
-        return {(one.kind.value, one.name): one.cells for one in self.look().offers}
+        return {(offer.kind.value, offer.name): offer.cells for offer in self.look().offers}
 
     def project(self, **given: Any) -> Project:  # noqa: ANN401
         """The project as somebody has it who has no Spark."""
@@ -125,7 +125,7 @@ class QueueWorld:
         """Plan to build published days of a model again, and what reads it."""
         cells = [day(number) for number in restated]
         wrong = tuple(
-            Restatement(name, one.start.isoformat(), one.end.isoformat()) for one in cells
+            Restatement(name, cell.start.isoformat(), cell.end.isoformat()) for cell in cells
         )
         request = PlanRequest(
             environment=PROD, asked_by="ann", reason=reason, restate=wrong, **asked

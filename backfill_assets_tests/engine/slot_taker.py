@@ -109,8 +109,8 @@ def main(url: str, run_id: str, first: str, last: str, what: str, lease: str) ->
             pool.submit(fill, store, run_id, number, what)
             for number in range(int(first), int(last) + 1)
         ]
-        for one in work:
-            one.result()
+        for future in work:
+            future.result()
 
 
 if __name__ == "__main__":

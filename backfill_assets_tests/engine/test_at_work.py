@@ -50,7 +50,7 @@ def test_a_step_over_several_models_names_each_and_how_many_there_are():
         for name in ("web.a", "web.b"):
             step.next(name)
 
-    assert [one.words if one else None for one in told] == [
+    assert [said.words if said else None for said in told] == [
         "checks: web.a, 1 of 2",
         "checks: web.b, 2 of 2",
         None,

@@ -115,8 +115,8 @@ class Place:
 
     def commit(self, opened: OpenBatch, lock: CommitLock, files: Iterable[CellFile] = ()) -> None:
         said, by_cell = commit_of(opened, lock), dict[str, list[CellFile]]()
-        for one in files:
-            by_cell.setdefault(one.first, []).append(one)
+        for file in files:
+            by_cell.setdefault(file.first, []).append(file)
         record(
             self.run(),
             lock,
@@ -139,7 +139,7 @@ def test_a_gap_that_a_silent_batch_filled_after_all_is_left_as_it_is(place: Plac
         place.commit(silent, lock)
     with pytest.raises(CellsReadyError), commit_turn(place.run(), other):
         pytest.fail("its turn came over cells that are ready")
-    ready = {one.batch_id for one in place.store.versions.ready_records(TABLE)}
+    ready = {ready_record.batch_id for ready_record in place.store.versions.ready_records(TABLE)}
     assert ready == {silent.request.batch_id}
 
 

@@ -52,7 +52,7 @@ def files(world: World, at: int | None = None) -> set[str]:
     """The files that a version of the visits' table consists of, by their paths below it."""
     root = Path(world.path(VISITS))
     uris = DeltaTable(str(root), version=at).file_uris()
-    return {str(Path(one).relative_to(root)) for one in uris}
+    return {str(Path(uri).relative_to(root)) for uri in uris}
 
 
 def lying(world: World) -> list[Path]:
@@ -83,7 +83,7 @@ def test_of_a_batch_only_the_cells_whose_rows_differ_get_other_files(world: Worl
     assert len(files(world) & before) == len(ROWS) - 1
     assert world.rows(VISITS) == kept(*changed(row(8, 1, 99.0)))
     root = Path(world.path(VISITS))
-    assert {str(one.relative_to(root)) for one in lying(world)} == files(world, at) | files(world)
+    assert {str(path.relative_to(root)) for path in lying(world)} == files(world, at) | files(world)
 
 
 def test_a_cell_whose_files_a_stranger_took_gets_new_ones_though_its_rows_are_the_same(
@@ -94,7 +94,7 @@ def test_a_cell_whose_files_a_stranger_took_gets_new_ones_though_its_rows_are_th
     graph = a_graph(visits())
     world.land(a_source(), *ROWS)
     world.fill(graph)
-    (torn,) = (one for one in files(world) if "2024-01-08" in one)
+    (torn,) = (path for path in files(world) if "2024-01-08" in path)
     (Path(world.path(VISITS)) / torn).unlink()
     again = world.fill(graph, cells=days(*range(7, 11)), published=Published.REBUILT)
     assert told(again[VISITS]) == ["committed"]
@@ -191,7 +191,7 @@ def test_hours_are_restated_promoted_taken_back_and_joined_without_touching_thei
     piled, at = len(_files_of(world)), world.head(HOURS)
     assert piled > 2
     found = collect(spared.open(graph), timedelta(days=7))
-    assert [(one.files, one.blocks) for one in found.compacted] == [(piled, 2)]
+    assert [(table.files, table.blocks) for table in found.compacted] == [(piled, 2)]
     assert world.rows(HOURS, "at", "id", "cost") == sorted(good)
     assert (len(_files_of(world)), world.head(HOURS)) == (2, at + 1)
     assert world.pointer(HOURS).delta_version == at + 1

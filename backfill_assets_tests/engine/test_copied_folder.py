@@ -53,8 +53,8 @@ def a_world(
 def digest(folder: Path) -> str:
     """Every file with its content."""
     found = hashlib.sha256()
-    for one in sorted(folder.rglob("*")):
-        found.update(str(one).encode() + (one.read_bytes() if one.is_file() else b""))
+    for path in sorted(folder.rglob("*")):
+        found.update(str(path).encode() + (path.read_bytes() if path.is_file() else b""))
     return found.hexdigest()
 
 
@@ -66,10 +66,10 @@ def texts(url: str, root: Path) -> str:
     with closing(engine.connect()) as connection:
         page = sa.MetaData()
         page.reflect(connection)
-        rows = [row for one in page.sorted_tables for row in connection.execute(sa.select(one))]
+        rows = [row for table in page.sorted_tables for row in connection.execute(sa.select(table))]
     engine.dispose()
     logs = root.glob("tables/*/*/_delta_log/*.json")
-    actions = [json.loads(line) for one in logs for line in one.read_text().split("\n") if line]
+    actions = [json.loads(line) for log in logs for line in log.read_text().split("\n") if line]
     for each in actions:
         each.get("commitInfo", {}).pop("operationParameters", None)
     return "\n".join([*map(str, rows), *map(str, actions)])
@@ -169,7 +169,7 @@ def works(world: World, waiting: Any, settings: Settings) -> None:  # noqa: ANN4
         assert (path, others) == (world.path(name), [])
         assert path.startswith(f"{world.root}/tables/")
     rows = published(settings=settings).read(COSTS, spark=world.spark)
-    assert sorted(int(one["total"]) for one in rows.collect()) == [7, 9, 88, 100]
+    assert sorted(int(record["total"]) for record in rows.collect()) == [7, 9, 88, 100]
     run = world.open(OLD)
     naming = Naming({name: model.cadence for name, model in run.graph.models.items()})
     (origin,) = origins(world.store.reading(), naming, run.view(), VISITS, days(10))
@@ -178,7 +178,7 @@ def works(world: World, waiting: Any, settings: Settings) -> None:  # noqa: ANN4
     world.clock.now += timedelta(days=40)
     gone = collect(world.open(OLD), timedelta(days=30)).tables
     assert gone
-    assert all(one.path.startswith(f"{world.root}/tables/") for one in gone)
-    assert not any((world.root / world.store.place(one.path)).exists() for one in gone)
+    assert all(table.path.startswith(f"{world.root}/tables/") for table in gone)
+    assert not any((world.root / world.store.place(table.path)).exists() for table in gone)
     assert totals(world) == [7, 88, 9, 100]
     assert on(10) in {ds for ds, _ in world.rows(COSTS, "ds", "total")}

@@ -57,9 +57,9 @@ def visits(**declared: Any) -> Graph:  # noqa: ANN401
 
 def batches_in_log(world: World, name: str = VISITS) -> list[str]:
     """The cells of every batch that the table's log holds, oldest first."""
-    history = sorted(DeltaTable(world.path(name)).history(), key=lambda one: one["version"])
-    found = [BatchCommit.from_json(one.get("userMetadata")) for one in history]
-    return [str(one.stretches.span()) for one in found if one is not None]
+    history = sorted(DeltaTable(world.path(name)).history(), key=lambda entry: entry["version"])
+    found = [BatchCommit.from_json(entry.get("userMetadata")) for entry in history]
+    return [str(commit.stretches.span()) for commit in found if commit is not None]
 
 
 @pytest.mark.parametrize("step", [*STEPS, "record"])
@@ -78,7 +78,7 @@ def test_a_process_that_dies_after_any_step_leaves_only_the_rest_to_do(world: Wo
     assert told(events) == (["committed", "skipped"] if committed else ["committed"] * 2)
     assert world.rows(VISITS) == kept(*ROWS)
     assert len(batches_in_log(world)) == len(set(batches_in_log(world))) == 2
-    statuses = sorted(one.status for one in world.store.batches.latest())
+    statuses = sorted(batch.status for batch in world.store.batches.latest())
     assert statuses == ["abandoned"] * (not committed) + ["committed"] * 2
     assert told(world.fill(graph)[VISITS]) == ["skipped"]
 
@@ -298,7 +298,7 @@ def test_a_batch_fills_the_rest_where_another_run_has_filled_some_of_its_cells(
     events = world.fill(graph)[VISITS]
     (skipped,) = ended(events, Skipped)
     assert list(skipped.built_by) == [day(8)]
-    done = IntervalSet.union_all(one.cells for one in ended(events, Committed))
+    done = IntervalSet.union_all(event.cells for event in ended(events, Committed))
     assert text(graph, VISITS, done) == "2024-01-07, 2024-01-09..2024-01-10 (2)"
     assert world.rows(VISITS) == kept(*ROWS)
 
@@ -380,8 +380,8 @@ def test_two_processes_that_commit_to_one_table_lose_nothing(world: World, clock
     world.open(GRAPH.graph)
     other = loop(world, "odd", str(last))
     for number in range(2, last + 1, 2):
-        (one,) = ended(world.fill(GRAPH.graph, cells=days(number))[LOOP], Committed)
-        assert one.cells.span() == day(number)
+        (event,) = ended(world.fill(GRAPH.graph, cells=days(number))[LOOP], Committed)
+        assert event.cells.span() == day(number)
     assert other.wait(600) == 0
     assert world.rows(LOOP) == read(world.path(LOOP), ("ds", "id", "cost")) == kept(*rows)
     assert len(batches_in_log(world, LOOP)) == len(set(batches_in_log(world, LOOP))) == last

@@ -117,8 +117,12 @@ def test_a_day_in_berlin_reads_both_utc_days_also_when_clocks_change(world: Worl
     assert third in world.store.views.of(world.environment).ready("web.utc")
     counts = [(str(ds), n) for ds, n in world.rows("web.berlin", "ds", "n")]
     assert counts == [("2024-03-30", 24), ("2024-03-31", 23)]
-    done = [one for one in world.heard if isinstance(one, Committed) and one.model == "web.berlin"]
-    assert [one.cells.span().end - one.cells.span().start for one in done] == [
+    done = [
+        event
+        for event in world.heard
+        if isinstance(event, Committed) and event.model == "web.berlin"
+    ]
+    assert [event.cells.span().end - event.cells.span().start for event in done] == [
         timedelta(hours=24),
         timedelta(hours=23),
     ]

@@ -158,5 +158,8 @@ def as_of_the_release_before(world: World) -> None:
 
 
 def rounded(content: Content) -> Content:
-    sums = {name: 1 if isinstance(one, str) else one for name, one in content.columns.items()}
+    sums = {
+        name: 1 if isinstance(checksum, str) else checksum
+        for name, checksum in content.columns.items()
+    }
     return replace(content, columns=sums)

@@ -81,7 +81,7 @@ def test_an_engines_error_is_told_by_what_it_says(error: Exception, kind: Failur
         (KeyboardInterrupt(), FailureKind.CANCELLED),
         (BackfillAssetsError("nobody has classified it"), FailureKind.CODE),
     ],
-    ids=lambda one: type(one).__name__,
+    ids=lambda parameter: type(parameter).__name__,
 )
 def test_an_error_of_ours_is_told_by_its_class(error: BaseException, kind: FailureKind):
     assert kind_of(error) is kind

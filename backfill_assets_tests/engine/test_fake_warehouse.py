@@ -167,7 +167,9 @@ class Teller:
             self.seen += self.world.rows(name, *columns)
             self.seen += map(record_seen, store.versions.ready_records(pointer.version))
             self.seen += log_seen(self.world.path(name))
-        for batch in sorted(store.batches.latest(), key=lambda one: (one.built_at, one.attempt)):
+        for batch in sorted(
+            store.batches.latest(), key=lambda opened: (opened.built_at, opened.attempt)
+        ):
             self.seen.append(batch_seen(batch))
             self.seen += store.batches.audit_results(batch_id=batch.batch_id)
 
@@ -190,7 +192,7 @@ def record_seen(record: Any) -> object:  # noqa: ANN401
 
 def batch_seen(batch: Any) -> object:  # noqa: ANN401
     """A batch without its bytes, and without the words of a foreign error."""
-    ours = {one.name: getattr(batch, one.name) for one in fields(batch)}
+    ours = {field.name: getattr(batch, field.name) for field in fields(batch)}
     return {**ours, "bytes_written": None, "inputs": len(batch.inputs), "error": bool(batch.error)}
 
 
@@ -203,12 +205,12 @@ def log_seen(path: str) -> Iterator[object]:
         yield (
             entry.name,
             sorted(
-                (one["add"]["partitionValues"].items(), one["add"]["stats"])
-                for one in actions
-                if "add" in one
+                (action["add"]["partitionValues"].items(), action["add"]["stats"])
+                for action in actions
+                if "add" in action
             ).__repr__(),
         )
-        yield sum("remove" in one for one in actions)
+        yield sum("remove" in action for action in actions)
 
 
 def told(
@@ -254,7 +256,7 @@ def named_in_order(seen: Sequence[object]) -> list[str]:
     def number(found: re.Match[str]) -> str:
         return names.setdefault(found.group(), f"<{len(names)}>")
 
-    return [re.sub("[0-9a-f]{16}|p[0-9a-f]{9}", number, str(one)) for one in seen]
+    return [re.sub("[0-9a-f]{16}|p[0-9a-f]{9}", number, str(entry)) for entry in seen]
 
 
 FOUR = [row(n, 1, float(n)) for n in range(7, 11)]
@@ -342,7 +344,7 @@ def test_hours_that_share_a_file_come_out_on_the_fake_as_on_spark(
 LANDED = st.lists(
     st.tuples(st.integers(7, 10), st.integers(1, 3), st.sampled_from([-1.0, 0.5, 2.0])),
     max_size=6,
-    unique_by=lambda one: one[:2],
+    unique_by=lambda landed: landed[:2],
 )
 CELLS = st.tuples(st.integers(7, 10), st.integers(7, 10)).map(sorted)
 STEPS = st.one_of(
@@ -364,11 +366,11 @@ def test_any_story_comes_out_on_the_fake_as_on_spark(
     steps: Any,  # noqa: ANN401
 ):
     def story(teller: Teller) -> None:
-        teller.land(*(row(*one) for one in landed))
+        teller.land(*(row(*values) for values in landed))
         teller.fill()
         for step, asked in steps:
             if step == "land":
-                teller.land(*(row(*one) for one in asked))
+                teller.land(*(row(*values) for values in asked))
             else:
                 getattr(teller, step)(*asked)
         teller.fill()
@@ -415,9 +417,9 @@ def test_what_the_fake_can_not_do_it_refuses(tmp_path: Path, declared: dict[str,
             {VISITS: run_targets(teller.world.open(graph), VISITS)},
             teller.world.heard.append,
         )
-        failed = [one for one in events[VISITS] if isinstance(one, Failed)]
+        failed = [event for event in events[VISITS] if isinstance(event, Failed)]
         assert failed
-        assert all(NeedsRealSparkError.__name__ in one.error for one in failed)
+        assert all(NeedsRealSparkError.__name__ in event.error for event in failed)
 
     with fake_warehouse() as fake:
         told(fake, tmp_path / "fake", graph, story, a_source())

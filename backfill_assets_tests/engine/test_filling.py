@@ -44,7 +44,7 @@ def test_a_first_fill_makes_every_cell_ready_in_batches_and_a_second_one_does_no
     world.land(a_source(), *rows)
     events = world.fill(graph)[VISITS]
     assert told(events) == ["committed"] * 3
-    batches = sorted(text(graph, VISITS, one.cells) for one in ended(events, Committed))
+    batches = sorted(text(graph, VISITS, event.cells) for event in ended(events, Committed))
     assert batches == [
         "2024-01-01..2024-01-04 (4)",
         "2024-01-05..2024-01-08 (4)",
@@ -55,7 +55,7 @@ def test_a_first_fill_makes_every_cell_ready_in_batches_and_a_second_one_does_no
     before = world.head(VISITS)
     (again,) = world.fill(graph)[VISITS]
     assert isinstance(again, Skipped)
-    assert set(again.built_by.values()) == {one.batch_id for one in ended(events, Committed)}
+    assert set(again.built_by.values()) == {event.batch_id for event in ended(events, Committed)}
     assert world.head(VISITS) == before
 
 
@@ -67,32 +67,37 @@ def test_where_no_size_is_declared_a_batch_reads_as_many_bytes_as_it_should(
     per_day = bytes_in(str(world.root / a_source().path)) / 10
     monkeypatch.setattr(sizes, "BYTES_PER_BATCH", int(4.5 * per_day))
     events = world.fill(graph)
-    assert [text(graph, VISITS, one) for one in intervals(events[VISITS])] == [
+    assert [text(graph, VISITS, interval) for interval in intervals(events[VISITS])] == [
         "2024-01-01..2024-01-04 (4)", "2024-01-05..2024-01-08 (4)", "2024-01-09..2024-01-10 (2)",
     ]  # fmt: skip
-    written = [world.store.batches.get(one.batch_id) for one in ended(events[VISITS], Committed)]
-    per_day = sum(one.bytes_written or 0 for one in written) / 10
+    written = [
+        world.store.batches.get(event.batch_id) for event in ended(events[VISITS], Committed)
+    ]
+    per_day = sum(batch.bytes_written or 0 for batch in written) / 10
     allowed = max(int(sizes.BYTES_PER_BATCH / per_day), 1)
-    most = max(graph.model("web.sums").cadence.count(one) for one in intervals(events["web.sums"]))
+    most = max(
+        graph.model("web.sums").cadence.count(interval)
+        for interval in intervals(events["web.sums"])
+    )
     assert most <= allowed
     assert world.ready(graph, "web.sums") == "2024-01-01..2024-01-10 (10)"
 
 
 def intervals(events: Iterable[Event]) -> list[Interval]:
-    return sorted(one.cells.span() for one in ended(events, Committed))
+    return sorted(event.cells.span() for event in ended(events, Committed))
 
 
 def test_every_commit_names_its_batch_and_every_batch_is_recorded_with_its_inputs(world: World):
     graph = a_graph(a_model(batch_size=5))
     world.land(a_source(), row(1))
     events = world.fill(graph)[VISITS]
-    for one in ended(events, Committed):
-        stored = world.store.batches.get(one.batch_id)
+    for event in ended(events, Committed):
+        stored = world.store.batches.get(event.batch_id)
         assert stored.status == "committed"
-        assert stored.delta_version == one.delta_version
+        assert stored.delta_version == event.delta_version
         assert [(pin.upstream, pin.delta_version) for pin in stored.inputs] == [("web.events", 0)]
         history = {each["version"]: each for each in DeltaTable(world.path(VISITS)).history()}
-        assert one.batch_id in history[one.delta_version]["userMetadata"]
+        assert event.batch_id in history[event.delta_version]["userMetadata"]
 
 
 def test_a_day_that_became_empty_is_ready_without_rows(world: World):
@@ -116,8 +121,8 @@ def test_a_blocking_audit_commits_nothing_and_its_numbers_and_rows_are_kept(worl
     (failed,) = ended(events, Failed)
     for word in (VISITS, "2024-01-10", "accepted_range_cost", "1 of 3 rows", "0 rows"):
         assert word in failed.error
-    (found,) = [one.result for one in world.store.batches.audit_results(batch_id=failed.batch_id)
-                if one.result.audit == "accepted_range_cost"]  # fmt: skip
+    (found,) = [stored.result for stored in world.store.batches.audit_results(batch_id=failed.batch_id)
+                if stored.result.audit == "accepted_range_cost"]  # fmt: skip
     assert (found.passed, found.failing_rows, found.cells) == (False, 1, ("2024-01-10",))
     assert '"id":7' in found.sample[0]
     assert world.store.batches.get(failed.batch_id).status == "failed"
@@ -133,7 +138,7 @@ def test_a_warning_audit_is_recorded_and_commits(world: World):
     graph = a_graph(a_model(audits=[warning], cadence=Daily(start="2024-01-10")))
     world.land(a_source(), row(10, 7, -3.0))
     (done,) = ended(world.fill(graph)[VISITS], Committed)
-    (found,) = [one for one in done.audits if not one.passed]
+    (found,) = [audit for audit in done.audits if not audit.passed]
     assert (found.audit, found.failing_rows) == ("accepted_range_cost", 1)
     assert world.rows(VISITS) == kept(row(10, 7, -3.0))
 
@@ -221,7 +226,9 @@ def test_missing_cells_that_wait_for_rows_of_a_source_are_told_from_those_a_run_
 
 def test_a_source_without_a_table_waits_or_fails_and_other_models_go_on(world: World):
     cadence = Daily(start="2024-01-10")
-    waits, fails = (a_source(f"web.{one}", when_empty=one) for one in (WhenEmpty.WAIT, "accept"))
+    waits, fails = (
+        a_source(f"web.{policy}", when_empty=policy) for policy in (WhenEmpty.WAIT, "accept")
+    )
     graph = a_graph(
         a_model("web.a", upstreams=[fails.name], cadence=cadence),
         a_model("web.b", upstreams=[waits.name], cadence=cadence),
@@ -341,12 +348,12 @@ def test_an_hourly_model_is_cut_by_hours_and_audit_columns_say_who_wrote(world: 
     )
     graph = a_graph(model, sources=[source])
     at = [datetime(2024, 1, 10, hour, 30, tzinfo=UTC) for hour in (20, 22, 23)]
-    world.land(source, *((one, 1) for one in at))
+    world.land(source, *((hour, 1) for hour in at))
     (done,) = ended(world.fill(graph)["web.hours"], Committed)
     assert [content.rows for content in done.contents.values()] == [1, 0, 1, 1]
     pin = world.pointer("web.hours").fingerprint
     assert world.rows("web.hours", "at", "_batch_id", "_code_version", "_inserted_at") == [
-        (one, done.batch_id, pin, world.clock.now) for one in at
+        (hour, done.batch_id, pin, world.clock.now) for hour in at
     ]
 
 

@@ -96,7 +96,7 @@ def test_undone_cells_come_back_and_days_since_stay(world: World, plans: Plans):
     assert told(world.fill(OLD)[COSTS]) == ["skipped"]
     # The source still holds what was taken back: a plan says so, and nothing brings it in by itself.
     left = plans.make(OLD)
-    assert {(one.model, work.why) for one in left.models for work in one.work} == {
+    assert {(model.model, work.why) for model in left.models for work in model.work} == {
         (VISITS, Why.LATE_DATA),
         (COSTS, Why.UPSTREAM_CHANGED),
     }
@@ -151,7 +151,7 @@ def test_an_undo_carries_nothing_back_that_reads_a_day_which_it_takes_away(
     next_day(world, *changed(BAD))
     new = a_graph(visits(), costs("cost + 1"))
     plan = plans.published(new, restate=(Restatement(VISITS),))
-    assert [(one.model, one.build) for one in plan.models] == [
+    assert [(model.model, model.build) for model in plan.models] == [
         (VISITS, Build.IN_PLACE),
         (COSTS, Build.NEW_VERSION),
     ]
@@ -177,7 +177,7 @@ def test_what_was_computed_from_a_day_that_is_taken_back_is_owed(
     view = world.store.views.of(PROD)
     assert text(OLD, COSTS, view.owed[COSTS]) == "2024-01-11"
     again = plans.published(OLD)
-    assert {(one.model, text(OLD, one.model, one.cells)) for one in again.models} == {
+    assert {(model.model, text(OLD, model.model, model.cells)) for model in again.models} == {
         (VISITS, "2024-01-11"),
         (COSTS, "2024-01-11"),
     }
@@ -462,7 +462,7 @@ def test_what_no_pointer_and_no_promise_needs_is_collected_and_the_rest_stays(
     run = world.open(MORE)
     found = what_to_collect(run, promise)
     # Of the plan that was promoted, an empty table over the costs is left.
-    assert {(one.model, one.made_by) for one in found.tables} == {
+    assert {(table.model, table.made_by) for table in found.tables} == {
         (COSTS, given_up.plan_id),
         (COSTS, promoted.plan_id),
     }
@@ -470,10 +470,10 @@ def test_what_no_pointer_and_no_promise_needs_is_collected_and_the_rest_stays(
     assert collect(run, promise).tables == found.tables
     assert DeltaTable.is_deltatable(old)
     world.clock.now += timedelta(days=31)
-    assert [one.model for one in collect(run, promise).tables] == [VISITS]
+    assert [table.model for table in collect(run, promise).tables] == [VISITS]
     assert not DeltaTable.is_deltatable(old)
     assert totals(world) == [7, 8, 9, 10]
-    assert [int(one) for _, one in world.rows(VISITS, "ds", "double")] == [14, 16, 18, 20]
+    assert [int(value) for _, value in world.rows(VISITS, "ds", "double")] == [14, 16, 18, 20]
 
 
 @pytest.mark.parametrize("back", [undo_plan, rollback_plan])
@@ -527,7 +527,7 @@ def test_what_was_built_before_its_input_went_is_built_again_where_its_table_is_
     rollback_plan(plans.project(edited), plans.published(edited, reason="first"))
     shorter = a_graph(visits(cadence=Daily(start="2024-01-09")), costs("cost + 1"))
     plan = plans.published(shorter, reason="again")
-    assert [one.build for one in plan.models] == [Build.NEW_VERSION, Build.NEW_VERSION]
+    assert [model.build for model in plan.models] == [Build.NEW_VERSION, Build.NEW_VERSION]
     assert totals(world) == [10, 11]
     assert plans.make(shorter).is_empty
 

@@ -39,8 +39,8 @@ RULE = row_rule("rule", "cost > 0")
 
 
 def a_profile(number: int, rows: int = 100, **measured: Any) -> CellProfile:  # noqa: ANN401
-    failing = {name: one for name, one in measured.items() if isinstance(one, int)}
-    sums = {name: one for name, one in measured.items() if not isinstance(one, int)}
+    failing = {name: value for name, value in measured.items() if isinstance(value, int)}
+    sums = {name: value for name, value in measured.items() if not isinstance(value, int)}
     return CellProfile(day(number), Content(rows, 1, {}), failing, sums)
 
 
@@ -200,7 +200,7 @@ def test_at_most_twenty_cells_are_named():
 def test_the_order_of_profiles_does_not_matter(profiles: list[CellProfile]):
     before = {day(number): 100 for number in range(1, 8)}
     for audit in (RULE, row_count_within(0.001)):
-        in_order = judged(audit, *sorted(profiles, key=lambda one: one.cell), before=before)
+        in_order = judged(audit, *sorted(profiles, key=lambda profile: profile.cell), before=before)
         assert judged(audit, *profiles, before=before) == in_order
 
 

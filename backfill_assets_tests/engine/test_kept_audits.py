@@ -45,15 +45,19 @@ def at_most(most: int) -> Graph:
 def audited(world: World, plan: Any) -> list[tuple[str, bool]]:  # noqa: ANN401
     """What the plan's history says of audits: over which cells, and whether they passed."""
     events = world.store.plans.events(plan.plan_id)
-    return [(one.detail["cells"], one.detail["passed"]) for one in events if one.event == "audited"]
+    return [
+        (event.detail["cells"], event.detail["passed"])
+        for event in events
+        if event.event == "audited"
+    ]
 
 
 def test_a_changed_audit_passes_on_published_cells_without_a_rebuild(world: World, plans: Plans):
     graph, head = at_most(10), world.head(COSTS)
     plan = plans.make(graph)
-    assert [one.build for one in plan.models] == [Build.POINTER]
+    assert [model.build for model in plan.models] == [Build.POINTER]
     applied = plans.apply(graph, plan)
-    assert [(one.audit, one.passed) for one in applied.audited[COSTS]] == [
+    assert [(audit.audit, audit.passed) for audit in applied.audited[COSTS]] == [
         ("accepted_range_total", True)
     ]
     plans.promote(graph, plan)
@@ -68,7 +72,7 @@ def test_published_cells_that_fail_a_changed_audit_keep_it_from_being_promoted(
     graph, before = at_most(8), world.store.environments.pointers(PROD)
     plan = plans.make(graph)
     applied = plans.apply(graph, plan)
-    assert [one.blocks for one in applied.audited[COSTS]] == [True]
+    assert [audit.blocks for audit in applied.audited[COSTS]] == [True]
     words = "accepted_range_total.*web.costs.*2024-01-09, 2024-01-10: found 2 .*allowed"
     with pytest.raises(RequestError, match=words):
         plans.promote(graph, plan)

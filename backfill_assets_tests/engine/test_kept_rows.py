@@ -132,7 +132,7 @@ def test_rows_that_are_dropped_excuse_no_other_value_of_those_that_stay(
 
 
 def test_rows_that_lose_their_source_while_a_plan_waits_are_taken_over(world: World, plans: Plans):
-    old, new = (orders(extra=one, late_window=2) for one in ("", ", cost * 2 AS double"))
+    old, new = (orders(extra=column, late_window=2) for column in ("", ", cost * 2 AS double"))
     (source,) = old.sources.values()
     world.land(source, *LEFT)
     world.fill(old)

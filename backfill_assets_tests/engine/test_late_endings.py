@@ -142,5 +142,5 @@ def test_late_data_is_asked_for_once_while_its_plan_is_paused_and_again_when_it_
 
 
 def _mark(world: QueueWorld) -> str:
-    [late] = [one for one in world.look().offers if one.kind is ReleaseKind.LATE]
+    [late] = [offer for offer in world.look().offers if offer.kind is ReleaseKind.LATE]
     return late.mark

@@ -51,8 +51,8 @@ def late(world: World, *rows: Any) -> None:  # noqa: ANN401
 
 def apart(world: World, *rows: Any) -> None:  # noqa: ANN401
     """Land each row by a commit of its own."""
-    for one in rows:
-        late(world, one)
+    for landed in rows:
+        late(world, landed)
 
 
 def filled(world: World, graph: Graph, *rows: Any) -> None:  # noqa: ANN401
@@ -99,7 +99,7 @@ def test_what_did_not_really_change_is_spared_and_counted(world: World):
     done = refresh(world, graph)
     assert done.spared == {}
     built = [row for row in world.store.batches.latest() if row.plan_id == done.plan_id]
-    assert sorted((one.model, one.stretches.span().start.day) for one in built) == [
+    assert sorted((batch.model, batch.stretches.span().start.day) for batch in built) == [
         (A, 8),
         (B, 8),
         (C, 8),
@@ -243,7 +243,7 @@ def test_what_fails_an_audit_is_left_out_and_the_rest_is_published(world: World)
     filled(world, graph)
     late(world, row(8, 2, 99.0), row(9, 2))
     done = refresh(world, graph)
-    assert [one.model for one in done.failed] == [B]
+    assert [event.model for event in done.failed] == [B]
     assert said(graph, done.cells) == {A: "2024-01-09"}
     assert said(graph, {**done.held, **done.waiting}) == {A: "2024-01-08"}
     assert world.rows(B) == world.rows(A) == kept(*ROWS, row(9, 2))
@@ -263,7 +263,7 @@ def test_a_refresh_that_died_is_finished_by_the_next_one(world: World, monkeypat
     late(world, row(9, 2))
     done = refresh(world, graph)
     assert world.rows(C) == kept(*ROWS, row(8, 2), row(9, 2))
-    assert {one.status for one in world.store.plans.latest()} == {PlanStatus.PROMOTED}
+    assert {plan.status for plan in world.store.plans.latest()} == {PlanStatus.PROMOTED}
     assert said(graph, done.cells) == {A: "2024-01-08..2024-01-09 (2)"}
 
 

@@ -57,7 +57,7 @@ def rewrite(world: QueueWorld, name: str, number: int) -> None:
 
 
 def kinds(world: QueueWorld) -> list[ReleaseKind]:
-    return [one.kind for one in world.look().offers]
+    return [offer.kind for offer in world.look().offers]
 
 
 def test_rows_that_come_late_while_a_plan_is_built_do_not_keep_it_from_its_end(tmp_path: Path):
@@ -69,8 +69,8 @@ def test_rows_that_come_late_while_a_plan_is_built_do_not_keep_it_from_its_end(t
 
     land(world, 3)
 
-    found = [one for one in world.look().offers if one.plan_id]
-    assert [(one.kind, one.name) for one in found] == [(ReleaseKind.FINISH, "")]
+    found = [offer for offer in world.look().offers if offer.plan_id]
+    assert [(offer.kind, offer.name) for offer in found] == [(ReleaseKind.FINISH, "")]
 
 
 def test_rows_that_come_late_before_a_plan_has_built_their_cells_are_no_obstacle_either(
@@ -147,7 +147,7 @@ def test_late_work_is_asked_for_again_when_something_else_is_owed(tmp_path: Path
     [after] = world.look().offers
 
     assert before.mark != after.mark
-    assert [one.mark for one in world.look().offers] == [after.mark]
+    assert [offer.mark for offer in world.look().offers] == [after.mark]
 
 
 @pytest.mark.parametrize(("kind", "again"), [(FailureKind.INPUT, True), (FailureKind.AUDIT, False)])
@@ -175,5 +175,5 @@ def test_a_plan_whose_hours_cannot_be_read_keeps_nothing_else_from_going_on(tmp_
 
     found = world.look()
 
-    assert [one.kind for one in found.offers] == [ReleaseKind.DAILY]
+    assert [offer.kind for offer in found.offers] == [ReleaseKind.DAILY]
     assert "some day" in found.notes[0]

@@ -28,7 +28,9 @@ def test_a_source_whose_folder_cannot_be_read_keeps_nobody_from_looking_at_the_o
 
     found = observe_sources(world.store, [broken, a_source()], str(tmp_path), None)
 
-    assert [(one.source, one.judged) for one in found] == [("web.broken", False)]
+    assert [(source_look.source, source_look.judged) for source_look in found] == [
+        ("web.broken", False)
+    ]
     assert "web.broken" in found[0].note
     assert "IsADirectoryError" in found[0].note
     assert list(world.store.sources.observed()) == [EVENTS]
@@ -43,7 +45,7 @@ def test_a_look_counts_the_bytes_of_the_files_once_per_head(tmp_path: Path):
         sizes.append(world.store.sources.observed()[EVENTS].bytes)
 
     files = (tmp_path / a_source().path).rglob("*.parquet")
-    assert sizes[1] == sum(one.stat().st_size for one in files)
+    assert sizes[1] == sum(file.stat().st_size for file in files)
     assert 0 < (sizes[0] or 0) < (sizes[1] or 0)
     assert observe_sources(world.store, [a_source()], str(tmp_path), None) == ()
 

@@ -127,9 +127,13 @@ def test_rows_that_move_take_their_old_cell_into_the_batch(dev: World):
         day(10): 1,
     }
     records = {
-        one.cell: one for one in dev.store.versions.ready_records(dev.pointer(ORDERS).version)
+        record.cell: record
+        for record in dev.store.versions.ready_records(dev.pointer(ORDERS).version)
     }
-    assert {cell: one.content.rows for cell, one in records.items()} == {day(9): 1, day(10): 1}
+    assert {cell: record.content.rows for cell, record in records.items()} == {
+        day(9): 1,
+        day(10): 1,
+    }
     assert records[day(9)].changed_at.row_set > records[day(9)].built_at
     # Day 9 was not computed from its changed source again, only a row left it: the rule says so.
     assert told(dev.fill(graph)[ORDERS]) == ["needs plan", "skipped"]
@@ -183,8 +187,8 @@ def test_two_batches_at_once_name_themselves_and_keep_each_key_single(dev: World
     assert [id_ for id_, *_ in held(dev)] == ([1] if clash else [1, 2])
     named = [
         (commit.batch_id, str(commit.interval))
-        for one in DeltaTable(dev.path(ORDERS)).history()
-        if (commit := BatchCommit.from_json(one.get("userMetadata"))) is not None
+        for entry in DeltaTable(dev.path(ORDERS)).history()
+        if (commit := BatchCommit.from_json(entry.get("userMetadata"))) is not None
     ]
     done = ended(events, Committed)
-    assert sorted(named) == sorted((one.batch_id, str(one.cells.span())) for one in done)
+    assert sorted(named) == sorted((event.batch_id, str(event.cells.span())) for event in done)

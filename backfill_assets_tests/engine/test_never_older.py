@@ -79,7 +79,7 @@ def test_a_late_row_that_prod_has_published_while_a_plan_waits_is_not_taken_away
     refreshed(world, old)
     promoted = plans.promote(new, plan)
     assert text(new, VISITS, promoted.carried[VISITS]) == "2024-01-10"
-    assert [int(one) for _, one in world.rows(VISITS, "ds", "double")] == [14, 16, 18, 10, 20]
+    assert [int(value) for _, value in world.rows(VISITS, "ds", "double")] == [14, 16, 18, 10, 20]
     assert told(world.fill(new)[VISITS]) == ["skipped"]
     assert plans.make(new).is_empty
 
@@ -92,16 +92,16 @@ def test_a_late_value_that_the_old_logic_does_not_read_comes_in_after_the_promot
     old, new = (
         visits(extra, source=source) for extra in ("", ", CAST(more AS DECIMAL(18,2)) AS double")
     )
-    world.land(source, *((*one, 1) for one in ROWS))
+    world.land(source, *((*values, 1) for values in ROWS))
     world.fill(old)
     plan = plans.make(new)
     plans.apply(new, plan)
-    world.land(source, *((*one, 1 + (one[0] == on(10))) for one in ROWS))
+    world.land(source, *((*values, 1 + (values[0] == on(10))) for values in ROWS))
     assert told(world.fill(old)[VISITS]) == ["skipped"]
     plans.promote(new, plan)
-    assert [int(one) for _, one in world.rows(VISITS, "ds", "double")] == [1, 1, 1, 1]
+    assert [int(value) for _, value in world.rows(VISITS, "ds", "double")] == [1, 1, 1, 1]
     assert ended(world.fill(new)[VISITS], Committed)
-    assert [int(one) for _, one in world.rows(VISITS, "ds", "double")] == [1, 1, 1, 2]
+    assert [int(value) for _, value in world.rows(VISITS, "ds", "double")] == [1, 1, 1, 2]
     assert plans.make(new).is_empty
 
 
@@ -116,7 +116,7 @@ def test_a_new_table_of_dev_over_a_source_that_cannot_be_observed_is_built_again
     plan = plans.make(new)
     plans.apply(new, plan)
     plans.promote(new, plan)
-    assert [int(one) for _, one in world.rows(VISITS, "ds", "double")] == [14, 16, 18, 10, 20]
+    assert [int(value) for _, value in world.rows(VISITS, "ds", "double")] == [14, 16, 18, 10, 20]
 
 
 def dev_has_built(world: World, plans: Plans, old: Graph, new: Graph) -> None:
@@ -136,7 +136,7 @@ def test_a_new_table_that_dev_has_built_takes_no_late_row_away_from_prod(
     plans.apply(new, plan)
     refreshed(world, old)
     plans.promote(new, plan)
-    assert [int(one) for _, one in world.rows(VISITS, "ds", "double")] == [14, 16, 18, 10, 20]
+    assert [int(value) for _, value in world.rows(VISITS, "ds", "double")] == [14, 16, 18, 10, 20]
 
 
 def test_a_model_that_reads_itself_is_built_again_from_the_late_row_on(world: World, plans: Plans):

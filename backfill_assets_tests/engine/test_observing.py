@@ -169,7 +169,7 @@ def test_whoever_fills_looks_at_the_sources_first_and_tells_what_was_found(world
     shutil.rmtree(world.root / source.path)
     world.land(source, row(1), row(2))
     world.fill(graph)
-    (noted,) = [one for one in world.heard if isinstance(one, Noted)]
+    (noted,) = [event for event in world.heard if isinstance(event, Noted)]
     assert noted.model == VISITS
     assert EVENTS in noted.note
     assert "was recreated" in noted.note
@@ -320,7 +320,7 @@ def test_a_damaged_log_is_told_and_keeps_nobody_from_looking_at_the_rest(world: 
     world.land(other, row(1))
     (world.root / broken.path / "_delta_log" / f"{0:020d}.json").write_text("{")
     found = observe_sources(world.store, [broken, other], str(world.root), lambda: world.spark)
-    assert [one.source for one in found] == [EVENTS, "web.clicks"]
+    assert [source_look.source for source_look in found] == [EVENTS, "web.clicks"]
     assert "was not looked at" in found[0].note
     assert set(world.store.sources.observed()) == {"web.clicks"}
 

@@ -57,8 +57,8 @@ def files(path: str) -> set[str]:
     """The data files that lie below a table."""
     store, root = FileSystem.from_uri(path)
     found = store.get_file_info(FileSelector(root, recursive=True, allow_not_found=True))
-    names = {one.path.removeprefix(f"{root}/") for one in found}
-    return {one for one in names if one.endswith(".parquet") and "_delta_log/" not in one}
+    names = {file.path.removeprefix(f"{root}/") for file in found}
+    return {name for name in names if name.endswith(".parquet") and "_delta_log/" not in name}
 
 
 def _credentials() -> dict[str, str]:
@@ -127,7 +127,7 @@ def test_a_state_that_is_lost_is_rebuilt_from_the_logs_in_the_store(world: World
 def test_rows_that_fail_an_audit_are_never_seen_and_leave_no_file(world: World):
     graph = a_graph(visits(audits=[accepted_range("cost", None, 50)]))
     world.land(a_source(), *changed(BAD))
-    assert [one.kind for one in ended(world.fill(graph)[VISITS], Failed)] == [FailureKind.AUDIT]
+    assert [event.kind for event in ended(world.fill(graph)[VISITS], Failed)] == [FailureKind.AUDIT]
     assert published(world) == []
     assert files(world.path(VISITS)) == set()
 
@@ -146,7 +146,7 @@ def test_a_store_that_fails_fails_the_batch_and_the_next_run_fills_it(
 
     with s3.failing(faulty):
         failed = ended(world.fill(graph)[VISITS], Failed)
-    [kind] = {one.kind for one in failed}
+    [kind] = {event.kind for event in failed}
     assert kind is FailureKind.TRANSIENT, failed[0].error
     assert head(world.path(VISITS)) <= 0  # a table, if any, without a batch
     assert told(world.fill(graph)[VISITS]) == ["committed"]

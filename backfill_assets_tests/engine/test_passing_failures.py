@@ -49,9 +49,10 @@ UNSEEN = a_graph(GRAPH.model(VISITS), sources=[a_source(observed=False, when_emp
 
 def rows(world: World) -> list[tuple[Any, ...]]:
     """What every batch did, in the order in which they began."""
-    listed = sorted(world.store.batches.latest(model=VISITS), key=lambda one: one.built_at)
+    listed = sorted(world.store.batches.latest(model=VISITS), key=lambda batch: batch.built_at)
     return [
-        (one.stretches.span().start.day, one.attempt, one.status, one.failure) for one in listed
+        (batch.stretches.span().start.day, batch.attempt, batch.status, batch.failure)
+        for batch in listed
     ]
 
 
@@ -103,8 +104,10 @@ def test_one_that_fails_every_time_ends_after_the_last_attempt_and_the_others_go
     (failed,) = ended(events, Failed)
     assert (failed.kind, failed.cells.span()) == (FailureKind.TRANSIENT, day(9))
     assert len(ended(events, Committed)) == 1
-    assert [one[1:3] for one in rows(world) if one[0] == 9] == [(n, "failed") for n in (1, 2, 3)]
-    assert all(one.error for one in world.store.batches.latest(model=VISITS) if one.failure)
+    assert [attempt[1:3] for attempt in rows(world) if attempt[0] == 9] == [
+        (n, "failed") for n in (1, 2, 3)
+    ]
+    assert all(batch.error for batch in world.store.batches.latest(model=VISITS) if batch.failure)
     assert world.store.limits.in_flight() == ()
 
 

@@ -67,7 +67,7 @@ def test_days_that_are_filled_while_a_plan_is_reviewed_are_carried_over(world: W
     assert [int(cost) for _, cost in world.rows(VISITS, "ds", "cost")] == [7, 8, 9, 10, 11]
     promoted = plans.promote(MORE, plan)
     assert text(MORE, VISITS, promoted.carried[VISITS]) == "2024-01-11"
-    assert [int(one) for _, one in world.rows(VISITS, "ds", "double")] == [14, 16, 18, 20, 22]
+    assert [int(value) for _, value in world.rows(VISITS, "ds", "double")] == [14, 16, 18, 20, 22]
     assert told(world.fill(MORE)[COSTS]) == ["skipped"]
     assert plans.make(MORE).is_empty
 
@@ -113,7 +113,7 @@ def test_a_carried_over_day_brings_no_late_row_into_a_day_that_was_reviewed(
     world.fill(MORE)
     promoted = plans.promote(MORE, plan)
     assert text(MORE, VISITS, promoted.carried[VISITS]) == "2024-01-11"
-    assert [int(one) for _, one in world.rows(VISITS, "ds", "double")] == [14, 16, 18, 20, 22]
+    assert [int(value) for _, value in world.rows(VISITS, "ds", "double")] == [14, 16, 18, 20, 22]
 
 
 def test_a_plan_whose_upstream_has_moved_is_refused_before_anything_is_written(
@@ -151,7 +151,7 @@ def test_plans_over_the_same_cells_are_refused_and_others_go_on_side_by_side(
         plans.apply(OLD, same)
     plans.promote(OLD, first)
     plans.promote(OLD, other)
-    assert [int(one) for _, one in world.rows(COSTS, "ds", "total")] == [70, 8, 90, 10]
+    assert [int(value) for _, value in world.rows(COSTS, "ds", "total")] == [70, 8, 90, 10]
     with pytest.raises(RequestError, match="already, nothing was written; make a new"):
         plans.apply(OLD, first)
 
@@ -170,7 +170,7 @@ def test_an_edit_while_a_plan_is_applied_stops_what_is_left_and_keeps_what_is_do
         nonlocal looks
         looks += 1
         loaded = graph if looks <= 2 else edited
-        return {name: one.fingerprint.id for name, one in snapshots_of(loaded).items()}
+        return {name: snapshot.fingerprint.id for name, snapshot in snapshots_of(loaded).items()}
 
     with pytest.raises(RequestError, match=rf"the code has changed since plan .*{VISITS}"):
         plans.apply(graph, plan, code=code, batches_at_once=1)
@@ -195,7 +195,7 @@ def test_a_day_whose_source_rows_are_deleted_is_empty_when_it_is_restated(
     graph = a_graph(visits(), costs(), sources=[source])
     world.land(source, *ROWS)
     world.fill(graph)
-    world.land(source, *(one for one in ROWS if one[0] != on(8)))
+    world.land(source, *(values for values in ROWS if values[0] != on(8)))
     plans.published(graph, restate=(Restatement(VISITS, "2024-01-08", "2024-01-08"),))
     assert [ds for ds, _ in world.rows(VISITS, "ds", "id")] == [on(7), on(9), on(10)]
     assert [ds for ds, _ in world.rows(COSTS, "ds", "total")] == [on(7), on(9), on(10)]
@@ -212,8 +212,8 @@ def test_dev_reads_what_prod_reads_and_changes_nothing_of_it(world: World, plans
     world.land(a_source(), *changed(row(8, 1, 99.0)))
     plans.published(more, "dev", restate=(Restatement("web.other"),))
     world.environment = "dev"
-    assert [int(one) for _, one in world.rows(VISITS, "ds", "double")] == [14, 16, 18, 20]
-    assert [int(one) for _, one in world.rows("web.other", "ds", "cost")] == [7, 99, 9, 10]
+    assert [int(value) for _, value in world.rows(VISITS, "ds", "double")] == [14, 16, 18, 20]
+    assert [int(value) for _, value in world.rows("web.other", "ds", "cost")] == [7, 99, 9, 10]
     assert (world.store.environments.pointers(PROD), world.store.views.of(PROD).models) == saw
 
 
@@ -230,7 +230,7 @@ def test_a_cell_that_came_out_as_prods_is_read_from_devs_table_once_that_answers
     world.environment = "dev"
     own = world.store.views.of("dev").models[VISITS].own
     assert text(graph, VISITS, own) == "2024-01-08..2024-01-09 (2)"
-    assert [int(one) for _, one in world.rows(VISITS, "ds", "cost")] == [99, 9]
+    assert [int(value) for _, value in world.rows(VISITS, "ds", "cost")] == [99, 9]
 
 
 def test_dev_leaves_gaps_of_prods_tables_to_prod(world: World, plans: Plans):
@@ -328,7 +328,10 @@ def test_batches_of_a_plan_give_the_plan_as_their_reason_and_gap_fills_the_gap(
     plan = plans.make(graph, restate=(Restatement(VISITS, "2024-01-08", "2024-01-08"),))
     plans.apply(graph, plan)
     batches = world.store.batches.latest(model=VISITS)
-    assert {(one.plan_id, one.reason) for one in batches} == {(None, "gap"), (plan.plan_id, "plan")}
+    assert {(batch.plan_id, batch.reason) for batch in batches} == {
+        (None, "gap"),
+        (plan.plan_id, "plan"),
+    }
 
 
 def test_an_empty_backfill_records_cells_without_computing_them(world: World, plans: Plans):
@@ -342,7 +345,7 @@ def test_an_empty_backfill_records_cells_without_computing_them(world: World, pl
         plans.promote(graph, plan)
     assert world.ready(graph, VISITS) == "2024-01-07..2024-01-10 (4)"
     assert [ds for ds, _ in world.rows(VISITS, "ds", "id")] == [on(9), on(10)]
-    reasons = {one.reason for one in world.store.batches.latest(model=VISITS) if one.plan_id}
+    reasons = {batch.reason for batch in world.store.batches.latest(model=VISITS) if batch.plan_id}
     assert reasons == {"empty"}
 
 

@@ -125,13 +125,13 @@ def test_of_a_restated_month_only_the_readers_of_days_that_differ_are_built_agai
     plan = plans.make(graph, restate=(Restatement(VISITS, "2024-01-01", "2024-01-30"),))
     applied = plans.apply(graph, plan)
     done = ended(applied.events[COSTS], Committed)
-    assert text(graph, COSTS, IntervalSet.union_all(one.cells for one in done)) == FOUR
+    assert text(graph, COSTS, IntervalSet.union_all(event.cells for event in done)) == FOUR
     assert {name: world.pointer(name) for name in (VISITS, COSTS)} == before
     plans.promote(graph, plan)
     assert world.rows(COSTS, "ds", "total")[2] == (on(3), 4)
     assert world.pointer(VISITS).version == before[VISITS].version
     copied = actions_of(world.path(VISITS), world.head(VISITS))
-    assert len([one for one in copied if "add" in one]) == 4
+    assert len([action for action in copied if "add" in action]) == 4
     assert plans.make(graph).is_empty
     assert told(world.fill(graph)[COSTS]) == ["skipped"]
 
@@ -148,10 +148,10 @@ def test_a_plan_is_built_in_batches_of_the_size_that_it_was_shown_with(
     monkeypatch.undo()
     assert plan.batch_cells["web.visits"] == 2
     applied = plans.apply(graph, plan)
-    done = sorted(one.cells.span() for one in ended(applied.events["web.visits"], Committed))
+    done = sorted(event.cells.span() for event in ended(applied.events["web.visits"], Committed))
     shown = plan.model("web.visits")
     assert shown is not None
-    assert done == [one.interval for one in shown.batches]
+    assert done == [batch.interval for batch in shown.batches]
     assert len(done) == 5
 
 
@@ -190,7 +190,7 @@ def files(world: World) -> dict[str, bytes]:
     """Every byte of prod's tables."""
     paths = [Path(world.path(name)) for name in (VISITS, COSTS)]
     return {
-        str(one): one.read_bytes() for path in paths for one in path.rglob("*") if one.is_file()
+        str(file): file.read_bytes() for path in paths for file in path.rglob("*") if file.is_file()
     }
 
 

@@ -122,9 +122,9 @@ def test_the_checklist_names_what_is_lost_and_what_to_do(world: World, plans: Pl
 
 def land_by_day(world: World, columns: Sequence[Column], *rows: tuple[object, ...]) -> None:
     types = {column.name: column.dtype for column in columns}
-    for day, one in enumerate(rows):
+    for day, landed in enumerate(rows):
         mode = "append" if day else "overwrite"
-        write_deltalake(f"{world.root}/{a_source().path}", arrow(types, [one]), mode=mode)
+        write_deltalake(f"{world.root}/{a_source().path}", arrow(types, [landed]), mode=mode)
 
 
 def test_the_checklist_names_columns_that_lack_values_in_the_window(world: World, plans: Plans):

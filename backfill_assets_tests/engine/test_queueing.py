@@ -62,7 +62,7 @@ def queued(plans: Plans, plan: Plan, off_peak: str | None = None) -> QueuedPlan:
 
 def everything(world: World, plan: Plan) -> tuple[object, ...]:
     store = world.store
-    names = tuple(one.name for one in store.environments.by_name())
+    names = tuple(environment.name for environment in store.environments.by_name())
     status = store.plans.get(plan.plan_id).status
     return names, status, store.queue.queued_plans(), store.plans.events(plan.plan_id)
 
@@ -75,8 +75,10 @@ def test_a_queued_plan_is_at_work_in_its_workspace_and_apply_does_what_is_left(
 
     assert (found.off_peak, found.set_by, found.control) == (NIGHT, "ana", Control.RUNNING)
     assert world.store.plans.get(plan.plan_id).status is PlanStatus.APPLYING
-    assert workspace_name(plan.plan_id) in [one.name for one in world.store.environments.by_name()]
-    assert [one.event for one in world.store.plans.events(plan.plan_id)][-2:] == [
+    assert workspace_name(plan.plan_id) in [
+        environment.name for environment in world.store.environments.by_name()
+    ]
+    assert [event.event for event in world.store.plans.events(plan.plan_id)][-2:] == [
         "applying",
         "queued",
     ]
@@ -144,8 +146,10 @@ def test_applying_a_held_plan_ends_cleanly_says_so_and_goes_on_when_it_is_resume
 
     assert (held.status, held.failed) == (PlanStatus.APPLYING, ())
     waiting = ended(held.events[VISITS], Waiting)
-    assert {one.waits_for for one in waiting} == {f"plan {plan.plan_id}, which is {control.words}"}
-    assert sum(len(one.cells) for one in waiting) >= 1
+    assert {event.waits_for for event in waiting} == {
+        f"plan {plan.plan_id}, which is {control.words}"
+    }
+    assert sum(len(event.cells) for event in waiting) >= 1
     assert not ended(held.events[VISITS], Committed)
 
     world.store.queue.control_plan(plan.plan_id, Control.RUNNING, "ana")
@@ -188,7 +192,7 @@ def test_a_plans_limit_holds_for_its_batches(world: World, plans: Plans):
         seen.append(len(world.store.limits.in_flight()))
 
     assert plans.apply(GRAPH, plan, listener=look).status is PlanStatus.BUILT
-    rows = [one for one in world.store.batches.latest() if one.plan_id == plan.plan_id]
+    rows = [batch for batch in world.store.batches.latest() if batch.plan_id == plan.plan_id]
     assert len(rows) == 4
     assert max(seen) <= 1
 

@@ -56,7 +56,7 @@ def restated(world: World, *, applied: bool) -> Plan:
 
 
 def costs(rows: DataFrame) -> dict[int, int]:
-    return {one["ds"].day: int(one["cost"]) for one in rows.collect()}
+    return {record["ds"].day: int(record["cost"]) for record in rows.collect()}
 
 
 PUBLISHED = {n: n for n in range(1, 11)}
@@ -96,11 +96,11 @@ def test_several_tables_say_which_rows_of_each_count(
     plan = restated(world, applied=True)
     found = resolve(VISITS, plan=plan.plan_id, **here)
     assert isinstance(found, ResolvedLayers)
-    assert [one.path for one in found.under] == [world.path(VISITS)]
+    assert [part.path for part in found.under] == [world.path(VISITS)]
     parts = (
-        f"SELECT ds, cost FROM delta.`{one.path}` VERSION AS OF {one.delta_version} "
-        f"WHERE {one.where}"
-        for one in found.layers
+        f"SELECT ds, cost FROM delta.`{layer.path}` VERSION AS OF {layer.delta_version} "
+        f"WHERE {layer.where}"
+        for layer in found.layers
     )
     assert costs(spark.sql(" UNION ALL ".join(parts))) == {**PUBLISHED, 5: 99}
     with pytest.raises(ValueError, match="unpack"):

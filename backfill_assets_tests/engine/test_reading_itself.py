@@ -62,7 +62,7 @@ def totals(world: World, name: str) -> list[int]:
 
 def built(graph: Graph, name: str, events: Iterable[Event]) -> list[str]:
     """The cells of each batch, in order."""
-    return [text(graph, name, one.cells) for one in ended(events, Committed)]
+    return [text(graph, name, event.cells) for event in ended(events, Committed)]
 
 
 def test_one_apply_builds_every_cell_that_changes_with_the_one_before_it(

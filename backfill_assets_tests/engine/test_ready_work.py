@@ -212,7 +212,7 @@ def test_what_turns_out_the_same_spares_its_readers_and_the_plan_is_finished(wor
 
     world.fill("web.visits", day(3), plan=plan)
 
-    assert [one.kind for one in world.look().offers] == [ReleaseKind.FINISH]
+    assert [offer.kind for offer in world.look().offers] == [ReleaseKind.FINISH]
 
 
 @pytest.mark.parametrize("control", [Control.PAUSED, Control.STOPPED, Control.CANCELLED])
@@ -223,7 +223,7 @@ def test_a_plan_that_is_held_is_not_released_and_says_so(world: QueueWorld, cont
 
     found = world.look()
 
-    assert all(one.plan_id is None for one in found.offers)
+    assert all(offer.plan_id is None for offer in found.offers)
     if control is Control.PAUSED:
         assert f"plan {plan.plan_id} is paused" in found.notes
 
@@ -235,7 +235,7 @@ def test_a_plan_that_pauses_schedules_keeps_them_from_its_models_until_it_ends(w
 
     found = world.look()
 
-    assert {(one.kind.value, one.name) for one in found.offers} == {("plan", "web.visits")}
+    assert {(offer.kind.value, offer.name) for offer in found.offers} == {("plan", "web.visits")}
     (note,) = found.notes
     assert f"plan {plan.plan_id} pauses the schedules of web.visits, web.sums until" in note
     abandon_plan(world.operation(plan).project, plan)
@@ -301,7 +301,7 @@ def test_a_plan_whose_models_were_edited_stops_with_the_difference_and_all_else_
 
     found = world.look()
 
-    assert [one.kind for one in found.offers] == [ReleaseKind.DAILY]
+    assert [offer.kind for offer in found.offers] == [ReleaseKind.DAILY]
     [note] = found.notes
     assert "the code has changed" in note
     assert plan.plan_id in note
@@ -320,9 +320,9 @@ def test_models_are_asked_in_turn_where_one_look_would_take_too_long(tmp_path: P
     models = [a_model(f"web.m{number}") for number in range(5)]
     world = QueueWorld.of(tmp_path, *models)
 
-    rounds = [{one.name for one in world.look(most=22).offers} for _ in range(5)]
+    rounds = [{offer.name for offer in world.look(most=22).offers} for _ in range(5)]
 
-    assert all(len(one) == 2 for one in rounds)
+    assert all(len(names) == 2 for names in rounds)
     assert set().union(*rounds) == {model.name for model in models}
 
 
@@ -363,8 +363,8 @@ def test_cells_wait_for_the_rows_of_a_source_that_declares_so(tmp_path: Path):
     waits = a_source(when_empty=WhenEmpty.WAIT)
     world = QueueWorld(tmp_path, a_graph(VISITS, sources=[waits]))
     path = str(tmp_path / waits.path)
-    for one in (1, 2, 5):
-        landed = [{"ds": date(2024, 1, one), "id": one, "cost": Decimal(1)}]
+    for number in (1, 2, 5):
+        landed = [{"ds": date(2024, 1, number), "id": number, "cost": Decimal(1)}]
         write_deltalake(path, pa.Table.from_pylist(landed, ROWS), mode="append")
     observe_sources(world.store, [waits], str(tmp_path), None)
 

@@ -183,7 +183,7 @@ def test_a_source_that_is_declared_as_a_reader_relies_on_it_keeps_its_other_word
 
 def test_a_model_that_relies_on_another_declaration_than_the_rest_waits_for_its_plan(world: World):
     plans = Plans(world)
-    before, after = (graph(one, visits(), visits(OTHERS)) for one in (BY_DS, BY_SEEN))
+    before, after = (graph(source, visits(), visits(OTHERS)) for source in (BY_DS, BY_SEEN))
     world.clock.now -= timedelta(days=1)
     world.land(BY_DS, *ROWS)
     world.fill(before)
@@ -201,8 +201,8 @@ def test_a_model_that_relies_on_another_declaration_than_the_rest_waits_for_its_
 def test_late_data_publishes_no_change_of_a_model_that_relies_on_another_declaration(world: World):
     plans, names = Plans(world), (VISITS, OTHERS, "web.third")
     before, after = (
-        graph(one, *(replace(visits(name), late_window=5) for name in names))
-        for one in (BY_DS, BY_SEEN)
+        graph(source, *(replace(visits(name), late_window=5) for name in names))
+        for source in (BY_DS, BY_SEEN)
     )
     world.land(BY_DS, *ROWS)
     world.fill(before)

@@ -52,14 +52,14 @@ def test_cells_that_a_restored_state_adopts_are_made_stale_by_later_late_data(wo
         world.fill(OLD, cells=days(number))
     with restored(world) as again:
         events = again.fill(OLD)
-        assert {name: told(one) for name, one in events.items()} == {
+        assert {name: told(model_events) for name, model_events in events.items()} == {
             VISITS: ["skipped"],
             COSTS: ["skipped"],
         }
         counter = again.store.views.of("prod").counter
         for name in (VISITS, COSTS):
             records = again.store.versions.ready_records(again.pointer(name).version)
-            assert max(one.built_at for one in records) <= counter
+            assert max(record.built_at for record in records) <= counter
         assert Plans(again).make(OLD).is_empty
         again.land(a_source(), *changed(row(9, 1, 99.0)))
         assert told(again.fill(OLD)[VISITS]) == ["needs plan", "skipped"]
@@ -93,11 +93,11 @@ def test_a_promotion_that_a_restored_state_does_not_know_is_never_read_by_half(
     world.fill(OLD, VISITS)
     world.fill(OLD)
     told_of = [
-        one
-        for one in world.store.plans.events(plan.plan_id)
-        if one.event == PlanEventKind.TAKEN_BACK
+        event
+        for event in world.store.plans.events(plan.plan_id)
+        if event.event == PlanEventKind.TAKEN_BACK
     ]
-    assert {one.detail["model"] for one in told_of} == {VISITS, COSTS}
+    assert {event.detail["model"] for event in told_of} == {VISITS, COSTS}
     seen = {ds: int(cost) for ds, _, cost in world.rows(VISITS)}
     assert totals(world) == seen == {**old, on(11): 11}
     Plans(world).published(OLD)

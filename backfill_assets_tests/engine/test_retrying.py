@@ -76,9 +76,9 @@ def test_attempts_never_exceed_the_limit_and_each_further_one_is_told(
     ending = run.go()
     assert run.attempts == min(failures + 1, batch_policy.attempts)
     assert ending == (DONE if failures < batch_policy.attempts else failed(FailureKind.TRANSIENT))
-    assert [one.attempt for one in run.told] == list(range(2, run.attempts + 1))
-    assert [one.seconds for one in run.told] == run.interrupted.waited
-    assert {one.limit for one in run.told} <= {batch_policy.attempts}
+    assert [event.attempt for event in run.told] == list(range(2, run.attempts + 1))
+    assert [event.seconds for event in run.told] == run.interrupted.waited
+    assert {event.limit for event in run.told} <= {batch_policy.attempts}
 
 
 @given(st.integers(2, 8), st.floats(0.1, 60), st.floats(1, 600))

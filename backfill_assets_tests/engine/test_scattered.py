@@ -48,7 +48,9 @@ def sums(name: str, of: str) -> Model:
 
 
 APART, JOINED = ("web.apart", "web.apart_sums"), ("web.joined", "web.joined_sums")
-GRAPH = a_graph(*(model for one, two in (APART, JOINED) for model in (visits(one), sums(two, one))))
+GRAPH = a_graph(
+    *(model for name, summed in (APART, JOINED) for model in (visits(name), sums(summed, name)))
+)
 
 
 @pytest.mark.parametrize("first", [(3, 4, 7), (2, 5, 6, 9)], ids=str)
@@ -65,11 +67,11 @@ def test_stretches_in_one_batch_hold_what_a_batch_each_holds(
         with monkeypatch.context() as patch:
             patch.setattr(batching, "BATCH_SECONDS", 0.0)
             many = world.fill(GRAPH, apart)[apart]
-        (one,) = ended(world.fill(GRAPH, joined)[joined], Committed)
+        (event,) = ended(world.fill(GRAPH, joined)[joined], Committed)
 
         assert len(ended(many, Committed)) > 1
-        assert one.cells == left if "sums" not in joined else len(one.cells) > 1
-        assert text(GRAPH, joined, one.contents) == text(GRAPH, joined, one.cells)
+        assert event.cells == left if "sums" not in joined else len(event.cells) > 1
+        assert text(GRAPH, joined, event.contents) == text(GRAPH, joined, event.cells)
         assert world.rows(joined) == world.rows(apart)
         assert contents(world, joined) == contents(world, apart)
         assert before.items() <= held(world, joined).items(), "what lies between was written again"
@@ -78,12 +80,12 @@ def test_stretches_in_one_batch_hold_what_a_batch_each_holds(
 def held(world: World, name: str) -> dict[Interval, str]:
     """Which batch has built each ready cell."""
     records = world.store.versions.ready_records(world.pointer(name).version, None)
-    return {one.cell: one.batch_id for one in records}
+    return {record.cell: record.batch_id for record in records}
 
 
 def contents(world: World, name: str) -> dict[Interval, Content]:
     records = world.store.versions.ready_records(world.pointer(name).version, None)
-    return {one.cell: one.content for one in records}
+    return {record.cell: record.content for record in records}
 
 
 def test_rows_after_the_last_stretch_are_refused_and_those_between_two_are_left_out(world: World):
@@ -94,7 +96,7 @@ def test_rows_after_the_last_stretch_are_refused_and_those_between_two_are_left_
 
     (again,) = ended(world.heard, TryingAgain)
     assert "1 rows outside the batch's cells (cells 2024-01-07 to 2024-01-07)" in again.error
-    assert [*map(str, (one.cells for one in failed))] == [
+    assert [*map(str, (event.cells for event in failed))] == [
         str(days(6)),
         str(days(3, 4)),
         str(days(1)),
@@ -110,7 +112,7 @@ def test_a_stretch_that_fails_an_audit_fails_alone(world: World):
 
     (failed,) = ended(events, Failed)
     assert failed.cells == days(6)
-    assert IntervalSet.union_all(one.cells for one in ended(events, Committed)) == days(1, 3, 4)
+    assert IntervalSet.union_all(event.cells for event in ended(events, Committed)) == days(1, 3, 4)
 
 
 def test_a_batch_of_several_stretches_is_committed_and_recorded_as_one(world: World):
@@ -130,4 +132,4 @@ def scattered() -> IntervalSet:
 
 
 def batch_rows() -> list[object]:
-    return [one for one in ROWS if one[0].day in (1, 3, 4, 6)]
+    return [values for values in ROWS if values[0].day in (1, 3, 4, 6)]

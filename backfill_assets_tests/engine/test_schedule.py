@@ -69,7 +69,7 @@ class Toy:
     def behind(self, model: Model, cells: IntervalSet) -> bool:
         """Say whether a model that reads its own cells lacks one before these."""
         first = cells.boundaries[0]
-        return model.in_order and any(epoch_of(one.start) < first for one in self.gaps(model))
+        return model.in_order and any(epoch_of(cell.start) < first for cell in self.gaps(model))
 
     def gaps(self, model: Model) -> list[Interval]:
         return [*model.cadence.cells(TARGET - self.done[model.name])]
@@ -78,8 +78,8 @@ class Toy:
         """Give the cells that may begin now; of a model in order, those before the first that can't."""
         found: list[Interval] = []
         for cell in self.gaps(model):
-            one = IntervalSet.of([cell])
-            if one & (undecided | taken) or self.lacking(model, one):
+            alone = IntervalSet.of([cell])
+            if alone & (undecided | taken) or self.lacking(model, alone):
                 if model.in_order:
                     break
                 continue
@@ -127,7 +127,8 @@ class Asked:
         todo = self.toy.runnable(self.model, undecided, taken)
         size = 1 if self.model.in_order else self.model.batch_size
         pieces = tuple(
-            Piece(IntervalSet.of([one]), "gap") for one in batches(self.model.cadence, todo, size)
+            Piece(IntervalSet.of([batch]), "gap")
+            for batch in batches(self.model.cadence, todo, size)
         )
         return Needs(pieces, later=undecided, more=self.model.cadence.count(undecided))
 
@@ -155,7 +156,9 @@ def toys(draw: st.DrawFn) -> Toy:
     for number, name in enumerate(NAMES):
         read = draw(st.sets(st.sampled_from(NAMES[:number]))) if number else set[str]()
         own = [Upstream(name, lookback=1)] if draw(st.integers(0, 3)) == 0 else []
-        upstreams = [Upstream(one, lookback=draw(st.integers(0, 2))) for one in sorted(read)]
+        upstreams = [
+            Upstream(upstream, lookback=draw(st.integers(0, 2))) for upstream in sorted(read)
+        ]
         models[name] = a_model(
             name,
             upstreams=[*upstreams, *own] or ["web.events"],
@@ -180,14 +183,14 @@ def test_a_batch_begins_once_what_it_reads_is_done_and_whatever_can_be_done_is(
     tried = {name: IntervalSet.union_all(c for n, c in toy.tried if n == name) for name in NAMES}
     waits = {
         name: IntervalSet.union_all(
-            one.cells for one in events if isinstance(one, Waiting) and one.model == name
+            event.cells for event in events if isinstance(event, Waiting) and event.model == name
         )
         for name in NAMES
     }
     for name, model in toy.models.items():
         for cell in model.cadence.cells(toy.missing[name] - tried[name]):
-            one = IntervalSet.of([cell])
-            waited = toy.lacking(model, one) or toy.behind(model, one) or one & waits[name]
+            alone = IntervalSet.of([cell])
+            waited = toy.lacking(model, alone) or toy.behind(model, alone) or alone & waits[name]
             assert waited, f"{name} {cell} was forgotten"
         if not model.in_order:
             assert not waits[name]
@@ -204,7 +207,7 @@ def test_a_model_downstream_begins_before_the_one_upstream_has_ended():
     steps: list[str] = []
     at_work = AtWork(lambda step: steps.append(step.words) if step else None)
     events = told(a_run(2, at_work), [Asked(toy, up), Asked(toy, down)], toy.work)
-    order = [one.model for one in events if isinstance(one, Committed)]
+    order = [event.model for event in events if isinstance(event, Committed)]
     assert order.count("web.a") == order.count("web.b") == DAYS
     assert order.index("web.b") < DAYS - 1
     assert "building: web.a, web.b, batch 3 of 18" in steps
@@ -230,7 +233,7 @@ def test_a_model_waits_for_all_of_one_whose_rows_move_or_in_which_an_audit_looks
         dict.fromkeys(NAMES, none),
     )
     events = told(a_run(2), [Asked(toy, up), Asked(toy, down)], toy.work)
-    order = [one.model for one in events if isinstance(one, Committed)]
+    order = [event.model for event in events if isinstance(event, Committed)]
     assert order == ["web.a"] * (DAYS - 1) + ["web.b"] * DAYS
 
 
@@ -246,8 +249,10 @@ def test_what_did_not_change_is_not_asked_again():
     )
     asked = [Asked(toy, model) for model in (up, down, last)]
     told(a_run(3), asked, toy.work)
-    for one in asked:
-        assert len(one.looks) == len({*one.looks}), "it was asked twice about the same"
+    for model_asked in asked:
+        assert len(model_asked.looks) == len({*model_asked.looks}), (
+            "it was asked twice about the same"
+        )
     assert len(asked[0].looks) == 1
 
 
@@ -269,11 +274,11 @@ def test_a_model_of_which_a_batch_is_held_begins_nothing_more():
             put(Waiting(model.name, piece.stretches, "a plan that is paused"))
 
     events = told(a_run(2), [Asked(toy, up), Asked(toy, down)], held)
-    waits = [one.cells for one in events if isinstance(one, Waiting)]
+    waits = [event.cells for event in events if isinstance(event, Waiting)]
     assert IntervalSet.union_all(waits) == TARGET
     assert toy.done == {"web.a": TARGET, "web.b": none}
     assert len(begun) == 1
-    assert {one.waits_for for one in events if isinstance(one, Waiting)} == {
+    assert {event.waits_for for event in events if isinstance(event, Waiting)} == {
         "a plan that is paused"
     }
 
@@ -284,10 +289,10 @@ def test_models_are_filled_side_by_side_and_hold_what_they_hold_one_after_the_ot
     graph = a_graph(visits, sums, sources=[a_source()])
     world.land(a_source(), *(row(number) for number in range(1, 11)))
     world.fill(graph)
-    built = [one for one in world.heard if isinstance(one, Started | Committed)]
-    first = next(n for n, one in enumerate(built) if one.model == "web.sums")
-    assert any(isinstance(one, Started) and one.model == "web.visits" for one in built[first:]), (
-        "one model waited for the whole of the other"
-    )
+    built = [event for event in world.heard if isinstance(event, Started | Committed)]
+    first = next(n for n, event in enumerate(built) if event.model == "web.sums")
+    assert any(
+        isinstance(event, Started) and event.model == "web.visits" for event in built[first:]
+    ), "one model waited for the whole of the other"
     assert world.rows("web.sums") == world.rows("web.visits")
-    assert sum(isinstance(one, Committed) for one in built) == 10
+    assert sum(isinstance(event, Committed) for event in built) == 10

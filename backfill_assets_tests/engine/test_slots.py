@@ -106,7 +106,7 @@ def test_a_batch_waits_for_a_slot_as_long_as_a_live_batch_holds_it(store: Store)
     waiter.join()
 
     assert waiter.error is None
-    assert [one.run_id for one in store.limits.in_flight()] == ["run-2"]
+    assert [batch.run_id for batch in store.limits.in_flight()] == ["run-2"]
 
 
 def test_what_is_waited_for_is_told_once_each(store: Store):
@@ -121,7 +121,7 @@ def test_what_is_waited_for_is_told_once_each(store: Store):
     write(store, first)
     waiter.join()
 
-    assert [one.why for one in waiter.told] == ["a slot of model orders, where the limit is 1"]
+    assert [wait.why for wait in waiter.told] == ["a slot of model orders, where the limit is 1"]
     assert waiter.told[0].cells == WANTED.request.stretches
 
 
@@ -140,7 +140,7 @@ def test_a_plan_that_is_paused_ends_the_wait(store: Store):
     waiter.join()
 
     assert isinstance(waiter.error, PlanPausedOrStoppedError)
-    assert [one.run_id for one in store.limits.in_flight()] == ["run-1"]
+    assert [batch.run_id for batch in store.limits.in_flight()] == ["run-1"]
 
 
 def test_an_interrupted_run_waits_no_longer(store: Store):
@@ -159,7 +159,7 @@ def test_cells_of_a_live_run_are_waited_for_as_long_as_a_dead_one_could_hold_the
     waiter.join()
 
     assert isinstance(waiter.error, CellsClaimedError)
-    assert [one.why for one in waiter.told] == [
+    assert [wait.why for wait in waiter.told] == [
         f"cells that run run-1 is building (batch {HELD.request.batch_id})"
     ]
 
@@ -171,7 +171,7 @@ def test_processes_and_threads_together_use_every_slot_and_never_one_more(url: s
         _start(url, run, first, first + 29, what, LONG)
         for run, first in (("run-1", 0), ("run-2", 30))
     ]
-    assert [one.wait() for one in processes] == [0, 0]
+    assert [process.wait() for process in processes] == [0, 0]
 
     with Store.open(url, clock=slot_taker.now) as store:
         rows = store.batches.latest()

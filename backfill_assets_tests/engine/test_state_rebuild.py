@@ -64,14 +64,14 @@ def test_a_promotion_counts_in_all_of_its_tables_or_in_none(tmp_path: Path, copi
         rebuilt = rebuild_state(
             store, a_graph(a_model()), read_logs(a_graph(a_model()), str(tmp_path))
         )
-        heads = [store.versions.known_head(one) for one in together]
+        heads = [store.versions.known_head(table) for table in together]
         assert heads == ([1, 1] if copied == 2 else [0, 0])
         assert store.views.of("prod").counter >= 90
-        told = [str(one) for one in rebuilt.left_out]
-        assert [one.split(":")[0] for one in told] == ([] if copied == 2 else [together[0]])
+        told = [str(reason) for reason in rebuilt.left_out]
+        assert [line.split(":")[0] for line in told] == ([] if copied == 2 else [together[0]])
         assert all(
-            f"plan p1 is published there but not in {together[1]}" in one and "restore" in one
-            for one in told
+            f"plan p1 is published there but not in {together[1]}" in line and "restore" in line
+            for line in told
         )
 
 
@@ -83,7 +83,7 @@ def test_of_an_older_log_only_columns_that_were_rounded_are_marked_in_a_rebuild(
 ):
     commit = filled(tmp_path, "web.visits", exact=False)
     types = {"ds": "date", "x": "bigint", "y": "double"}
-    columns = tuple(Column(*one) for one in types.items())
+    columns = tuple(Column(*column) for column in types.items())
     sql = "SELECT ds, x, y FROM web.events WHERE ds >= :start_ds AND ds < :end_ds"
     model = a_model(name=loaded, sql=sql, columns=columns, unique_key=["x"])
     with Store.open(
@@ -92,4 +92,6 @@ def test_of_an_older_log_only_columns_that_were_rounded_are_marked_in_a_rebuild(
         rebuild_state(store, a_graph(model), read_logs(a_graph(model), str(tmp_path)))
         found = store.versions.ready_records(commit.version, None)[0].content
     sums = {"key": found.key, **found.columns}
-    assert {name for name, one in sums.items() if str(one).startswith("rounded:")} == rounded
+    assert {
+        name for name, checksum in sums.items() if str(checksum).startswith("rounded:")
+    } == rounded

@@ -174,7 +174,7 @@ def test_ctrl_c_lets_batches_in_flight_come_to_their_end(world: World):
 
     with pytest.raises(KeyboardInterrupt):
         go(opened(world, {"rows": compute}), when_started(ctrl_c))
-    assert [one.status for one in world.store.batches.latest(model=VISITS)] == ["committed"]
+    assert [batch.status for batch in world.store.batches.latest(model=VISITS)] == ["committed"]
 
 
 def test_a_second_ctrl_c_cancels_them(world: World):
@@ -207,11 +207,11 @@ def test_a_plan_that_is_stopped_at_once_cancels_its_batches_and_goes_on_after_re
     world.effects = Effects(rows=endless)
     applied = plans.apply(GRAPH, plan, listener=when_started(stop))
 
-    assert [one.kind for one in applied.failed] == [FailureKind.CANCELLED]
+    assert [event.kind for event in applied.failed] == [FailureKind.CANCELLED]
     assert f"backfill resume {plan.plan_id}" in applied.failed[0].error
     assert applied.left
     assert world.store.limits.in_flight() == ()
-    assert [len(one) for one in world.rows(VISITS)] == [3]
+    assert [len(values) for values in world.rows(VISITS)] == [3]
     held = plans.apply(GRAPH, plan)
     assert held.left
     assert not held.failed

@@ -46,7 +46,7 @@ DOUBLED = a_model(
 
 
 def strategy(plan: Plan) -> Strategy | None:
-    return next(one.strategy for one in plan.models if one.model == VISITS)
+    return next(model.strategy for model in plan.models if model.model == VISITS)
 
 
 def test_an_enrichment_promises_equal_columns_also_where_late_rows_explain_what_differs(
@@ -86,7 +86,7 @@ def test_a_plan_holds_row_counts_against_what_its_environment_reads(world: World
     both = [row(n, id_, float(n)) for n in range(7, 11) for id_ in (1, 2)]
     world.land(a_source(), *both)
     world.fill(old)
-    world.land(a_source(), *(one for one in both if one[:2] != (on(8), 2)))
+    world.land(a_source(), *(values for values in both if values[:2] != (on(8), 2)))
     for graph, restated in (
         (old, (Restatement(VISITS, "2024-01-08", "2024-01-08"),)),
         (fewer, ()),
@@ -173,7 +173,7 @@ def test_late_rows_of_an_upstream_that_the_plan_brings_in_explain_what_follows_i
     world.fill(OLD)  # sees the row, and leaves it to a plan
     edited = a_graph(visits(), COUNTED)
     plan = plans.published(edited)
-    strategies = {one.model: one.strategy for one in plan.models}
+    strategies = {model.model: model.strategy for model in plan.models}
     assert strategies == {VISITS: Strategy.PARTITION_REPAIR, COSTS: Strategy.FULL_REBUILD}
     assert [int(total) for _, total in world.rows(COSTS, "ds", "total")] == [7, 99, 9, 10]
 
@@ -183,7 +183,7 @@ def test_days_that_a_later_start_takes_away_explain_what_follows_in_an_edited_re
     world.begin(OLD, *ROWS)
     later = a_graph(visits(cadence=Daily(start="2024-01-09")), COUNTED)
     plan = plans.published(later)
-    assert {one.model: one.strategy for one in plan.models}[COSTS] is Strategy.FULL_REBUILD
+    assert {model.model: model.strategy for model in plan.models}[COSTS] is Strategy.FULL_REBUILD
     assert [(ds.day, n) for ds, n in world.rows(COSTS, "ds", "n")] == [(9, 1), (10, 1)]
     assert plans.make(later).is_empty
 

@@ -86,7 +86,7 @@ def test_cells_that_wait_for_rows_keep_a_plan_from_being_stuck(tmp_path: Path):
         world.fill(name, day(1, 8))
     fills = PlanRequest(environment=PROD, asked_by="ann", reason="fill")
     plan = plan_made(world.store, graph, fills, clock=lambda: world.now, data_root=world.root)
-    assert {one.model: one.cells for one in plan.models}["web.visits"] == days(9, 10)
+    assert {model.model: model.cells for model in plan.models}["web.visits"] == days(9, 10)
     queue_plan(world.operation(plan), None)
     world.fail("web.visits", day(9))
 

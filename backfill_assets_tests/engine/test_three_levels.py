@@ -216,7 +216,9 @@ def _equal(world: World, oracle: Oracle, said: list[str]) -> None:
     """Hold every table against one that is computed from the source's rows alone."""
     scratch = oracle.from_scratch()
     for name in LEVELS:
-        expected = {as_date(at, name): one for at, one in scratch[name].items() if one is not None}
+        expected = {
+            as_date(at, name): values for at, values in scratch[name].items() if values is not None
+        }
         columns = [column.name for column in graph().model(name).schema]
         found = {
             _utc(row[0]): tuple(row[1:])

@@ -74,7 +74,7 @@ def test_a_difference_is_published_and_reopens_its_readers_only_beyond_the_toler
     plan = plans.published(GRAPH, restate=RESTATED)
     assert (held(world, SUMS), held(world, DOUBLED)) == (NEAR, SUM * 2)
     assert plans.make(GRAPH).is_empty
-    assert [SAID in one.notes for one in plan.models] == [True, False]
+    assert [SAID in model.notes for model in plan.models] == [True, False]
     with Store.open(
         f"sqlite:///{world.root / 'again.db'}", clock=world.clock, data_root=str(world.root)
     ) as store:
@@ -95,6 +95,6 @@ def test_a_change_of_a_tolerance_alone_computes_nothing(world: World):
         graph = a_world_of(tolerance)
         plan = plans.make(graph)
         assert not plan.is_empty
-        assert all(not one.work for one in plan.models)
+        assert all(not model.work for model in plan.models)
         plans.published(graph)
         assert plans.make(graph).is_empty

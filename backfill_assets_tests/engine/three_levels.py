@@ -117,7 +117,7 @@ def _model(name: str, cadence, reads, sql: str, columns: tuple[tuple[str, str], 
         upstreams=reads,
         grain="one row per cell",
         unique_key=[columns[0][0]],
-        columns=tuple(Column(*one) for one in columns),
+        columns=tuple(Column(*column) for column in columns),
         late_window=WINDOWS[name],
         batch_size=100,
         owner="team:web",
@@ -175,7 +175,12 @@ class Oracle:
             if name == MONTHS:
                 break
             up = LEVELS[number + 1]
-            todo = {one for cell in changed for one in read_by(name, cell) if one in self.built[up]}
+            todo = {
+                reader
+                for cell in changed
+                for reader in read_by(name, cell)
+                if reader in self.built[up]
+            }
         return counts
 
     def fill(self, now: datetime) -> dict[str, int]:
@@ -213,7 +218,9 @@ class Oracle:
             read = self.built[HOURS].get(cell)
             return None if read is None else (min(read[0], CAP),)
         up = LEVELS[LEVELS.index(name) - 1]
-        totals = [one[0] for at, one in self.built[up].items() if one and cell in read_by(up, at)]
+        totals = [
+            held[0] for at, held in self.built[up].items() if held and cell in read_by(up, at)
+        ]
         return (sum(totals),) if totals else None
 
 
@@ -237,7 +244,7 @@ def reached(hour: datetime) -> set[tuple[str, datetime]]:
     """Give every cell that an hour's change may reach."""
     found, cells = {(HOURS, hour)}, {hour}
     for number, name in enumerate(LEVELS[:-1]):
-        cells = {one for cell in cells for one in read_by(name, cell)}
+        cells = {reader for cell in cells for reader in read_by(name, cell)}
         found |= {(LEVELS[number + 1], cell) for cell in cells}
     return found
 

@@ -208,8 +208,8 @@ def run_targets(run: RunContext, name: str) -> IntervalSet:
 def arrow(columns: dict[str, str], rows: Iterable[tuple[Any, ...]]) -> pa.Table:
     listed = [
         {
-            name: one if columns[name] == "double" else _value(one)
-            for name, one in zip(columns, row, strict=True)
+            name: value if columns[name] == "double" else _value(value)
+            for name, value in zip(columns, row, strict=True)
         }
         for row in rows
     ]
@@ -249,14 +249,14 @@ def kept(*rows: tuple[date, int, float]) -> list[tuple[date, int, Decimal]]:
 
 def ended(events: Iterable[Event], kind: type[Event]) -> list[Any]:
     """The events of one kind."""
-    return [one for one in events if isinstance(one, kind)]
+    return [event for event in events if isinstance(event, kind)]
 
 
 def told(events: Iterable[Event]) -> list[str]:
     """What happened, one word per event, in no order of threads."""
     words = {Committed: "committed", Failed: "failed", Skipped: "skipped"}
     words |= {Waiting: "waiting", NeedsPlan: "needs plan"}
-    return sorted(words[type(one)] for one in events if type(one) in words)
+    return sorted(words[type(event)] for event in events if type(event) in words)
 
 
 def text(graph: Graph, name: str, cells: IntervalSet | Interval | Iterable[Interval]) -> str:
