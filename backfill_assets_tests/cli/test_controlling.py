@@ -52,7 +52,7 @@ def test_a_plan_is_paused_and_resumed_and_its_history_tells(backfill: Backfill, 
     assert resumed.lines == [f"Next: backfill apply {plan}", f"{plan}: goes on."]
     assert _control(plan) is Control.RUNNING
     with opened_run("prod") as run:
-        told = [(one.event, one.who, one.why) for one in run.store.plans.events(plan)]
+        told = [(event.event, event.who, event.why) for event in run.store.plans.events(plan)]
     assert told == [("paused", "ada", "month's close"), ("resumed", "ada", "")]
 
 

@@ -38,7 +38,9 @@ def land(shop: Prepared, sales: Mapping[int, str]) -> Path:
         {
             "ds": pa.array([date(2024, 1, day) for day in sales], pa.date32()),
             "shop": ["north"] * len(sales),
-            "amount": pa.array([Decimal(one) for one in sales.values()], pa.decimal128(18, 2)),
+            "amount": pa.array(
+                [Decimal(amount) for amount in sales.values()], pa.decimal128(18, 2)
+            ),
         }
     )
     write_deltalake(str(path), rows, mode="overwrite")

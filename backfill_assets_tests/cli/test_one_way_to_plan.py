@@ -60,7 +60,7 @@ CHOICES: dict[str, tuple[Any, ...]] = {
 ONE = tuple((name, value) for name, values in CHOICES.items() for value in values)
 SPELLED = {"first": "start", "last": "end"}
 
-asked_for = st.lists(st.sampled_from(ONE), max_size=4, unique_by=lambda one: one[0]).map(dict)
+asked_for = st.lists(st.sampled_from(ONE), max_size=4, unique_by=lambda choice: choice[0]).map(dict)
 
 
 @pytest.fixture
@@ -133,14 +133,18 @@ def words(asked: dict[str, Any]) -> Iterator[str]:
             case "environment", _:
                 yield value
             case "restate", _:
-                for one in value:
-                    span = f":{one['first']}..{one.get('last', '')}" if "first" in one else ""
-                    yield from (option, f"{one['name']}{span}")
+                for restated in value:
+                    span = (
+                        f":{restated['first']}..{restated.get('last', '')}"
+                        if "first" in restated
+                        else ""
+                    )
+                    yield from (option, f"{restated['name']}{span}")
             case _, bool():
                 yield option
             case _, list():
-                for one in value:
-                    yield from (option, one)
+                for word in value:
+                    yield from (option, word)
             case _:
                 yield from (option, value)
 

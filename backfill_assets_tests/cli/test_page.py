@@ -30,8 +30,8 @@ def commands(name: str = "backfill", command: Any = None) -> Iterator[tuple[str,
     inner = getattr(found, "commands", {})
     if not inner or (command and found.invoke_without_command):
         yield name, found
-    for verb, one in inner.items():
-        yield from commands(f"{name} {verb}", one)
+    for verb, subcommand in inner.items():
+        yield from commands(f"{name} {verb}", subcommand)
 
 
 def test_the_one_table_of_verbs_is_what_their_help_says():
@@ -100,7 +100,11 @@ def test_the_page_has_every_exit_code():
 
 @pytest.mark.parametrize("code", [CHANGES, WAITS])
 def test_the_verbs_that_the_page_names_for_an_exit_code_say_so_in_their_help(code: int):
-    said = {name.split()[1] for name, one in commands() if re.search(rf"\b{code} when\b", one.help)}
+    said = {
+        name.split()[1]
+        for name, command in commands()
+        if re.search(rf"\b{code} when\b", command.help)
+    }
 
     assert said == {*codes()[code]}
     assert said <= {*VERBS}

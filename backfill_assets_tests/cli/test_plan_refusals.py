@@ -27,12 +27,12 @@ from backfill_assets.models.sql.query import SqlQuery
 from backfill_assets_tests.toy import MODELS as ALL, SOURCES
 
 MODELS = tuple(
-    {change} for one in ALL if not one.name == {gone!r}
+    {change} for model in ALL if not model.name == {gone!r}
 )
 """
 
 
-def declare(folder: Path, *, change: str = "one", gone: str = "") -> None:
+def declare(folder: Path, *, change: str = "model", gone: str = "") -> None:
     """Write the catalog of the toy shop, with one edit."""
     (folder / "edited_shop.py").write_text(CATALOG.format(change=change, gone=gone))
 
@@ -119,8 +119,8 @@ def test_an_expired_plan_is_refused(backfill: Backfill, monkeypatch: pytest.Monk
 
 def test_code_that_was_edited_after_the_plan_is_refused(backfill: Backfill, edited: Path):
     plan_id = planned(backfill, "--restate", "toy.sales")
-    changed = "replace(one, query=SqlQuery(str(one.query.sql).replace('SUM(', 'MAX(')))"
-    declare(edited, change=f"{changed} if one.name == 'toy.sales' else one")
+    changed = "replace(model, query=SqlQuery(str(model.query.sql).replace('SUM(', 'MAX(')))"
+    declare(edited, change=f"{changed} if model.name == 'toy.sales' else model")
 
     ended = backfill("apply", plan_id)
 

@@ -116,11 +116,11 @@ def test_watching_ends_when_the_plan_is_stopped_and_tells_each_change_once(
 
 def _fail_what_can_begin(plan: str, kind: FailureKind) -> None:
     with looked_at(workspace_name(plan)) as run:
-        for one in kept_plan(run.store, plan).plan.models:
-            model = run.graph.model(one.model)
+        for planned in kept_plan(run.store, plan).plan.models:
+            model = run.graph.model(planned.model)
             if any(upstream.name in run.graph.models for upstream in model.reads):
                 continue
-            for cells in one.cells:
+            for cells in planned.cells:
                 asked = batch_request(
                     replace(run, plan_id=plan), model, IntervalSet.of([cells]), reason="gap"
                 )

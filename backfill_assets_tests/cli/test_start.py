@@ -45,7 +45,7 @@ def landed(shop: Prepared) -> Prepared:
         (["why", "toy.sales", "2024-01-29"], 0),
         (["--help"], 0),
     ],
-    ids=lambda one: one[0] if isinstance(one, list) else "",
+    ids=lambda parameter: parameter[0] if isinstance(parameter, list) else "",
 )
 def test_looking_at_an_unchanged_project_imports_nothing_slow(
     landed: Prepared, asked: list[str], code: int

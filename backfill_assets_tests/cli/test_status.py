@@ -57,7 +57,7 @@ def test_models_are_selected_by_glob_tag_and_readers_and_listed_upstream_first(
     monkeypatch.setenv("BACKFILL_CACHE_DIR", str(tmp_path / "cache"))
 
     def names(*select: str) -> list[str]:
-        asked = [part for one in select for part in ("--select", one)]
+        asked = [part for model in select for part in ("--select", model)]
         return [row["model"] for row in backfill("status", *asked, "--json").json["models"]]
 
     assert names("toy.click*") == ["toy.clicks", "toy.clicks_daily"]
@@ -172,8 +172,8 @@ def test_an_instant_without_an_offset_is_refused(backfill: Backfill):
 def test_a_plan_is_made_for_the_instant_that_is_named(backfill: Backfill):
     plan = backfill("plan", "--select", "toy.sales", "--now", "2024-01-31T00:00:00Z", "--json").json
 
-    (sales,) = [one for one in plan["models"] if one["model"] == "toy.sales"]
-    assert sum(one["cells"] for one in sales["batches"]) == 3
+    (sales,) = [model for model in plan["models"] if model["model"] == "toy.sales"]
+    assert sum(batch["cells"] for batch in sales["batches"]) == 3
     assert plan["until"].startswith("2024-01-31T00:00:0")
     assert plan["created_at"] > plan["until"]
 
@@ -187,7 +187,7 @@ def test_the_last_failure_is_shown_with_its_cause_and_the_command_that_tells_mor
     ended = backfill("status", "--select", "toy.sales")
     (row,) = backfill("status", "--select", "toy.sales", "--json").json["models"]
 
-    (line,) = [one for one in ended.lines if one.startswith("failed")]
+    (line,) = [text for text in ended.lines if text.startswith("failed")]
     assert line.startswith("failed   toy.sales: 2024-01-30..2024-01-31 (2) at ")
     assert line.endswith(f" UTC: an amount is negative (`backfill batches {failed[:8]}`)")
     assert (row["failure"]["batch_id"], row["failure"]["cells"]) == (

@@ -94,7 +94,7 @@ def test_a_run_names_every_cell_that_it_has_filled(
 def test_what_late_data_has_built_again_is_listed_whole():
     orders = SimpleNamespace(cadence=Daily())
     graph = SimpleNamespace(models={"orders": orders}, sources={}, model=lambda _: orders)
-    late, built = (CellsByModel({"orders": one}) for one in (cells((0, 1)), cells(*EVERY_OTHER)))
+    late, built = (CellsByModel({"orders": held}) for held in (cells((0, 1)), cells(*EVERY_OTHER)))
 
     told = late_json(cast("Graph", graph), Refreshed(cells=late, built=built))
 
