@@ -13,29 +13,34 @@ if TYPE_CHECKING:
 def rendered(defs: dg.Definitions) -> str:
     """Render assets in order of their keys, each with its checks, and then the jobs."""
     lines: list[str] = []
-    for assets in sorted(_assets(defs), key=lambda one: one.key.to_user_string()):
+    for assets in sorted(_assets(defs), key=lambda definition: definition.key.to_user_string()):
         lines += [*_asset(assets, assets.get_asset_spec()), ""]
-    for spec in sorted(_external(defs), key=lambda one: one.key.to_user_string()):
+    for spec in sorted(_external(defs), key=lambda external: external.key.to_user_string()):
         lines += [*_spec(spec), ""]
-    for job in sorted(_jobs(defs), key=lambda one: one.name):
+    for job in sorted(_jobs(defs), key=lambda asset_job: asset_job.name):
         lines.append(f"job {job.name}: {job.description}")
         lines.append(f"  {len(job.asset_layer.asset_graph.asset_check_keys)} checks")
         lines += [f"  {line}" for line in _form(job)]
-    lines += [line for one in sorted(defs.sensors or (), key=_title) for line in _sensor(one)]
-    lines += [line for one in sorted(defs.schedules or (), key=_title) for line in _schedule(one)]
+    lines += [line for sensor in sorted(defs.sensors or (), key=_title) for line in _sensor(sensor)]
+    lines += [
+        line
+        for schedule in sorted(defs.schedules or (), key=_title)
+        for line in _schedule(schedule)
+    ]
     return "\n".join(lines) + "\n"
 
 
 def _assets(defs: dg.Definitions) -> list[dg.AssetsDefinition]:
     return [
-        one
-        for one in defs.assets or ()
-        if isinstance(one, dg.AssetsDefinition) and not isinstance(one, dg.AssetChecksDefinition)
+        asset
+        for asset in defs.assets or ()
+        if isinstance(asset, dg.AssetsDefinition)
+        and not isinstance(asset, dg.AssetChecksDefinition)
     ]
 
 
 def _external(defs: dg.Definitions) -> list[dg.AssetSpec]:
-    return [one for one in defs.assets or () if isinstance(one, dg.AssetSpec)]
+    return [asset for asset in defs.assets or () if isinstance(asset, dg.AssetSpec)]
 
 
 def _jobs(defs: dg.Definitions) -> list[dg.JobDefinition]:
@@ -47,7 +52,7 @@ def _asset(assets: dg.AssetsDefinition, spec: dg.AssetSpec) -> Iterator[str]:
     yield from _spec(spec)
     yield f"  pool: {getattr(assets.op, 'pool', None)}"
     yield f"  backfill: {assets.backfill_policy}"
-    for check in sorted(assets.check_specs, key=lambda one: one.name):
+    for check in sorted(assets.check_specs, key=lambda check_spec: check_spec.name):
         yield f"  check {check.name}{' blocks' if check.blocking else ''}"
 
 
@@ -59,7 +64,7 @@ def _spec(spec: dg.AssetSpec) -> Iterator[str]:
     yield f"  code version: {'given' if spec.code_version else 'none'}"
     if spec.partitions_def is not None:
         yield f"  partitions: {_partitions(spec.partitions_def)}"
-    for dep in sorted(spec.deps, key=lambda one: one.asset_key.to_user_string()):
+    for dep in sorted(spec.deps, key=lambda asset_dep: asset_dep.asset_key.to_user_string()):
         yield f"  reads {dep.asset_key.to_user_string()}{_mapping(dep.partition_mapping)}"
     for key in sorted(spec.metadata):
         yield f"  metadata {key}"
@@ -82,21 +87,21 @@ def _mapping(mapping: dg.PartitionMapping | None) -> str:
     return f" ({mapping.start_offset}..{mapping.end_offset})"
 
 
-def _title(one: Any) -> str:  # noqa: ANN401 - a sensor or a schedule
-    return one.name
+def _title(instigator: Any) -> str:  # noqa: ANN401 - a sensor or a schedule
+    return instigator.name
 
 
-def _sensor(one: Any) -> Iterator[str]:  # noqa: ANN401
-    every = one.minimum_interval_seconds
-    yield f"sensor {one.name}: every {every} s, {one.default_status.value}"
-    yield f"  asks for {', '.join(target.job_name for target in one.targets)}"
-    yield f"  | {one.description}"
+def _sensor(sensor: Any) -> Iterator[str]:  # noqa: ANN401
+    every = sensor.minimum_interval_seconds
+    yield f"sensor {sensor.name}: every {every} s, {sensor.default_status.value}"
+    yield f"  asks for {', '.join(target.job_name for target in sensor.targets)}"
+    yield f"  | {sensor.description}"
 
 
-def _schedule(one: Any) -> Iterator[str]:  # noqa: ANN401
-    yield f"schedule {one.name}: {one.cron_schedule}, {one.default_status.value}"
-    yield f"  asks for {one.job_name}"
-    yield f"  | {one.description}"
+def _schedule(schedule: Any) -> Iterator[str]:  # noqa: ANN401
+    yield f"schedule {schedule.name}: {schedule.cron_schedule}, {schedule.default_status.value}"
+    yield f"  asks for {schedule.job_name}"
+    yield f"  | {schedule.description}"
 
 
 def _form(job: dg.JobDefinition) -> Iterator[str]:

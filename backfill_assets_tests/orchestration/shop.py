@@ -160,10 +160,10 @@ def observed(
 def checks(result: dg.ExecuteInProcessResult, model: str) -> dict[str, dg.AssetCheckEvaluation]:
     """The evaluation of every check of a model; each must be there once."""
     found: dict[str, dg.AssetCheckEvaluation] = {}
-    for one in result.get_asset_check_evaluations():
-        if one.asset_key.path == model.split("."):
-            assert one.check_name not in found
-            found[one.check_name] = one
+    for evaluation in result.get_asset_check_evaluations():
+        if evaluation.asset_key.path == model.split("."):
+            assert evaluation.check_name not in found
+            found[evaluation.check_name] = evaluation
     return found
 
 
@@ -171,7 +171,7 @@ def shown(result: dg.ExecuteInProcessResult) -> dict[str, Any]:
     """What a run has put on its page."""
     for event in result.all_events:
         if event.event_type_value == "STEP_OUTPUT":
-            return {key: one.value for key, one in event.step_output_data.metadata.items()}
+            return {key: entry.value for key, entry in event.step_output_data.metadata.items()}
     return {}
 
 
@@ -189,7 +189,7 @@ def failed_with(result: dg.ExecuteInProcessResult) -> dict[str, Any]:
     for event in result.all_events:
         if event.is_step_failure:
             said = event.step_failure_data.user_failure_data
-            return {key: one.value for key, one in said.metadata.items()} if said else {}
+            return {key: entry.value for key, entry in said.metadata.items()} if said else {}
     return {}
 
 

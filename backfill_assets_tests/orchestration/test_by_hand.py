@@ -24,7 +24,7 @@ THREE = ("toy.sales_of_three_days", "ds", "amount")
 def plans() -> list[tuple[str, PlanStatus]]:
     store = StateResource().store
     try:
-        return [(one.plan_id, one.status) for one in store.plans.latest()]
+        return [(plan.plan_id, plan.status) for plan in store.plans.latest()]
     finally:
         store.close()
 
@@ -32,7 +32,7 @@ def plans() -> list[tuple[str, PlanStatus]]:
 def events(plan_id: str) -> list[str]:
     store = StateResource().store
     try:
-        return [one.event for one in store.plans.events(plan_id)]
+        return [event.event for event in store.plans.events(plan_id)]
     finally:
         store.close()
 

@@ -41,7 +41,7 @@ def test_every_model_and_source_is_an_asset_and_the_audits_are_a_job():
     checks = {(".".join(key.asset_key.path), key.name) for key in graph.asset_check_keys}
     job = defs.resolve_job_def(AUDITS_JOB).asset_layer.asset_graph.asset_check_keys
 
-    assert names == {one.name for one in (*MODELS, *SOURCES)}
+    assert names == {declared.name for declared in (*MODELS, *SOURCES)}
     assert checks == audits | twins
     assert {(".".join(key.asset_key.path), key.name) for key in job} >= twins
 

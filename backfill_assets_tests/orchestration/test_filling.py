@@ -41,7 +41,7 @@ def test_a_single_partition_is_filled_audited_and_told_once(shop: Shop):
     assert said["dagster/partition_row_count"] == 2
     assert "skipped" not in said
     found = checks(result, "toy.sales")
-    assert all(one.passed for one in found.values())
+    assert all(evaluation.passed for evaluation in found.values())
     assert found.keys() == AUDITS | {f"published_{name}" for name in AUDITS}
 
 
@@ -75,9 +75,9 @@ def test_an_edit_that_brings_other_checks_fails_no_run_before_it_is_promoted(sho
     assert result.success, failure(result)
     assert keys(result, "toy.sales") == [DAYS[1]]
     found = checks(result, "toy.sales")
-    warned = {name: one for name, one in found.items() if not one.passed}
+    warned = {name: evaluation for name, evaluation in found.items() if not evaluation.passed}
     assert warned.keys() == {"not_null_orders", "published_not_null_orders"}
-    assert {one.severity for one in warned.values()} == {dg.AssetCheckSeverity.WARN}
+    assert {evaluation.severity for evaluation in warned.values()} == {dg.AssetCheckSeverity.WARN}
     assert "what prod runs does not have this audit" in str(warned["not_null_orders"].description)
 
 

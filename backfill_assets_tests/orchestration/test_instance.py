@@ -70,7 +70,7 @@ def kept(instance: dg.DagsterInstance, run: str) -> dict[str, Any]:
     filled = instance.fetch_materializations(dg.AssetKey("filled"), limit=500).records
     planned = dg.DagsterEventType.ASSET_MATERIALIZATION_PLANNED
     return {
-        "log": Counter(_named(one) for one in instance.all_logs(run) if one.is_dagster_event),
+        "log": Counter(_named(entry) for entry in instance.all_logs(run) if entry.is_dagster_event),
         "last": last and last.asset_materialization and last.asset_materialization.partition,
         "materialized": sorted(partitions),
         "in order": sorted(partitions, key=lambda key: partitions[key]) == KEYS[1:],
@@ -80,8 +80,10 @@ def kept(instance: dg.DagsterInstance, run: str) -> dict[str, Any]:
         "observed": len(instance.fetch_observations(dg.AssetKey("filled"), limit=10).records),
         "times": len(filled),
         "versions": {
-            one.partition_key: (one.asset_materialization and one.asset_materialization.tags)
-            for one in filled
+            materialization.partition_key: (
+                materialization.asset_materialization and materialization.asset_materialization.tags
+            )
+            for materialization in filled
         },
         "checked": check[0].status.value,
     }
@@ -107,8 +109,8 @@ def test_its_files_lie_where_dagster_would_have_them(tmp_path: Path):
     def files(folder: Path, config: Path | None) -> set[str]:
         with opened(folder, config) as instance:
             run = fill(instance)
-        found = {str(one.relative_to(folder)) for one in folder.rglob("*.db")}
-        return {one.replace(run, "RUN") for one in found}
+        found = {str(file.relative_to(folder)) for file in folder.rglob("*.db")}
+        return {name.replace(run, "RUN") for name in found}
 
     assert files(tmp_path / "ours", CHECKOUT / "dagster.yaml") == files(tmp_path / "plain", None)
 
@@ -148,13 +150,13 @@ def test_cells_that_no_run_filled_are_stored_together_as_dagsters_own_report_sto
         found = instance.fetch_materializations(dg.AssetKey("filled"), limit=100).records
         key, kind = dg.AssetKey("filled"), dg.DagsterEventType.ASSET_MATERIALIZATION
         return {
-            "cells": [(one.run_id, one.asset_materialization) for one in found],
+            "cells": [(record.run_id, record.asset_materialization) for record in found],
             "last": instance.get_latest_materialization_event(key),
             "partitions": instance.get_latest_storage_id_by_partition(key, kind),
             "tags": instance.event_log_storage.get_latest_tags_by_partition(
                 key, kind, [DATA_VERSION_TAG]
             ),
-            "log": [one.get_dagster_event() for one in instance.all_logs("")],
+            "log": [entry.get_dagster_event() for entry in instance.all_logs("")],
         }
 
     monkeypatch.setattr("time.time", lambda: 1_700_000_000.0)
@@ -185,7 +187,7 @@ def test_a_check_of_a_run_is_one_row_that_its_result_answers(tmp_path: Path):
         fill(ours)
         kept = ours.event_log_storage.get_asset_check_execution_history(CHECK, limit=100)
 
-    assert [(one.status.value, one.partition) for one in kept] == [("SUCCEEDED", None)]
+    assert [(record.status.value, record.partition) for record in kept] == [("SUCCEEDED", None)]
 
 
 @pytest.mark.parametrize(

@@ -107,7 +107,7 @@ def test_a_plan_of_the_launchpad_may_begin_an_environment(launchpad: Launchpad):
     wrong = [{"name": "web.visits", "first": "2024-01-03"}]
     plan = str(shown(launchpad.launch("plan", environment="dev_ann", restate=wrong))["plan_id"])
     store = launchpad.world.store
-    assert [one.name for one in store.environments.by_name()] == ["prod"]
+    assert [environment.name for environment in store.environments.by_name()] == ["prod"]
 
     assert launchpad.launch("apply", plan=plan, queue=True).success
 
@@ -137,7 +137,7 @@ def test_a_plan_is_queued_paused_resumed_and_stopped(launchpad: Launchpad):
     assert store.queue.control_of(plan) is Control.RUNNING
     assert launchpad.launch("stop", plan=plan, now=True).success
     assert store.queue.control_of(plan) is Control.CANCELLED
-    told = [(one.event, one.who, one.why) for one in store.plans.events(plan)]
+    told = [(event.event, event.who, event.why) for event in store.plans.events(plan)]
     assert ("paused", "unknown, through the launchpad (typed: ann)", "month's close") in told
 
 
@@ -223,8 +223,8 @@ def test_a_queue_that_nobody_works_on_is_told_of(tmp_path: Path):
     with dg.instance_for_test(temp_dir=str(tmp_path)) as instance:
         said = list(lacking(instance))
 
-    assert any("gap_fill_sensor is off" in one for one in said)
-    assert any("no daemon" in one for one in said)
+    assert any("gap_fill_sensor is off" in line for line in said)
+    assert any("no daemon" in line for line in said)
 
 
 @pytest.mark.parametrize("named", [{}, {"plan": "p0000000000", "to": "p1111111111"}])

@@ -35,7 +35,7 @@ def test_late_rows_reach_the_last_model_in_one_plan_and_dagster_is_told_of_what_
     [said] = cast(
         "list[dict[str, Any]]",
         [
-            {key: one.value for key, one in event.step_output_data.metadata.items()}
+            {key: entry.value for key, entry in event.step_output_data.metadata.items()}
             for event in done.all_events
             if event.event_type_value == "STEP_OUTPUT"
         ],

@@ -38,7 +38,7 @@ def late(ticking: Ticking) -> Ticking:  # noqa: F811 - the fixture
 
 
 def _asked(late: Ticking) -> list[str]:
-    return [one.partition(" ")[0] for one in late.tick()]
+    return [request.partition(" ")[0] for request in late.tick()]
 
 
 def test_late_data_that_failed_is_asked_for_again(late: Ticking):

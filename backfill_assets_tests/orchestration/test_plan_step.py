@@ -94,7 +94,7 @@ def test_a_plan_is_built_by_runs_told_as_observations_and_materialized_when_it_i
     assert keys(first, "toy.returns") == []
     [(cell, said)] = observed(first, "toy.returns")
     assert (cell, said["plan"]) == (DAYS[1], plan.plan_id)
-    assert all(one.passed for one in checks(first, "toy.returns").values())
+    assert all(evaluation.passed for evaluation in checks(first, "toy.returns").values())
     assert figures(first)["cells_same_content"] == 0
     second = serve(shop, plan, "toy.returns_daily", DAYS[1])
     assert second.success, failure(second)
@@ -162,7 +162,7 @@ def test_a_run_whose_models_were_edited_fails_with_the_difference(shop: Shop):
     shop.fill("toy.returns", cells=ALL)
     plan = queued(shop, "toy.returns", DAYS[1])
     edited = replace(returns, description="in other words")
-    models = [edited if one is returns else one for one in MODELS]
+    models = [edited if model is returns else model for model in MODELS]
     changed = build_definitions(models=models, sources=SOURCES)
 
     result = serve(replace(shop, defs=changed), plan, "toy.returns", DAYS[1])
@@ -191,5 +191,5 @@ def figures(result: dg.ExecuteInProcessResult) -> dict[str, Any]:
             and event.step_output_data.output_name == "result"
         ):
             found = event.step_output_data.metadata.items()
-            return {key: one.value for key, one in found if not key.startswith("__")}
+            return {key: entry.value for key, entry in found if not key.startswith("__")}
     return {}

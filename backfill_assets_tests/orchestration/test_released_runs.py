@@ -58,8 +58,8 @@ def test_a_release_of_other_cells_another_plan_or_another_reason_is_another_one(
         Release("prod", ReleaseKind.LATE, mark="b"),
     ]
 
-    assert len({name_of(GRAPH, one) for one in releases}) == len(releases)
-    assert len({run_request(GRAPH, one).run_key for one in releases}) == len(releases)
+    assert len({name_of(GRAPH, release) for release in releases}) == len(releases)
+    assert len({run_request(GRAPH, release).run_key for release in releases}) == len(releases)
 
 
 @pytest.mark.parametrize(("times", "minutes"), [(1, 0), (2, 1), (3, 2), (4, 4), (20, 60)])

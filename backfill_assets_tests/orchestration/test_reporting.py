@@ -63,10 +63,10 @@ def test_a_check_over_several_batches_says_as_many_rows_as_its_numbers_count():
 
 
 def test_a_check_that_passed_says_over_how_many_batches():
-    one, two = result("0 of 9 rows", 0), result("0 of 8 rows", 0)
+    nine, eight = result("0 of 9 rows", 0), result("0 of 8 rows", 0)
 
-    alone = check_result(dg.AssetKey("a"), "paid", [one])
-    both = check_result(dg.AssetKey("a"), "paid", [one, two])
+    alone = check_result(dg.AssetKey("a"), "paid", [nine])
+    both = check_result(dg.AssetKey("a"), "paid", [nine, eight])
 
     assert alone.description == "found 0 of 9 rows, allowed 0 rows"
     assert (

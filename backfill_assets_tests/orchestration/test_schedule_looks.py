@@ -40,7 +40,9 @@ def instance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dg.Dag
 
 
 def due(instance: dg.DagsterInstance, source: Source) -> list[str]:
-    return [shown(one) for one in evaluated(instance, "daily_work", VISITS, source).run_requests]
+    return [
+        shown(request) for request in evaluated(instance, "daily_work", VISITS, source).run_requests
+    ]
 
 
 def evaluated(instance: dg.DagsterInstance, schedule: str, model: Model, source: Source) -> Any:  # noqa: ANN401
@@ -98,7 +100,7 @@ def test_late_data_of_several_cells_is_brought_in_by_the_schedule_of_late_data(
     assert asked.tags["backfill/reason"] == "late"
     repository = build_definitions(models=[LEAF], sources=[a_source()]).get_repository_def()
     assert {
-        one.name: one.job_name for one in repository.schedule_defs
+        schedule.name: schedule.job_name for schedule in repository.schedule_defs
     } == {  # Dagster takes it from there
         "daily_work": "__ASSET_JOB",
         "late_data": "refresh_late",

@@ -27,7 +27,7 @@ _ROWS = pa.schema([("ds", pa.date32()), ("id", pa.int64()), ("cost", pa.decimal1
 
 def land(root: Path, number: int, rows: int = 1) -> None:
     """Somebody lands rows of a day."""
-    found = [{"ds": date(2024, 1, number), "id": one, "cost": Decimal(1)} for one in range(rows)]
+    found = [{"ds": date(2024, 1, number), "id": row, "cost": Decimal(1)} for row in range(rows)]
     write_deltalake(str(root / "web/events"), pa.Table.from_pylist(found, _ROWS), mode="append")
 
 
@@ -50,7 +50,7 @@ def tick(instance: dg.DagsterInstance) -> Any:  # noqa: ANN401
 
 def observing(found: Any) -> list[dg.RunRequest]:  # noqa: ANN401
     """The runs that a tick asks for to look at rows."""
-    return [one for one in found.run_requests or () if one.job_name == "observe"]
+    return [request for request in found.run_requests or () if request.job_name == "observe"]
 
 
 def filled(tmp_path: Path, instance: dg.DagsterInstance) -> None:
@@ -101,7 +101,7 @@ def test_a_change_that_leads_to_no_run_is_told_with_the_reason_why_there_is_none
 def test_rows_are_looked_at_by_a_run_where_the_log_cannot_tell_and_not_again_and_again(
     instance: dg.DagsterInstance, tmp_path: Path
 ):
-    rows = [{"ds": date(2024, 1, one), "id": one, "cost": Decimal(1)} for one in (1, 2)]
+    rows = [{"ds": date(2024, 1, number), "id": number, "cost": Decimal(1)} for number in (1, 2)]
     write_deltalake(str(tmp_path / "web/events"), pa.Table.from_pylist(rows, _ROWS))
     repository = build_definitions(models=[VISITS], sources=[a_source()]).get_repository_def()
 
@@ -109,10 +109,12 @@ def test_rows_are_looked_at_by_a_run_where_the_log_cannot_tell_and_not_again_and
     for _ in range(4):
         found = observing(tick(instance))
         requests.append(len(found))
-        for one in found:
-            assert one.run_config["ops"]["observe_sources"]["config"]["sources"] == ["web.events"]
+        for request in found:
+            assert request.run_config["ops"]["observe_sources"]["config"]["sources"] == [
+                "web.events"
+            ]
             run = instance.create_run_for_job(
-                repository.get_job("observe"), tags=one.tags, run_config=one.run_config
+                repository.get_job("observe"), tags=request.tags, run_config=request.run_config
             )
             assert not observing(tick(instance))  # while that one is under way
             event = dg.DagsterEvent(dg.DagsterEventType.RUN_FAILURE.value, "observe")

@@ -62,24 +62,24 @@ class Ticking:
     def tick(self) -> list[str]:
         """The runs that a tick asks for, in short; each is then in the queue."""
         found = self.evaluate()
-        for one in found.run_requests:
-            self.queue(one)
-        return [shown(one) for one in found.run_requests]
+        for run_request in found.run_requests:
+            self.queue(run_request)
+        return [shown(request) for request in found.run_requests]
 
-    def queue(self, one: dg.RunRequest) -> None:
+    def queue(self, request: dg.RunRequest) -> None:
         """Create the run that a request asks for."""
-        job = self.repository.get_job(one.job_name or "__ASSET_JOB")
-        if one.asset_selection:
+        job = self.repository.get_job(request.job_name or "__ASSET_JOB")
+        if request.asset_selection:
             job = job.get_subset(
-                asset_selection=frozenset(one.asset_selection),
-                asset_check_selection=frozenset(one.asset_check_keys or ()),
+                asset_selection=frozenset(request.asset_selection),
+                asset_check_selection=frozenset(request.asset_check_keys or ()),
             )
-        tags = {**one.tags, "dagster/run_key": one.run_key or ""}
+        tags = {**request.tags, "dagster/run_key": request.run_key or ""}
         self.instance.create_run_for_job(
             job,
             tags=tags,
-            run_config=one.run_config,
-            asset_selection=frozenset(one.asset_selection or ()) or None,
+            run_config=request.run_config,
+            asset_selection=frozenset(request.asset_selection or ()) or None,
             status=dg.DagsterRunStatus.STARTED,
         )
 
@@ -99,8 +99,8 @@ def ended(status: dg.DagsterRunStatus) -> dg.DagsterEvent:
     return dg.DagsterEvent(kind.value, "job")
 
 
-def shown(one: dg.RunRequest) -> str:
-    tags = one.tags
+def shown(request: dg.RunRequest) -> str:
+    tags = request.tags
     said = [tags["backfill/reason"], tags.get("backfill/model"), tags.get("backfill/cells")]
     return " ".join(word for word in said if word)
 
@@ -143,7 +143,9 @@ def test_a_gap_is_asked_for_as_a_range_of_one_model_with_all_that_tells_why(
 
     found = ticking.evaluate()
 
-    daily = next(one for one in found.run_requests if one.tags["backfill/reason"] == "daily")
+    daily = next(
+        request for request in found.run_requests if request.tags["backfill/reason"] == "daily"
+    )
     assert daily.asset_selection == [dg.AssetKey(["web", "visits"])]
     own = {audit.name for audit in audits_of(VISITS)}  # not those that read the whole table
     assert {key.name for key in daily.asset_check_keys} == own
@@ -158,7 +160,7 @@ def test_a_gap_is_asked_for_as_a_range_of_one_model_with_all_that_tells_why(
         "dagster/asset_partition_range_end": "2024-01-08",
         "dagster/sensor_name": "gap_fill_sensor",
     }
-    assert {shown(one) for one in found.run_requests} == {
+    assert {shown(request) for request in found.run_requests} == {
         "daily web.visits 2024-01-05...2024-01-08",
         "backfill web.sums 2024-01-03...2024-01-04",
     }
@@ -301,10 +303,10 @@ def test_a_lost_cursor_asks_for_nothing_twice(ticking: Ticking):
 def test_a_table_that_is_one_cell_is_asked_for_without_partitions(ticking: Ticking):
     ticking.models = (a_model("web.shops", cadence=Whole()),)
 
-    [one] = ticking.evaluate().run_requests
+    [request] = ticking.evaluate().run_requests
 
-    assert "dagster/asset_partition_range_start" not in one.tags
-    assert "backfill/cells" not in one.tags
+    assert "dagster/asset_partition_range_start" not in request.tags
+    assert "backfill/cells" not in request.tags
 
 
 def test_a_schedule_asks_for_what_came_due_and_leaves_history_alone(ticking: Ticking):
@@ -320,6 +322,6 @@ def test_a_schedule_asks_for_what_came_due_and_leaves_history_alone(ticking: Tic
     ) as context:
         found = schedule.evaluate_tick(context)
 
-    assert [shown(one) for one in found.run_requests or ()] == [
+    assert [shown(request) for request in found.run_requests or ()] == [
         "daily web.visits 2024-01-05...2024-01-10"
     ]
