@@ -114,7 +114,9 @@ class Client:
             return False
         locations = answer["workspaceOrError"].get("locationEntries", [])
         daemon = answer["instance"]["daemonHealth"]["daemonStatus"]
-        return bool(daemon["healthy"]) and [one["loadStatus"] for one in locations] == ["LOADED"]
+        return bool(daemon["healthy"]) and [location["loadStatus"] for location in locations] == [
+            "LOADED"
+        ]
 
     def launch(self, *models: str, **chosen: Any) -> str:  # noqa: ANN401
         """Launch a backfill as the UI does: `partitionNames=[...]` or `allPartitions=True`."""
@@ -166,10 +168,12 @@ class Client:
     def metadata(self, run_id: str) -> dict[str, Any]:
         """Give what the steps of a run have put on its page."""
         events = self.ask(_METADATA, id=run_id)["logsForRun"]["events"]
-        entries = [one for event in events for one in event.get("metadataEntries") or ()]
+        entries = [entry for event in events for entry in event.get("metadataEntries") or ()]
         return {
-            one["label"]: next((one[key] for key in _VALUES if one.get(key) is not None), None)
-            for one in entries
+            entry["label"]: next(
+                (entry[key] for key in _VALUES if entry.get(key) is not None), None
+            )
+            for entry in entries
         }
 
     def tagged(self, **tags: str) -> list[dict[str, Any]]:
@@ -225,11 +229,14 @@ class Client:
         found = self.ask(_MATERIALIZED, key={"path": model.split(".")})["assetOrError"]
         return [
             Materialized(
-                one["partition"],
-                one["runId"],
-                any(entry["label"] in _AS_BEFORE for entry in one["metadataEntries"]),
-                one["description"],
-                next((each["url"] for each in one["metadataEntries"] if "url" in each), None),
+                materialization["partition"],
+                materialization["runId"],
+                any(entry["label"] in _AS_BEFORE for entry in materialization["metadataEntries"]),
+                materialization["description"],
+                next(
+                    (each["url"] for each in materialization["metadataEntries"] if "url" in each),
+                    None,
+                ),
             )
-            for one in found.get("assetMaterializations", [])
+            for materialization in found.get("assetMaterializations", [])
         ]

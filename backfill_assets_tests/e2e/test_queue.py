@@ -101,7 +101,7 @@ def test_gaps_fill_by_themselves_beside_a_hand_launched_backfill_and_a_killed_wo
     assert sorted(row["click_id"] for row in rows(queue_project, "toy.clicks")) == [0, 1, 2, 3, 4]
     assert missing(queue_project, "toy.sales") == "none"
     for model in ("toy.sales", "toy.sales_of_three_days", "toy.clicks"):
-        told = [one.partition for one in served.materialized(model)]
+        told = [materialization.partition for materialization in served.materialized(model)]
         assert set(told) == set(HOURS if model == "toy.clicks" else DAYS)
 
 
@@ -208,7 +208,7 @@ def kill_a_worker(served: Client) -> str:
 
     def started() -> str | None:
         runs = served.tagged(attempt="1")
-        return next((one["runId"] for one in runs if one["status"] == "STARTED"), None)
+        return next((run["runId"] for run in runs if run["status"] == "STARTED"), None)
 
     run_id = until(started, seconds=_LONG, what="a released run has begun", every=0.2)
     os.kill(served.pid_of(run_id), signal.SIGKILL)

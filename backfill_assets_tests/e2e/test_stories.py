@@ -48,7 +48,7 @@ def test_a_backfill_over_several_grains_fills_all_once_and_a_second_one_changes_
     for model, cells in SHOP.items():
         told = client.materialized(model)
         assert partitions(told) == cells
-        assert not any(one.skipped for one in told)
+        assert not any(materialization.skipped for materialization in told)
 
     before = {model: rows(served_project, model) for model in SHOP}
     second = client.launch(*SHOP, allPartitions=True)
@@ -56,9 +56,13 @@ def test_a_backfill_over_several_grains_fills_all_once_and_a_second_one_changes_
     assert client.ended(second) == "COMPLETED_SUCCESS"
     runs = client.runs_of(second)
     for model, cells in SHOP.items():
-        told = [one for one in client.materialized(model) if one.run_id in runs]
+        told = [
+            materialization
+            for materialization in client.materialized(model)
+            if materialization.run_id in runs
+        ]
         assert partitions(told) == cells
-        assert all(one.skipped for one in told)
+        assert all(materialization.skipped for materialization in told)
     assert {model: rows(served_project, model) for model in SHOP} == before
 
     sell(served_project.data_root, raw_sales, DAYS[1], 7)
@@ -69,9 +73,13 @@ def test_a_backfill_over_several_grains_fills_all_once_and_a_second_one_changes_
     assert set(runs.values()) == {"SUCCESS"}
     assert rows(served_project, "toy.sales") == before["toy.sales"]
     [plan] = waiting_plans(served_project)
-    waiting = [one for one in client.materialized("toy.sales") if one.run_id in runs]
+    waiting = [
+        materialization
+        for materialization in client.materialized("toy.sales")
+        if materialization.run_id in runs
+    ]
     assert partitions(waiting) == list(DAYS[:3])
-    assert all(says_it_waits(one, plan) for one in waiting)
+    assert all(says_it_waits(materialization, plan) for materialization in waiting)
     told_before = len(client.materialized("toy.sales"))
 
     done = served_project.backfill("promote", plan, "--yes")
@@ -79,7 +87,7 @@ def test_a_backfill_over_several_grains_fills_all_once_and_a_second_one_changes_
     assert done.returncode == 0, done.stderr
     assert rows(served_project, "toy.sales") != before["toy.sales"]
     new = client.materialized("toy.sales")[:-told_before]
-    assert [one.partition for one in new] == [DAYS[1]]
+    assert [materialization.partition for materialization in new] == [DAYS[1]]
 
 
 def says_it_waits(told: Materialized, plan: str) -> bool:
@@ -130,23 +138,29 @@ def test_a_killed_run_is_resumed_where_it_was_and_nothing_is_doubled(
     os.kill(client.pid_of(run_id), signal.SIGKILL)
 
     assert client.run_ended(run_id) == "FAILURE"
-    before = {one.partition for one in client.materialized("toy.clicks")}
+    before = {materialization.partition for materialization in client.materialized("toy.clicks")}
     assert 0 < len(before) < len(HOURS)
 
     again = client.reexecute(run_id)
 
     assert client.run_ended(again) == "SUCCESS"
-    told = [one for one in client.materialized("toy.clicks") if one.run_id == again]
+    told = [
+        materialization
+        for materialization in client.materialized("toy.clicks")
+        if materialization.run_id == again
+    ]
     assert partitions(told) == HOURS
-    assert before <= {one.partition for one in told if one.skipped}
-    assert any(not one.skipped for one in told)
+    assert before <= {
+        materialization.partition for materialization in told if materialization.skipped
+    }
+    assert any(not materialization.skipped for materialization in told)
     assert sorted(row["click_id"] for row in rows(served_project, "toy.clicks")) == [0, 1, 2, 3, 4]
     assert missing(served_project, "toy.clicks") == "none"
 
 
 def partitions(told: list[Materialized]) -> list[str | None]:
     """The partitions of some materializations in order, as often as each was told."""
-    return sorted((one.partition for one in told), key=str)
+    return sorted((materialization.partition for materialization in told), key=str)
 
 
 def rows(project: Project, model: str) -> list[dict[str, Any]]:
@@ -161,7 +175,7 @@ def waiting_plans(project: Project) -> list[str]:
     with Store.open(
         Settings(data_dir=project.data_root).state, clock=lambda: datetime.now(UTC)
     ) as store:
-        return [one.plan_id for one in store.plans.latest(statuses=(PlanStatus.BUILT,))]
+        return [stored.plan_id for stored in store.plans.latest(statuses=(PlanStatus.BUILT,))]
 
 
 def missing(project: Project, model: str) -> str:
