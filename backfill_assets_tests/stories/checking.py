@@ -26,9 +26,9 @@ def assert_same(found: Iterable[Row], expected: Iterable[Row], what: str) -> Non
     found, expected = in_order(found), in_order(expected)
     if found == expected:
         return
-    pairs = ((one, other) for one, other in zip(found, expected, strict=False) if one != other)
-    one, other = next(pairs, (None, None))
+    pairs = ((row, other) for row, other in zip(found, expected, strict=False) if row != other)
+    first, other = next(pairs, (None, None))
     pytest.fail(
         f"{what}: {len(found)} rows instead of {len(expected)}; the first that differs is\n"
-        f"  {one}\ninstead of\n  {other}"
+        f"  {first}\ninstead of\n  {other}"
     )

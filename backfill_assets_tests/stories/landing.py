@@ -33,5 +33,5 @@ def _events(project: Project) -> DeltaTable:
 
 
 def _on(days: Iterable[date]) -> str:
-    listed = ", ".join(f"CAST('{one}' AS DATE)" for one in days)
+    listed = ", ".join(f"CAST('{day}' AS DATE)" for day in days)
     return f"event_date IN ({listed})"

@@ -53,7 +53,7 @@ class Poller(Looking):
 
     def _note(self) -> None:
         found = {name: resolve(name, settings=self.project.settings) for name in self.models}
-        counted = {name: _count(one) for name, one in found.items()}
+        counted = {name: _count(resolved) for name, resolved in found.items()}
         again = {name: resolve(name, settings=self.project.settings) for name in self.models}
         self.looks += 1
         if found == again and (not self.seen or self.seen[-1] != found):
@@ -61,8 +61,10 @@ class Poller(Looking):
             self.rows.append(counted)
 
 
-def _count(one: Resolved) -> int:
-    return DeltaTable(one.path, version=one.delta_version).to_pyarrow_dataset().count_rows()
+def _count(resolved: Resolved) -> int:
+    return (
+        DeltaTable(resolved.path, version=resolved.delta_version).to_pyarrow_dataset().count_rows()
+    )
 
 
 class TransientError(RuntimeError):

@@ -98,13 +98,13 @@ def test_in_the_variant_the_monthly_trends_follow_the_new_column(quarter: Projec
 def assert_additive(plan: Plan, *, days: int) -> None:
     """Both models are non-breaking, of new versions, and all days are certain."""
     for name in (PERFORMANCE, ROI):
-        one = plan.model(name)
-        assert one is not None
-        assert one.change is Change.MODIFIED
-        assert one.category is Category.NON_BREAKING
-        assert one.build is Build.NEW_VERSION
-        assert sum((end - start) // 86_400 for start, end in one.certain.pairs()) == days
-        assert not one.kept
+        model = plan.model(name)
+        assert model is not None
+        assert model.change is Change.MODIFIED
+        assert model.category is Category.NON_BREAKING
+        assert model.build is Build.NEW_VERSION
+        assert sum((end - start) // 86_400 for start, end in model.certain.pairs()) == days
+        assert not model.kept
 
 
 def assert_nothing_left(project: Project) -> None:

@@ -41,9 +41,9 @@ def test_a_bug_of_a_breaking_change_shows_in_the_diff_and_prod_never_knew(report
 
     conversions_by_own_day_in_a_wrong_zone(reported)
     wrong = reported.plan("--reason", "acquisitions by the conversion's own time")
-    assert [one.model for one in wrong.models] == list(MODELS)
-    assert {one.category for one in wrong.models} == {Category.BREAKING}
-    assert {one.build for one in wrong.models} == {Build.NEW_VERSION}
+    assert [model.model for model in wrong.models] == list(MODELS)
+    assert {model.category for model in wrong.models} == {Category.BREAKING}
+    assert {model.build for model in wrong.models} == {Build.NEW_VERSION}
     reported.do("apply", wrong.plan_id)
 
     days = by_group(reported.do("diff", wrong.plan_id, PERFORMANCE, "--json", code=2).json)
@@ -91,8 +91,8 @@ def test_a_breaking_change_is_promoted_with_everything_that_reads_it(quarter: Pr
 
     # Conversions of other clicks stay events of their day, but bring nothing any more.
     events = [
-        one if one["attribution"] in (None, "last_click") else one | {"event_type": "other"}
-        for one in oracle.landed_events(quarter)
+        event if event["attribution"] in (None, "last_click") else event | {"event_type": "other"}
+        for event in oracle.landed_events(quarter)
     ]
     days = oracle.performance(events, last=LAST_OF_QUARTER)
     trends = oracle.trends(days, last=LAST_OF_QUARTER)
@@ -116,12 +116,12 @@ def new(groups: dict[str, dict[str, Any]]) -> dict[date, int]:
 
 
 def _sums(groups: dict[str, dict[str, Any]], side: str) -> dict[date, int]:
-    return {date.fromisoformat(day[:10]): int(one[side]) for day, one in groups.items()}
+    return {date.fromisoformat(day[:10]): int(sums[side]) for day, sums in groups.items()}
 
 
 def conversions(project: Project, counted_on: Callable[[oracle.Row], date]) -> dict[date, int]:
     """Count the conversions of every day of the history, by the one time or the other."""
     events = oracle.landed_events(project)
-    found = Counter(counted_on(one) for one in events if one["event_type"] == "conversion")
-    days = {one["event_date"] for one in events if one["event_date"] <= LAST_OF_QUARTER}
+    found = Counter(counted_on(event) for event in events if event["event_type"] == "conversion")
+    days = {event["event_date"] for event in events if event["event_date"] <= LAST_OF_QUARTER}
     return {day: found[day] for day in sorted(days)}

@@ -41,7 +41,7 @@ def test_what_is_done_in_dev_is_read_there_and_prod_never_knows_and_gc_leaves_no
 
     worth_six_dollars(quarter)
     plan = quarter.plan(DEV, "--reason", "what if")
-    assert [one.model for one in plan.models] == [ROI]
+    assert [model.model for model in plan.models] == [ROI]
     quarter.do("apply", plan.plan_id)
 
     new = oracle.roi(old[PERFORMANCE], worth="6.00")

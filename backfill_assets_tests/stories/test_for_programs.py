@@ -29,23 +29,25 @@ def test_a_program_takes_a_plan_from_its_proposal_to_its_way_back_by_json_alone(
     assert (applied["plan_id"], applied["status"]) == (plan, "built")
     assert (applied["left"], applied["errors"]) == ({}, [])
     assert f"backfill promote {plan}" in applied["next"]
-    [done] = [one for one in applied["progress"] if one["model"] == ROI]
+    [done] = [progress for progress in applied["progress"] if progress["model"] == ROI]
     assert done["done"] == done["planned"] == FILLED + 7
 
     compared = quarter.do("diff", plan, "--json", code=2).json
     assert (compared["old"], compared["new"]) == ("prod", plan)
-    assert {one["model"]: one["differs"] for one in compared["models"]} == {ROI: True}
+    assert {model["model"]: model["differs"] for model in compared["models"]} == {ROI: True}
     asked = quarter.do("diff", plan, ROI, "--sql", "--json").json
     assert (asked["model"], "SELECT" in asked["sql"]) == (ROI, True)
 
     promoted = quarter.do("promote", plan, "--yes", "--json").json
     assert (promoted["plan_id"], promoted["environment"]) == (plan, "prod")
     assert (promoted["appended"], promoted["removed"]) == ({}, [])
-    assert [one["finalized_by"] for one in quarter.do("envs", "--json").json] == [plan]
+    assert [environment["finalized_by"] for environment in quarter.do("envs", "--json").json] == [
+        plan
+    ]
 
     [back] = quarter.do("rollback", plan, "--yes", "--json").json
     assert (back["plan_id"], back["number"] > promoted["number"]) == (plan, True)
-    kinds = [one["what"] for one in quarter.do("history", ROI, "--json").json]
+    kinds = [event["what"] for event in quarter.do("history", ROI, "--json").json]
     assert kinds[-2:] == ["promote", "rollback"]
     assert quarter.do("show", plan, "--json").json["status"] == "rolled back"
     assert quarter.do("gc", "--dry-run", "--json").json["tables"] == []
@@ -70,7 +72,7 @@ def test_a_table_of_somebody_else_is_audited_and_recorded_without_computing(
     before = rows(weeks, PERFORMANCE)
 
     looked = weeks.do(*words, "--dry-run", "--json").json
-    assert all(one["passed"] for one in looked["audits"])
+    assert all(audit["passed"] for audit in looked["audits"])
     assert "no terminal to ask on" in weeks.do(*words, code=1).err
     assert rows(weeks, PERFORMANCE) == before
 

@@ -86,4 +86,4 @@ def java_below(pid: int) -> list[int]:
     listed = ["ps", "-o", "pid=,comm=", "--ppid", str(pid)]
     found = subprocess.run(listed, capture_output=True, text=True, check=True).stdout
     rows = [line.split() for line in found.splitlines()]
-    return [int(one) for one, name in rows if name == "java"]
+    return [int(child) for child, name in rows if name == "java"]

@@ -92,9 +92,9 @@ def assert_thirty_are_certain(plan: Plan) -> None:
     assert performance is not None
     assert roi is not None
     assert trends is not None
-    assert {one.build for one in plan.models} == {Build.IN_PLACE}
-    for one in (performance, roi):
-        assert sum((end - start) // 86_400 for start, end in one.cells.pairs()) == 30
+    assert {planned.build for planned in plan.models} == {Build.IN_PLACE}
+    for model in (performance, roi):
+        assert sum((end - start) // 86_400 for start, end in model.cells.pairs()) == 30
     assert performance.certain == performance.cells
     assert not roi.certain
     assert not trends.certain

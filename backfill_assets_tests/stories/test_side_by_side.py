@@ -50,15 +50,15 @@ def test_a_second_plan_over_the_same_cells_is_refused_before_a_write_and_names_t
 
 
 def test_two_plans_over_different_models_are_built_and_promoted_side_by_side(quarter: Project):
-    one = quarter.plan("--restate", f"{ROI}:{day(5)}..{day(8)}")
+    first = quarter.plan("--restate", f"{ROI}:{day(5)}..{day(8)}")
     other = quarter.plan("--restate", f"{TRENDS}:2024-02-01..2024-02-29")
 
-    for plan in (one, other):
+    for plan in (first, other):
         quarter.do("apply", plan.plan_id)
-    for plan in (one, other):
+    for plan in (first, other):
         quarter.do("promote", plan.plan_id, "--yes")
 
-    assert [status for _, status, _ in batches_of(quarter, plan=one.plan_id)] == ["committed"]
+    assert [status for _, status, _ in batches_of(quarter, plan=first.plan_id)] == ["committed"]
     assert_published(quarter, oracle.history(quarter, last=LAST_OF_QUARTER))
     assert "nothing to do" in quarter.do("plan").out
 
@@ -114,14 +114,16 @@ def test_an_edit_while_a_plan_is_built_stops_the_rest_and_what_is_done_stays(
 
     assert "code has changed" in stopped.said
     assert ROI in stopped.said
-    done = [one for one in batches_of(quarter, plan=plan.plan_id) if one[1] == "committed"]
+    done = [batch for batch in batches_of(quarter, plan=plan.plan_id) if batch[1] == "committed"]
     assert 1 <= len(done) <= 2, "those that had begun"
     assert quarter.do("apply", plan.plan_id, code=1).err
 
     quarter.edit("roi_analysis.sql", "(6.00 - cost", "(5.00 - cost")
     quarter.do("apply", plan.plan_id)
 
-    committed = [one for one in batches_of(quarter, plan=plan.plan_id) if one[1] == "committed"]
+    committed = [
+        batch for batch in batches_of(quarter, plan=plan.plan_id) if batch[1] == "committed"
+    ]
     assert len(committed) == 6, "nothing was built twice"
     quarter.do("promote", plan.plan_id, "--yes")
     assert_published(quarter, oracle.history(quarter, last=LAST_OF_QUARTER, valued=True))
