@@ -51,7 +51,9 @@ def bench(
     if as_json:
         typer.echo(report.json)
         return
-    for line in (line for one in report.parts for line in (*one.lines, *one.compared)):
+    for line in (
+        line for reported in report.parts for line in (*reported.lines, *reported.compared)
+    ):
         typer.echo(line)
     err.print(f"kept as {kept}")
 

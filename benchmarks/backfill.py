@@ -51,8 +51,8 @@ def scenarios(
         "dagster materialize": bench.dagster,
         "day by day": lambda: bench.day_by_day(days),
     }.items():
-        found[name] = one = run()
-        told(f"{name}: {one.wall:.1f} s, {one.work:.1f} of work")
+        found[name] = outcome = run()
+        told(f"{name}: {outcome.wall:.1f} s, {outcome.work:.1f} of work")
     return found
 
 
@@ -60,7 +60,7 @@ def backfill_part(found: Mapping[str, Outcome], events: int) -> Part:
     """Give what was measured as a part of the benchmark."""
     return Part(
         name="scenarios",
-        figures={name: rounded(asdict(one)) for name, one in found.items()},
+        figures={name: rounded(asdict(outcome)) for name, outcome in found.items()},
         lines=tuple(_lines(found, events)),
         ratios=_ratios(found),
         goals=_GOALS,
@@ -96,7 +96,7 @@ def against_one_shot(bench: Bench) -> Part:
     plain = whole_processes(found[WITHOUT_US], found[OURS])
     return Part(
         name="scenarios",
-        figures={name: rounded(asdict(one)) for name, one in found.items()},
+        figures={name: rounded(asdict(outcome)) for name, outcome in found.items()},
         lines=tuple(_lines(found, bench.events)),
         ratios={
             **whole_processes(found[ONE_SHOT], found[OURS]),
@@ -108,22 +108,24 @@ def against_one_shot(bench: Bench) -> Part:
 
 def _middle(outcomes: Sequence[Outcome]) -> Outcome:
     """Give the outcome whose process took neither the shortest nor the longest."""
-    return sorted(outcomes, key=lambda one: one.wall)[len(outcomes) // 2]
+    return sorted(outcomes, key=lambda outcome: outcome.wall)[len(outcomes) // 2]
 
 
 def _lines(found: Mapping[str, Outcome], events: int) -> list[str]:
     table = Table(title=f"{events:,} ad events, {DAYS} days", box=None, pad_edge=False)
     for name in ("", "whole s", "work s", "CPU s", "peak MB", "processes", "what"):
         table.add_column(name, justify="left" if name in ("", "what") else "right")
-    for name, one in found.items():
-        numbers = (f"{value:,.1f}" for value in (one.wall, one.work, one.cpu))
-        table.add_row(name, *numbers, f"{one.peak_mb:,.0f}", f"{one.processes:,}", one.note)
+    for name, outcome in found.items():
+        numbers = (f"{value:,.1f}" for value in (outcome.wall, outcome.work, outcome.cpu))
+        table.add_row(
+            name, *numbers, f"{outcome.peak_mb:,.0f}", f"{outcome.processes:,}", outcome.note
+        )
     console = Console(highlight=False)
     with console.capture() as shown:
         console.print(table)
     lines = shown.get().splitlines()
-    for name, one in found.items():
-        steps = ", ".join(f"{step} {seconds:.1f}" for step, seconds in one.steps.items())
+    for name, outcome in found.items():
+        steps = ", ".join(f"{step} {seconds:.1f}" for step, seconds in outcome.steps.items())
         if steps:
             lines.append(f"{name}: {steps} s")
     return [*lines, "(Steps of batches that ran side by side are summed over the batches.)"]

@@ -48,14 +48,14 @@ def empty_backfill(folder: Path) -> dict[str, Measured]:
 def empty_part(folder: Path) -> Part:
     """Measure it as a part of the benchmark."""
     found = empty_backfill(folder / "runs" / "empty")
-    took = {verb: one.wall for verb, one in found.items()}
+    took = {verb: command.wall for verb, command in found.items()}
     each = ", ".join(f"{verb} {seconds:.1f}" for verb, seconds in took.items())
     whole = sum(took.values())
     return Part(
         name="empty_s",
         figures=rounded(took),
         lines=(f"empty backfill of {HOURS:,} cells: {whole:.1f} s ({each})",),
-        ratios={_SECONDS: whole, _JVMS: sum(one.jvm for one in found.values())},
+        ratios={_SECONDS: whole, _JVMS: sum(command.jvm for command in found.values())},
         goals=_GOALS,
     )
 

@@ -84,9 +84,12 @@ def estimates(bench: Bench, days: int = DAYS) -> Iterator[tuple[str, Estimated]]
     yield "column", _carried_out(project, add_conversion_value)
     yield (
         "restating",
-        _carried_out(project, lambda one: raise_cost(one, map(day, wrong)), *restated),
+        _carried_out(project, lambda copied: raise_cost(copied, map(day, wrong)), *restated),
     )
-    yield "empty", _carried_out(project, lambda one: one.append("models.py", _COPY), "--empty")
+    yield (
+        "empty",
+        _carried_out(project, lambda copied: copied.append("models.py", _COPY), "--empty"),
+    )
     shutil.rmtree(folder)
 
 
@@ -109,22 +112,22 @@ def estimates_part(bench: Bench) -> Part:
     named = {name: f"estimated / taken, {name}" for name in told}
     return Part(
         name="estimates",
-        figures={name: rounded(asdict(one)) for name, one in told.items()},
-        lines=tuple(estimate_line(name, one) for name, one in told.items()),
-        ratios={named[name]: one.ratio for name, one in told.items()},
+        figures={name: rounded(asdict(estimated)) for name, estimated in told.items()},
+        lines=tuple(estimate_line(name, estimated) for name, estimated in told.items()),
+        ratios={named[name]: estimated.ratio for name, estimated in told.items()},
         goals=dict.fromkeys(named.values(), WITHIN),
     )
 
 
-def estimate_line(name: str, one: Estimated) -> str:
+def estimate_line(name: str, estimated: Estimated) -> str:
     """Write what a plan was expected to take, and took."""
-    expected, commands = one.expected, one.commands.items()
+    expected, commands = estimated.expected, estimated.commands.items()
     middle, most = expected["seconds"]
     parts = (f"{part} {expected[part]:.1f}" for part in ("start", "batches", "promotion"))
     return (
         f"{name}: estimated {middle:.1f} s (P50), {most:.1f} (P90): {', '.join(parts)}; "
-        f"taken {one.taken:.1f} ({', '.join(f'{verb} {took:.1f}' for verb, took in commands)}); "
-        f"estimated / taken {one.ratio:.2f}; rests on {expected['rests_on']}"
+        f"taken {estimated.taken:.1f} ({', '.join(f'{verb} {took:.1f}' for verb, took in commands)}); "
+        f"estimated / taken {estimated.ratio:.2f}; rests on {expected['rests_on']}"
     )
 
 
@@ -136,8 +139,8 @@ def main(
     """Measure the estimates alone."""
     bench = Bench(folder.resolve(), events)
     bench.land()
-    for name, one in estimates(bench, days):
-        typer.echo(estimate_line(name, one))
+    for name, estimated in estimates(bench, days):
+        typer.echo(estimate_line(name, estimated))
 
 
 if __name__ == "__main__":

@@ -67,7 +67,7 @@ def _read(found: Published, warm: str) -> float:
     Raises:
         ValueError: they are not as many as the source has.
     """
-    first, last = (f"TIMESTAMP '{one:%Y-%m-%d %H:%M:%S}'" for one in _READ)
+    first, last = (f"TIMESTAMP '{instant:%Y-%m-%d %H:%M:%S}'" for instant in _READ)
     within = f"at >= {first} AND at < {last}"
     with _session() as spark:
         expected = spark.read.format("delta").load(warm).where(within).count()

@@ -46,5 +46,5 @@ class Part:
 def rounded(value: Any) -> Any:  # noqa: ANN401 - any JSON
     """Round every figure to a hundredth."""
     if isinstance(value, dict):
-        return {key: rounded(one) for key, one in value.items()}
+        return {key: rounded(figure) for key, figure in value.items()}
     return round(value, 2) if isinstance(value, float) else value

@@ -54,7 +54,7 @@ _FIRST = int(START.timestamp())
 
 def measured(repeats: int = REPEATS) -> dict[str, dict[str, float | int | str]]:
     """Measure every case; seconds are the median, memory is what is left at the end, in MB."""
-    graph, one = chain(), _hourly()
+    graph, hourly = chain(), _hourly()
     days = START + timedelta(days=DAYS)
     hours = START + timedelta(hours=HOURS)
     cases: dict[str, Callable[[], tuple[Graph, CellsByModel, datetime]]] = {
@@ -62,7 +62,11 @@ def measured(repeats: int = REPEATS) -> dict[str, dict[str, float | int | str]]:
         "last day missing": lambda: (graph, _every(graph, _but_last), days),
         "every second day ready": lambda: (graph, _every(graph, _second_days), days),
         "different gaps per model": lambda: (graph, _every(graph, _own_gaps), days),
-        "one hourly model, every second hour": lambda: (one, _every(one, _second_hours), hours),
+        "one hourly model, every second hour": lambda: (
+            hourly,
+            _every(hourly, _second_hours),
+            hours,
+        ),
     }
     found = {name: _measure(make, repeats) for name, make in cases.items()}
     return found | _whole_plans(graph, days)
@@ -116,8 +120,8 @@ def _whole_plan(known: Loaded, ready: CellsByModel, now: datetime) -> dict[str, 
     return {
         "seconds": round(seconds, 4),
         "goal": GOAL if plan.is_empty else GOAL_PLAN,
-        "batches": sum(len(one.batches) for one in plan.models),
-        "waits": sum(len(one.reads) for one in plan.models),
+        "batches": sum(len(model.batches) for model in plan.models),
+        "waits": sum(len(model.reads) for model in plan.models),
         "peak MB": 0.0,
         "peer": PEER_DAILY,
     }
@@ -127,8 +131,8 @@ def _view(known: Loaded, ready: CellsByModel) -> StateView:
     """What prod holds: every stretch of ready cells of one batch, built upstream first."""
     models: dict[str, ModelState] = {}
     for number, (name, cells) in enumerate(ready.items(), start=1):
-        one, stamps = known.snapshots[name], ChangedAt(number, {})
-        pointer = Pointer(PROD, name, one.fingerprint.id, one.version, 1)
+        snapshot, stamps = known.snapshots[name], ChangedAt(number, {})
+        pointer = Pointer(PROD, name, snapshot.fingerprint.id, snapshot.version, 1)
         runs = tuple(ReadyRun(each, number, stamps, f"b{number}") for each in cells)
         models[name] = ModelState(pointer, runs)
     return StateView(Environment(PROD, protected=True), models, counter=len(models))
@@ -143,7 +147,7 @@ def _plan(graph: Graph, ready: CellsByModel, now: datetime) -> tuple[int, int]:
         needed = required(cadence, now=now)
         cells[name] = (missing(cadence, needed, ready[name]), nothing)
     plan = planned_batches(graph, cells, dict.fromkeys(cells, BATCH_SIZE))
-    waits = sum(len(one.firsts) for each in plan.values() for one in each.waits)
+    waits = sum(len(wait.firsts) for each in plan.values() for wait in each.waits)
     return sum(map(len, plan.values())), waits
 
 
@@ -168,7 +172,7 @@ def _model(name: str, reads: list[str], cadence: object) -> Model:
         query=SqlQuery(" UNION ALL ".join(selects)),
         kind=IncrementalByTimeRange("ds"),
         cadence=cadence,  # type: ignore[arg-type]
-        upstreams=["web.events", *(Upstream(one, lookback=3) for one in reads)],
+        upstreams=["web.events", *(Upstream(upstream, lookback=3) for upstream in reads)],
         grain="one row per day and id",
         unique_key=["ds", "id"],
         columns=COLUMNS,
@@ -226,11 +230,11 @@ def planning_part() -> Part:
 def shown(figures: dict[str, dict[str, float | int | str]]) -> str:
     """Write the figures as lines, each beside its goal and the peer's."""
     lines = [f"planning: {MODELS} models x {DAYS:,} days (missing + batches + what each waits for)"]
-    for name, one in figures.items():
-        beside = f"peak {one['peak MB']} MB" if one["peak MB"] else "from end to end"
+    for name, row in figures.items():
+        beside = f"peak {row['peak MB']} MB" if row["peak MB"] else "from end to end"
         lines.append(
-            f"  {name:<36} {one['seconds']:>7} s (goal {one['goal']})  {one['batches']:>9,} batches  "
-            f"{one['waits']:>9,} waits  {beside}"
+            f"  {name:<36} {row['seconds']:>7} s (goal {row['goal']})  {row['batches']:>9,} batches  "
+            f"{row['waits']:>9,} waits  {beside}"
         )
     lines += [f"  the peer: {PEER_ONE}", f"            {PEER_DAILY}"]
     return "\n".join(lines)

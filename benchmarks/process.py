@@ -84,12 +84,12 @@ def measured(
         threading.Thread(target=_read_err, args=(process, result, clock)),
         threading.Thread(target=_watch, args=(process, result, used)),
     ]
-    for one in helpers:
-        one.start()
+    for helper in helpers:
+        helper.start()
     code = process.wait()
     result.wall = time.monotonic() - clock
-    for one in helpers:
-        one.join()
+    for helper in helpers:
+        helper.join()
     result.cpu, result.processes = sum(used.values()), _started() - before
     if code not in ends:
         said = "\n".join(line for _, line in result.lines)
@@ -109,10 +109,10 @@ def _read_err(process: subprocess.Popen[str], result: Measured, clock: float) ->
 def _watch(process: subprocess.Popen[str], result: Measured, used: dict[int, float]) -> None:
     while process.poll() is None:
         resident = 0.0
-        for one in processes_of(process.pid):
-            used[one.pid] = max(used.get(one.pid, 0.0), one.cpu)
-            resident += one.resident_mb
-            result.jvm = result.jvm or one.jvm
+        for child in processes_of(process.pid):
+            used[child.pid] = max(used.get(child.pid, 0.0), child.cpu)
+            resident += child.resident_mb
+            result.jvm = result.jvm or child.jvm
         result.peak_mb = max(result.peak_mb, resident)
         time.sleep(_EVERY)
 

@@ -55,7 +55,7 @@ def queue_part(
     return Part(
         name="queue",
         figures={
-            case: {way: rounded(asdict(one)) for way, one in ways.items()}
+            case: {way: rounded(asdict(taken)) for way, taken in ways.items()}
             for case, ways in found.items()
         },
         lines=tuple(_lines(found)),
@@ -74,9 +74,9 @@ def _ratios(found: Mapping[str, _Ways]) -> dict[str, float]:
     ratios: dict[str, float] = {}
     for case, ways in found.items():
         alone, shared = ways["one process"].wall, ways["queue, Connect"]
-        for way, one in ways.items():
-            if isinstance(one, Queued):
-                ratios[f"{way} / one process, {case}"] = one.wall / alone
+        for way, taken in ways.items():
+            if isinstance(taken, Queued):
+                ratios[f"{way} / one process, {case}"] = taken.wall / alone
         if isinstance(shared, Queued):
             ratios[f"CPU s of a run, Connect, {case}"] = shared.run_cpu
     return ratios
@@ -86,21 +86,21 @@ def _lines(found: Mapping[str, _Ways]) -> list[str]:
     lines: list[str] = []
     for case, ways in found.items():
         lines.append(f"{DAYS} days in {case}:")
-        for way, one in ways.items():
-            steps = ", ".join(f"{step} {seconds:.1f}" for step, seconds in one.steps.items())
+        for way, taken in ways.items():
+            steps = ", ".join(f"{step} {seconds:.1f}" for step, seconds in taken.steps.items())
             lines += [
-                f"  {way:<18} {one.wall:6.1f} s, {one.cpu:6.1f} CPU s, {one.peak_mb:6,.0f} MB"
-                + _processes(one),
+                f"  {way:<18} {taken.wall:6.1f} s, {taken.cpu:6.1f} CPU s, {taken.peak_mb:6,.0f} MB"
+                + _processes(taken),
                 f"  {'':<18} {steps} s",
             ]
     return lines
 
 
-def _processes(one: Queued | Outcome) -> str:
-    if not isinstance(one, Queued):
+def _processes(taken: Queued | Outcome) -> str:
+    if not isinstance(taken, Queued):
         return ""
-    server = f", {one.server_cpu:.1f} the server's" if one.server_cpu else ""
-    return f", {one.runs} runs, {one.run_cpu:.1f} CPU s each{server}"
+    server = f", {taken.server_cpu:.1f} the server's" if taken.server_cpu else ""
+    return f", {taken.runs} runs, {taken.run_cpu:.1f} CPU s each{server}"
 
 
 def main(

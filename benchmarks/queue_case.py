@@ -142,7 +142,7 @@ def _on_the_way(
     events: list[dict[str, Any]], began: float, first: float
 ) -> Iterator[tuple[str, float]]:
     """Split what came before the first batch by what the run went through."""
-    at = {one["__typename"]: float(one["timestamp"]) / 1e3 for one in reversed(events)}
+    at = {event["__typename"]: float(event["timestamp"]) / 1e3 for event in reversed(events)}
     ends = [began, *(at[kind] for _, kind in _ON_THE_WAY), first]
     names = [*(name for name, _ in _ON_THE_WAY), "until its first batch"]
     for name, (start, end) in zip(names, pairwise(ends), strict=True):

@@ -49,7 +49,7 @@ class Report:
     @property
     def lines(self) -> list[str]:
         """What each part says to people."""
-        return [line for one in self.parts for line in one.lines]
+        return [line for part in self.parts for line in part.lines]
 
     @property
     def json(self) -> str:
@@ -64,7 +64,7 @@ class Report:
             **self.about,
             **{part.name: part.figures for part in self.parts},
             "ratios": {
-                name: rounded(one) for part in self.parts for name, one in part.ratios.items()
+                name: rounded(ratio) for part in self.parts for name, ratio in part.ratios.items()
             },
             "goals": {name: goal for part in self.parts for name, goal in part.goals.items()},
         }

@@ -42,7 +42,7 @@ class Used:
 
     def of(self, pid: int) -> float:
         """CPU seconds of a process and those below it."""
-        below = [one for one, parent in self.parents.items() if parent == pid and one != pid]
+        below = [child for child, parent in self.parents.items() if parent == pid and child != pid]
         return self.cpu.get(pid, 0.0) + sum(map(self.of, below))
 
     def since(self, pid: int) -> float:
@@ -58,10 +58,10 @@ def watching(leaders: Sequence[int]) -> Iterator[Used]:
     def look() -> None:
         resident = 0.0
         for leader in leaders:
-            for one in processes_of(leader):
-                used.cpu[one.pid] = max(used.cpu.get(one.pid, 0.0), one.cpu)
-                used.parents[one.pid] = one.parent
-                resident += one.resident_mb
+            for process in processes_of(leader):
+                used.cpu[process.pid] = max(used.cpu.get(process.pid, 0.0), process.cpu)
+                used.parents[process.pid] = process.parent
+                resident += process.resident_mb
         used.peak_mb = max(used.peak_mb, resident)
 
     look()

@@ -114,27 +114,27 @@ def stories_part(bench: Bench, one_shot: Outcome) -> Part:
 
 def ratios(told: Mapping[str, Story], one_shot: Outcome) -> dict[str, float]:
     """Compare with the one job that computes performance alone over all days, and writes it."""
-    return {f"{name} / one-shot": one.work / one_shot.work for name, one in told.items()} | {
-        f"{name} / one-shot, whole processes": one.wall / one_shot.wall
-        for name, one in told.items()
+    return {f"{name} / one-shot": story.work / one_shot.work for name, story in told.items()} | {
+        f"{name} / one-shot, whole processes": story.wall / one_shot.wall
+        for name, story in told.items()
     }
 
 
 def expectations(told: Mapping[str, Story]) -> dict[str, float]:
     """Hold each estimate against what apply and promote took."""
-    return {f"{name}, estimated / taken": one.expectation for name, one in told.items()}
+    return {f"{name}, estimated / taken": story.expectation for name, story in told.items()}
 
 
 def story_lines(told: Mapping[str, Story]) -> list[str]:
     """Write what each story took."""
     lines: list[str] = []
-    for name, one in told.items():
-        commands = ", ".join(f"{verb} {seconds:.1f}" for verb, seconds in one.commands.items())
-        steps = ", ".join(f"{step} {seconds:.1f}" for step, seconds in one.steps.items())
+    for name, story in told.items():
+        commands = ", ".join(f"{verb} {seconds:.1f}" for verb, seconds in story.commands.items())
+        steps = ", ".join(f"{step} {seconds:.1f}" for step, seconds in story.steps.items())
         lines += [
-            f"{name}: {one.wall:.1f} s ({commands}), {one.work:.1f} of work; {one.note}",
-            f"    {one.batches} batches of {one.cells} cells: {steps} s",
-            f"    {one.cpu:.0f} s of CPU, at most {one.peak_mb:,.0f} MB",
+            f"{name}: {story.wall:.1f} s ({commands}), {story.work:.1f} of work; {story.note}",
+            f"    {story.batches} batches of {story.cells} cells: {steps} s",
+            f"    {story.cpu:.0f} s of CPU, at most {story.peak_mb:,.0f} MB",
         ]
     return lines
 
@@ -164,7 +164,7 @@ class _Telling:
             work=max(end for _, end in spans) - min(start for start, _ in spans),
             steps=_summed(built.get("seconds", {})),
             batches=len(spans),
-            cells=sum(one["done"] for one in built["progress"]),
+            cells=sum(model["done"] for model in built["progress"]),
             cpu=self.cpu,
             peak_mb=self.peak_mb,
             estimated=made["estimate"]["seconds"][0],

@@ -103,7 +103,7 @@ def _timed(project: Project, memory: ScanMemory) -> tuple[float, ScanMemory, int
 
 def _unsourced(graph: Graph) -> Graph:
     """Take the source as one that can't be observed: it keeps no cell from being filled."""
-    sources = [replace(one, observed=False) for one in graph.sources.values()]
+    sources = [replace(source, observed=False) for source in graph.sources.values()]
     return build_graph(graph.models.values(), sources)
 
 
@@ -121,7 +121,9 @@ def _project(store: Store, graph: Graph, folder: Path, now: datetime) -> Project
 def _fill(store: Store, graph: Graph, folder: Path, now: datetime) -> None:
     """Give every model its pointer, and say that each of its days is ready."""
     open_run(_project(store, graph, folder, now), PROD)
-    versions = {name: one.version for name, one in store.environments.pointers(PROD).items()}
+    versions = {
+        name: pointer.version for name, pointer in store.environments.pointers(PROD).items()
+    }
     engine = sa.create_engine(f"sqlite:///{folder}/state.db")
     with engine.begin() as database:
         database.execute(sa.text("UPDATE pointers SET delta_version = 1"))

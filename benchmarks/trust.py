@@ -93,8 +93,8 @@ def _applied(project: Project) -> tuple[str, _Steps]:
 
 def _audited(steps: _Steps, bare: _Steps) -> Iterator[Figure]:
     """Hold what audits add against computing and committing; the checksums are made without them, too."""
-    both, checksums = (sum(one["audit"] for one in each.values()) for each in (steps, bare))
-    rest = sum(one["compute"] + one["commit"] for one in steps.values())
+    both, checksums = (sum(seconds["audit"] for seconds in each.values()) for each in (steps, bare))
+    rest = sum(seconds["compute"] + seconds["commit"] for seconds in steps.values())
     yield Figure("audits / compute and commit, three models", (both - checksums) / rest, "≤ 0.25")
     yield Figure("audits and checksums / compute and commit", both / rest, "")
 
@@ -122,7 +122,7 @@ def main(
     """Measure, and hold each figure against its goal."""
     bench = Bench(folder.resolve(), events)
     bench.land()
-    found = [(one.name, one.value, one.goal) for one in figures(bench)]
+    found = [(figure.name, figure.value, figure.goal) for figure in figures(bench)]
     for line in goals_table(found):
         typer.echo(line)
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from benchmarks.part import Part
 
 err = Console(stderr=True, highlight=False)
-_STEPS = tuple(one.short for one in STEPS)
+_STEPS = tuple(step.short for step in STEPS)
 _WAYS_BACK = "ways-back"
 _OWN = (_WAYS_BACK, "memory", "hours", "demo", "empty", "backfill", "queue", "estimates")
 _QUEUE_CASE = (30, 2)
@@ -76,7 +76,7 @@ def peer(  # noqa: PLR0913, PLR0917 - the options of a command
     for part in _parts(folder.resolve(), size, asked, scale=scale):
         err.print(report.add(part))
     kept = report.keep(folder, f"peer-{events}")
-    figures = [one for part in report.parts for one in part.beside_goals if one[-1]]
+    figures = [figure for part in report.parts for figure in part.beside_goals if figure[-1]]
     for line in [report.json] if as_json else [*report.lines, "", *goals_table(figures)]:
         typer.echo(line)
     err.print(f"kept as {kept}")
@@ -87,7 +87,9 @@ def _parts(folder: Path, size: Size, asked: Collection[str], *, scale: bool) -> 
     work.mkdir(parents=True, exist_ok=True)
     if steps := [name for name in _STEPS if name in asked]:
         sizes = cases(size) if scale else {"1x": size}
-        found = {title: side_by_side(work, one, steps, err.print) for title, one in sizes.items()}
+        found = {
+            title: side_by_side(work, scaled, steps, err.print) for title, scaled in sizes.items()
+        }
         yield beside_part(size, next(iter(found.values())))
         if scale:
             yield growth_part(sizes, found)

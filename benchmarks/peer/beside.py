@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from benchmarks.peer.subject import Size
 
 _LOCKED = "under a table's lock per batch, s"
-_GOALS = {_LOCKED: "≤ 0.15"} | {f"{one.title} / SQLMesh": one.goal for one in STEPS if one.goal}
+_GOALS = {_LOCKED: "≤ 0.15"} | {f"{step.title} / SQLMesh": step.goal for step in STEPS if step.goal}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,23 +71,23 @@ def side_by_side(
         told(
             f"{step.title}: SQLMesh {left.wall:.1f} s, ours {right.wall:.1f} s; {rows:,} rows each"
         )
-    return [one for one in found if one.step.short in asked]
+    return [beside for beside in found if beside.step.short in asked]
 
 
 def _up_to_last(asked: Collection[str]) -> Iterator[Step]:
-    last = max(number for number, one in enumerate(STEPS) if one.short in asked)
+    last = max(number for number, step in enumerate(STEPS) if step.short in asked)
     yield from STEPS[: last + 1]
 
 
 def beside_part(size: Size, found: Sequence[Beside]) -> Part:
     """Give the steps as a part of the benchmark."""
-    ratios = {f"{one.step.title} / SQLMesh": one.ratio for one in found}
-    for one in found:
-        if one.ours.locked is not None:
-            ratios[_LOCKED] = one.ours.locked
+    ratios = {f"{beside.step.title} / SQLMesh": beside.ratio for beside in found}
+    for measured in found:
+        if measured.ours.locked is not None:
+            ratios[_LOCKED] = measured.ours.locked
     return Part(
         name="beside_sqlmesh",
-        figures={one.step.title: rounded(_figures(one)) for one in found},
+        figures={beside.step.title: rounded(_figures(beside)) for beside in found},
         lines=(f"{size}:", *step_lines(found)),
         ratios=ratios,
         goals=_GOALS,
@@ -101,16 +101,16 @@ def step_lines(found: Sequence[Beside]) -> list[str]:
     return plain_table((*headings, *used), map(_row, found))
 
 
-def _row(one: Beside) -> tuple[str, ...]:
-    theirs, ours, goal = one.theirs, one.ours, one.step.goal
+def _row(beside: Beside) -> tuple[str, ...]:
+    theirs, ours, goal = beside.theirs, beside.ours, beside.step.goal
     return (
-        one.step.title,
+        beside.step.title,
         f"{theirs.wall:.1f}",
         f"{ours.wall:.1f}",
-        f"{one.ratio:.2f}",
+        f"{beside.ratio:.2f}",
         goal,
-        verdict(one.ratio, goal),
-        f"{one.rows:,}",
+        verdict(beside.ratio, goal),
+        f"{beside.rows:,}",
         f"{theirs.cpu:.0f}",
         f"{ours.cpu:.0f}",
         f"{theirs.peak_mb:,.0f}",
@@ -119,9 +119,9 @@ def _row(one: Beside) -> tuple[str, ...]:
     )
 
 
-def _figures(one: Beside) -> Mapping[str, object]:
+def _figures(beside: Beside) -> Mapping[str, object]:
     return {
-        "rows": one.rows,
+        "rows": beside.rows,
         **{
             who: {
                 "s": {verb: run.wall for verb, run in taken.commands.items()},
@@ -129,6 +129,6 @@ def _figures(one: Beside) -> Mapping[str, object]:
                 "peak_mb": taken.peak_mb,
                 "jvm": [verb for verb, run in taken.commands.items() if run.jvm],
             }
-            for who, taken in (("sqlmesh", one.theirs), ("ours", one.ours))
+            for who, taken in (("sqlmesh", beside.theirs), ("ours", beside.ours))
         },
     }

@@ -46,7 +46,7 @@ def _row(number: int, found: Mapping[str, Sequence[Beside]]) -> tuple[str, ...]:
     first = next(iter(found.values()))[number]
     cells = [first.step.title]
     for steps in found.values():
-        one = steps[number]
-        for taken, base in ((one.theirs, first.theirs), (one.ours, first.ours)):
+        beside = steps[number]
+        for taken, base in ((beside.theirs, first.theirs), (beside.ours, first.ours)):
             cells.append(f"{taken.wall:.1f} ({taken.wall / base.wall:.1f}x)")
     return tuple(cells)

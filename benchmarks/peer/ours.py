@@ -89,14 +89,17 @@ class Ours:
     def _first(self) -> Taken:
         run = self.command("run")
         models: dict[str, Any] = json.loads(run.output)["models"]
-        batches = sum(one["batches"] for one in models.values())
-        locked = sum(one["seconds"][lap] for one in models.values() for lap in ("commit", "state"))
+        batches = sum(model["batches"] for model in models.values())
+        locked = sum(
+            model["seconds"][lap] for model in models.values() for lap in ("commit", "state")
+        )
         return Taken({"run": run}, self._places(), locked / batches)
 
     def _places(self) -> dict[str, Place]:
         found = json.loads(self.command("resolve", *subject.MODELS).output)["models"]
         return {
-            name: Place(Path(one["path"]), one["delta_version"]) for name, (one,) in found.items()
+            name: Place(Path(table["path"]), table["delta_version"])
+            for name, (table,) in found.items()
         }
 
 

@@ -71,21 +71,21 @@ class Taken:
     @property
     def wall(self) -> float:
         """Seconds of all commands."""
-        return sum(one.wall for one in self.commands.values())
+        return sum(command.wall for command in self.commands.values())
 
     @property
     def cpu(self) -> float:
         """CPU seconds of all commands."""
-        return sum(one.cpu for one in self.commands.values())
+        return sum(command.cpu for command in self.commands.values())
 
     @property
     def peak_mb(self) -> float:
         """The largest resident memory of any of them."""
-        return max(one.peak_mb for one in self.commands.values())
+        return max(command.peak_mb for command in self.commands.values())
 
     @property
     def split(self) -> str:
         """The seconds of each command, where there are several."""
         if len(self.commands) == 1:
             return ""
-        return " + ".join(f"{verb} {one.wall:.1f}" for verb, one in self.commands.items())
+        return " + ".join(f"{verb} {command.wall:.1f}" for verb, command in self.commands.items())

@@ -91,7 +91,9 @@ def performance(edit: str, window: str) -> Query:
         *((name, "double", f"SUM({name})") for name in _SUMMED),
         *added,
     )
-    return _grouped(SOURCE, tuple((*one, one[0]) for one in grain), summed, f"{window}{kept}")
+    return _grouped(
+        SOURCE, tuple((*column, column[0]) for column in grain), summed, f"{window}{kept}"
+    )
 
 
 def trends(window: str) -> Query:

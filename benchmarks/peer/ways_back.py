@@ -45,12 +45,14 @@ def ways_back(folder: Path, size: Size) -> Part:
     filled.command("run")
     found = _there_and_back(filled, folder) | _few(filled, folder)
     shutil.rmtree(filled.folder)
-    jvms = {f"{name}, JVMs": float(one.jvm) for name, one in found.items() if "diff" not in name}
-    seconds = {f"{name}, s": one.wall for name, one in found.items()}
+    jvms = {
+        f"{name}, JVMs": float(command.jvm) for name, command in found.items() if "diff" not in name
+    }
+    seconds = {f"{name}, s": command.wall for name, command in found.items()}
     return Part(
         name="ways_back",
         figures=rounded(seconds | jvms),
-        lines=tuple(f"{name}: {_told(one)}" for name, one in found.items()),
+        lines=tuple(f"{name}: {_told(command)}" for name, command in found.items()),
         ratios=seconds | jvms,
         goals={f"{name}, s": goal for name, goal in _GOALS.items()} | dict.fromkeys(jvms, "≤ 0"),
     )
@@ -66,7 +68,7 @@ def _there_and_back(filled: Ours, folder: Path) -> dict[str, Measured]:
         found[verb] = back.command(verb, plan_of(plan), "--yes")
         shutil.rmtree(back.folder)
     shutil.rmtree(there.folder)
-    return {f"{verb}, all cells": one for verb, one in found.items()}
+    return {f"{verb}, all cells": command for verb, command in found.items()}
 
 
 def _few(filled: Ours, folder: Path) -> dict[str, Measured]:
@@ -77,7 +79,7 @@ def _few(filled: Ours, folder: Path) -> dict[str, Measured]:
     found = {"diff": there.command("diff", plan_of(plan), ends=(differs,))}
     found["promote"] = there.promote(plan)
     shutil.rmtree(there.folder)
-    return {f"{verb}, {FEW} cells": one for verb, one in found.items()}
+    return {f"{verb}, {FEW} cells": command for verb, command in found.items()}
 
 
 def _restated(project: Ours, days: int) -> Measured:
