@@ -76,7 +76,7 @@ def a_model(name: str = "web.visits", **declared: Any) -> Model:
 def a_query(upstreams: Iterable[Upstream | str], cadence: Cadence) -> str:
     """Read `ds`, `id` and `cost` of every upstream, bounded by the interval."""
     bounds = "" if cadence.unit is Unit.WHOLE else " WHERE ds >= :start_ds AND ds < :end_ds"
-    names = [one if isinstance(one, str) else one.name for one in upstreams]
+    names = [upstream if isinstance(upstream, str) else upstream.name for upstream in upstreams]
     selects = [f"SELECT ds, id, cost FROM {name}{bounds}" for name in names]
     calendar = "SELECT EXPLODE(SEQUENCE(:start_ds, DATE_SUB(:end_ds, 1))) AS ds, 1 AS id, 2 AS cost"
     return " UNION ALL ".join(selects) or calendar

@@ -101,12 +101,12 @@ class Session:
         assert not rows
         if isinstance(schema, T.StructType):
             schema = ", ".join(
-                f"{quoted(one.name)} {one.dataType.simpleString()}" for one in schema
+                f"{quoted(field.name)} {field.dataType.simpleString()}" for field in schema
             )
         declared = sqlglot.parse_one(f"CREATE TABLE t ({schema})", read="spark")
         nothing = (
-            f'CAST(NULL AS {one.args["kind"].sql("duckdb")}) AS "{one.name}"'
-            for one in declared.find_all(exp.ColumnDef)
+            f'CAST(NULL AS {column.args["kind"].sql("duckdb")}) AS "{column.name}"'
+            for column in declared.find_all(exp.ColumnDef)
         )
         return self.frame(f"SELECT {', '.join(nothing)} WHERE FALSE")
 
@@ -156,7 +156,7 @@ class Frame:
 
     @property
     def dtypes(self) -> list[tuple[str, str]]:
-        return [(one.name, one.dataType.simpleString()) for one in self.schema]
+        return [(field.name, field.dataType.simpleString()) for field in self.schema]
 
     def select(self, *columns: str) -> Frame:
         return self.selectExpr(*columns)
@@ -168,7 +168,7 @@ class Frame:
         return self._with(self.relation.filter(_expression(condition)))
 
     def drop(self, *names: str) -> Frame:
-        return self.selectExpr(*(quoted(one) for one in self.columns if one not in names))
+        return self.selectExpr(*(quoted(name) for name in self.columns if name not in names))
 
     def distinct(self) -> Frame:
         return self._with(self.relation.distinct())
@@ -215,7 +215,7 @@ class Frame:
         return self.sparkSession.sql(f"SELECT {select} FROM {self.viewed()} {rest}").collect()
 
     def collect(self) -> list[Row]:
-        return [Row(*self.columns)(*one) for one in self._run(self.relation.fetchall)]
+        return [Row(*self.columns)(*values) for values in self._run(self.relation.fetchall)]
 
     def arrow(self) -> pa.Table:
         return self._run(self.relation.to_arrow_table)
@@ -276,20 +276,20 @@ def _expression(text: str) -> str:
 
 def _in_duckdb(tree: exp.Expr) -> str:
     """Write Spark's SQL as DuckDB's, where the translator's own answer means something else."""
-    for one in [*tree.walk()]:
-        match one:
-            case exp.GenerateSeries() if one.args.get("step") is None:  # of dates
-                one.set("step", exp.Interval(this=exp.Literal.string("1"), unit=exp.var("DAY")))
+    for node in [*tree.walk()]:
+        match node:
+            case exp.GenerateSeries() if node.args.get("step") is None:  # of dates
+                node.set("step", exp.Interval(this=exp.Literal.string("1"), unit=exp.var("DAY")))
             case exp.AtTimeZone(this=exp.Cast() as instant):  # a local time there
                 instant.set("to", exp.DataType.build("TIMESTAMPTZ"))
             case exp.JSONFormat():
-                one.set("options", None)
+                node.set("options", None)
             case exp.Table(this=exp.Anonymous(name="range")):
                 named = {"this": exp.to_identifier("r"), "columns": [exp.to_identifier("id")]}
-                one.set("alias", exp.TableAlias(**named))
+                node.set("alias", exp.TableAlias(**named))
             case exp.Div():
-                one.set("expression", exp.func("divisor", one.expression))
-                one.set("safe", None)
+                node.set("expression", exp.func("divisor", node.expression))
+                node.set("safe", None)
             case _:
                 continue
     return tree.sql("duckdb").replace("DATE_TRUNC('MM'", "DATE_TRUNC('MONTH'")

@@ -195,11 +195,16 @@ def _content(model: Model, rows: Sequence[Row]) -> Content:
     return Content(
         len(rows),
         checksum(sum(keys), exact=not rounded.isdisjoint(model.key)),
-        {one.name: checksum(total(one.name), exact=one.name in rounded) for one in model.schema},
         {
-            one.name: checksum_within(total(one.name, _on_grid(one.tolerance)), one.tolerance)
-            for one in model.schema
-            if one.tolerance is not None
+            column.name: checksum(total(column.name), exact=column.name in rounded)
+            for column in model.schema
+        },
+        {
+            column.name: checksum_within(
+                total(column.name, _on_grid(column.tolerance)), column.tolerance
+            )
+            for column in model.schema
+            if column.tolerance is not None
         },
     )
 
@@ -234,10 +239,10 @@ def as_json(rows: Frame, limit: int, shown: Collection[str]) -> tuple[str, ...]:
         "{"
         + ",".join(
             f"{json.dumps(name)}:{_json(value if name in shown or value is None else MASKED)}"
-            for name, value in one.asDict().items()
+            for name, value in row.asDict().items()
         )
         + "}"
-        for one in listed
+        for row in listed
     )
     return tuple(sorted(written)[:limit])
 
@@ -254,7 +259,7 @@ def content_by_cell(
     spark: Session, path: str, source: Source, versions: tuple[int, ...], cells: IntervalSet
 ) -> tuple[dict[Interval, SourceCell], ...]:
     """Sum up a source's rows at several delta_versions."""
-    names, said = [one.name for one in source.schema], source_content._declared(source)
+    names, said = [column.name for column in source.schema], source_content._declared(source)
     return tuple(
         {
             cell: SourceCell(cell, len(rows), f"{said}:{len(rows)}:{_sum(rows, names)}")

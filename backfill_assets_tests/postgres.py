@@ -74,7 +74,9 @@ class Server:
 
     def start(self) -> None:
         settings = (*_OPTIONS, "listen_addresses=127.0.0.1", f"port={self._port}")
-        options = " ".join(f"-c {one}" if one[-1] != "=" else f"-c {one}''" for one in settings)
+        options = " ".join(
+            f"-c {setting}" if setting[-1] != "=" else f"-c {setting}''" for setting in settings
+        )
         self._do("pg_ctl", "-w", "-l", str(self._log), "-o", options, "start")
         if not self._exists("backfill"):
             self.create("backfill")

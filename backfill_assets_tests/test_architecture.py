@@ -43,9 +43,9 @@ def _lines_of(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 
 def test_no_function_is_longer_than_a_screen():
     lengths = {
-        f"{one.relative_to(ROOT)}:{function.name}": _lines_of(function)
-        for one in MODULES
-        for function in _functions(_tree(one))
+        f"{module.relative_to(ROOT)}:{function.name}": _lines_of(function)
+        for module in MODULES
+        for function in _functions(_tree(module))
     }
 
     assert {name: found for name, found in lengths.items() if found > LONGEST_FUNCTION} == {}
@@ -53,17 +53,19 @@ def test_no_function_is_longer_than_a_screen():
 
 @pytest.mark.parametrize("room", ["orchestration"])
 def test_dagster_reads_real_annotations(room: str):
-    deferred = [one.name for one in (PACKAGE / room).rglob("*.py") if _defers(one)]
+    deferred = [module.name for module in (PACKAGE / room).rglob("*.py") if _defers(module)]
 
     assert deferred == []
 
 
 def test_annotations_are_deferred_everywhere_else():
     others = [
-        one for one in MODULES if "orchestration" not in one.parts and one.read_text().strip()
+        module
+        for module in MODULES
+        if "orchestration" not in module.parts and module.read_text().strip()
     ]
 
-    assert [str(one.relative_to(ROOT)) for one in others if not _defers(one)] == []
+    assert [str(module.relative_to(ROOT)) for module in others if not _defers(module)] == []
 
 
 def _defers(module: Path) -> bool:
@@ -75,7 +77,9 @@ def _defers(module: Path) -> bool:
 
 def test_every_module_opens_with_its_concept():
     silent = [
-        one for one in MODULES if one.read_text().strip() and not ast.get_docstring(_tree(one))
+        module
+        for module in MODULES
+        if module.read_text().strip() and not ast.get_docstring(_tree(module))
     ]
 
     assert silent == []
@@ -91,7 +95,7 @@ def _table(page: str, columns: int) -> list[list[str]]:
 
 def test_every_word_of_the_glossary_is_a_name_in_the_code():
     words = {word: name for row in _table("glossary.md", 3)[1:] for word, name in _names(row)}
-    defined = {name for one in MODULES for name in _defined(_tree(one))}
+    defined = {name for module in MODULES for name in _defined(_tree(module))}
 
     assert len(words) > 20
     assert {word: name for word, name in words.items() if name not in defined} == {}
@@ -116,9 +120,9 @@ def _defined(tree: ast.Module) -> Iterator[str]:
 
 def test_the_architecture_names_every_room():
     rooms = {
-        one.stem
-        for one in PACKAGE.iterdir()
-        if one.suffix == ".py" or (one.is_dir() and (one / "__init__.py").exists())
+        room.stem
+        for room in PACKAGE.iterdir()
+        if room.suffix == ".py" or (room.is_dir() and (room / "__init__.py").exists())
     } - {"__init__"}
     text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 
@@ -129,10 +133,12 @@ def test_the_architecture_names_every_room():
 
 def test_the_linter_knows_every_room():
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
-    layered = (one for one in contracts["contracts"] if one["type"] == "layers")
-    (layers,) = (one["layers"] for one in layered if one["containers"] == [PACKAGE.name])
+    layered = (contract for contract in contracts["contracts"] if contract["type"] == "layers")
+    (layers,) = (
+        contract["layers"] for contract in layered if contract["containers"] == [PACKAGE.name]
+    )
     known = {room.strip() for layer in layers for room in layer.split("|")}
-    rooms = {one.stem for one in PACKAGE.iterdir() if one.suffix == ".py" or one.is_dir()}
+    rooms = {room.stem for room in PACKAGE.iterdir() if room.suffix == ".py" or room.is_dir()}
 
     assert rooms - {"__init__", "__pycache__"} == known
 
@@ -154,9 +160,9 @@ def test_the_six_files_that_tell_the_story_are_read_in_minutes():
 
 def test_a_migration_carries_its_rules_itself():
     importing = {
-        one.name
-        for one in (PACKAGE / "state" / "migrations" / "versions").glob("*.py")
-        for node in ast.walk(_tree(one))
+        module.name
+        for module in (PACKAGE / "state" / "migrations" / "versions").glob("*.py")
+        for node in ast.walk(_tree(module))
         if isinstance(node, (ast.Import, ast.ImportFrom))
         for name in [getattr(node, "module", None), *(alias.name for alias in node.names)]
         if getattr(node, "level", 0) or (name or "").partition(".")[0] == PACKAGE.name
@@ -168,9 +174,11 @@ def test_a_migration_carries_its_rules_itself():
 def test_only_the_edges_read_clock_and_environment():
     edges = {"cli", "orchestration", "testing"}
     reading = re.compile(r"datetime\.now|os\.environ|getenv|uuid4|time\.time\(")
-    inner = [one for one in MODULES if not edges & {*one.relative_to(PACKAGE).parts}]
+    inner = [module for module in MODULES if not edges & {*module.relative_to(PACKAGE).parts}]
 
-    found = {str(one.relative_to(PACKAGE)) for one in inner if reading.search(one.read_text())}
+    found = {
+        str(module.relative_to(PACKAGE)) for module in inner if reading.search(module.read_text())
+    }
     takes_away = {"warehouse/spark/session.py"}  # SPARK_REMOTE, which PySpark would read
     sets = {"warehouse/spark/connect.py"}  # what PySpark says of itself when it connects
     named = {"models/python/python_guard.py"}  # what models may not call
@@ -183,14 +191,14 @@ _PUBLIC = {"_replace", "_asdict", "_exit"}
 
 
 def test_no_private_name_of_a_library_is_used_but_in_the_modules_that_say_why():
-    others = [one for one in MODULES if one.name != "private_names.py"]
-    ours = {name for one in others for name in _given(_tree(one))} | _PUBLIC
+    others = [module for module in MODULES if module.name != "private_names.py"]
+    ours = {name for module in others for name in _given(_tree(module))} | _PUBLIC
     found = {
-        str(one.relative_to(PACKAGE)): private
-        for one in others
-        if (private := {*_private(_tree(one))} - ours)
+        str(module.relative_to(PACKAGE)): private
+        for module in others
+        if (private := {*_private(_tree(module))} - ours)
     }
-    silenced = [one for one in others if "SLF001" in one.read_text()]
+    silenced = [module for module in others if "SLF001" in module.read_text()]
 
     assert found == {}
     assert silenced == []  # the linter knows attributes that are called as ours are
@@ -224,9 +232,9 @@ def _private(tree: ast.Module) -> Iterator[str]:
     for node in ast.walk(tree):
         match node:
             case ast.ImportFrom(module=str(module), names=names):
-                used = [*module.split("."), *(one.name for one in names)]
+                used = [*module.split("."), *(alias.name for alias in names)]
             case ast.Import(names=names):
-                used = [part for one in names for part in one.name.split(".")]
+                used = [part for alias in names for part in alias.name.split(".")]
             case ast.Attribute(attr=name):
                 used = [name]
             case ast.Call(
@@ -236,4 +244,4 @@ def _private(tree: ast.Module) -> Iterator[str]:
                 used = [name]
             case _:
                 continue
-        yield from (one for one in used if re.match("_[^_]", one))
+        yield from (word for word in used if re.match("_[^_]", word))

@@ -255,7 +255,7 @@ def land_rows(
     mode: Literal["append", "overwrite"] = "append",
 ) -> None:
     """Write rows into a source's table, as somebody else would: with another library than the product's."""
-    schema = pa.schema([(one.name, _ARROW[one.dtype]) for one in source.schema])
+    schema = pa.schema([(column.name, _ARROW[column.dtype]) for column in source.schema])
     listed = [dict(zip(schema.names, row, strict=True)) for row in rows]
     table = pa.Table.from_pylist(listed, schema)
     write_deltalake(f"{data_root}/{source.path}", table, mode=mode)
