@@ -35,7 +35,9 @@ def looked_at(
     """Prod runs the graph, nothing is ready but what is said, and the source holds these days."""
     nothing = {name.partition(".")[2]: IntervalSet.empty() for name in graph.order}
     state = a_state(graph, **{**nothing, **ready})
-    runs = tuple(ReadyRun(one, 0, stamps(0), "", own=False) for one in days(*cells, *emptied))
+    runs = tuple(
+        ReadyRun(interval, 0, stamps(0), "", own=False) for interval in days(*cells, *emptied)
+    )
     source = SourceState(Pointer("", EVENTS, "", "", 4), runs, days(*emptied))
     return replace(state, view=replace(state.view, sources={EVENTS: source}))
 
@@ -49,10 +51,10 @@ def test_a_range_that_starts_before_the_first_source_data_starts_there_on_record
     plan = read_plan(plan_json(a_plan(DAILY, looked_at(DAILY, 5, 7), **ASKED)))
 
     for name in ("web.a", "web.b"):
-        one = plan.model(name)
-        assert one is not None
-        assert one.cells == IntervalSet.of([day(5, 6)])
-        assert "; ".join(one.notes) == (
+        model = plan.model(name)
+        assert model is not None
+        assert model.cells == IntervalSet.of([day(5, 6)])
+        assert "; ".join(model.notes) == (
             f"asked from 2024-01-02, begins where its data does: {FROM_5}; left out, and still "
             "missing unless a planned cell reads it: 2024-01-02..2024-01-04 (3)"
         )
@@ -71,10 +73,10 @@ def test_what_is_left_out_of_a_plan_is_required_all_the_same():
 def test_cells_that_a_model_declares_before_its_first_data_are_planned_and_named():
     plan = read_plan(plan_json(a_plan(DAILY, looked_at(DAILY, 5, a=days(2)))))
 
-    one = plan.model("web.a")
-    assert one is not None
-    assert one.cells == IntervalSet.of([day(1, 10)]) - days(2)
-    assert "; ".join(one.notes) == (
+    model = plan.model("web.a")
+    assert model is not None
+    assert model.cells == IntervalSet.of([day(1, 10)]) - days(2)
+    assert "; ".join(model.notes) == (
         f"starts before its data does: {FROM_5}; planned nevertheless, as the query makes them of no "
         "rows: 2024-01-01, 2024-01-03..2024-01-04 (2); --start leaves them out of a plan, a later "
         "start of the model for good"
@@ -148,15 +150,15 @@ def test_where_it_is_not_known_where_the_data_begins_the_range_starts_as_asked()
 
     plan = a_plan(DAILY, unknown, **ASKED)
 
-    one = plan.model("web.a")
-    assert one is not None
-    assert one.cells == IntervalSet.of([day(2, 9)])
-    assert "; ".join(one.notes) == (
+    model = plan.model("web.a")
+    assert model is not None
+    assert model.cells == IntervalSet.of([day(2, 9)])
+    assert "; ".join(model.notes) == (
         "the range starts at 2024-01-02 as asked: where web.events begins is not known, since it "
         "was never looked at"
     )
     asked = a_plan(whole, looked_at(whole, 5), **ASKED)
     assert cells(asked) == IntervalSet.of([day(2, 9)])
-    one = asked.model("web.a")
-    assert one is not None
-    assert "as asked: where web.w begins is not known" in "; ".join(one.notes)
+    model = asked.model("web.a")
+    assert model is not None
+    assert "as asked: where web.w begins is not known" in "; ".join(model.notes)

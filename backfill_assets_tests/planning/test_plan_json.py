@@ -37,7 +37,7 @@ def plan() -> Plan:
     old = a_graph(a_model("web.a"), a_model("web.b", upstreams=["web.a"]), a_model("web.c"))
     sql = "SELECT ds, id, cost * 2 AS cost FROM web.events WHERE ds >= :start_ds AND ds < :end_ds"
     new = a_graph(
-        *(replace(one) for one in old.models.values() if one.name != "web.a"),
+        *(replace(snapshot) for snapshot in old.models.values() if snapshot.name != "web.a"),
         a_model("web.a", sql=sql),
     )
     view = a_view({name: [a_run(day(1, 8), 1)] for name in old.order})
@@ -72,7 +72,7 @@ def _without_what_came_later(document: dict[str, Any]) -> dict[str, Any]:
     for estimated in (document, *document["models"]):
         if estimated.get("estimate"):
             estimated["estimate"].pop("currency")
-    for one in (document["request"], *document["models"]):
+    for part in (document["request"], *document["models"]):
         for name in (
             "late",
             "lift_cutoffs",
@@ -84,7 +84,7 @@ def _without_what_came_later(document: dict[str, Any]) -> dict[str, Any]:
             "dual_run_days",
             "pause_schedules",
         ):
-            one.pop(name, None)
+            part.pop(name, None)
     return document
 
 
@@ -93,7 +93,9 @@ def test_a_written_plan_has_its_batches_as_the_plan_keeps_them(plan: Plan):
 
     written = plan_document(plan)["models"][0]["batches"]
 
-    assert [one["cells"] for one in written] == [one.cells for one in plan.models[0].batches]
+    assert [batch["cells"] for batch in written] == [
+        batch.cells for batch in plan.models[0].batches
+    ]
     assert isinstance(plan.models[0].batches, PlannedBatches)
     assert isinstance(read_plan(plan_json(plan)).models[0].batches, tuple)
 
@@ -269,7 +271,7 @@ def mismatches(  # noqa: PLR0911 - one line per word of the schema
         allowed = schema.get("enum", [schema.get("const")])
         return [] if value in allowed else [f"{value!r} is none of {allowed}"]
     if "anyOf" in schema:
-        tried = [mismatches(value, one, definitions) for one in schema["anyOf"]]
+        tried = [mismatches(value, option, definitions) for option in schema["anyOf"]]
         return [] if [] in tried else tried[0]
     if schema["type"] == "object":
         return _in_object(value, schema, definitions)
@@ -278,7 +280,9 @@ def mismatches(  # noqa: PLR0911 - one line per word of the schema
             return [f"{value!r} is no array"]
         each = schema.get("prefixItems") or [schema["items"]] * len(value)
         return [
-            m for one, of in zip(value, each, strict=True) for m in mismatches(one, of, definitions)
+            m
+            for item, of in zip(value, each, strict=True)
+            for m in mismatches(item, of, definitions)
         ]
     right = isinstance(value, TYPES[schema["type"]])
     return [] if right else [f"{value!r} is no {schema['type']}"]

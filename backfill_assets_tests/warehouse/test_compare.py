@@ -118,7 +118,7 @@ def test_a_value_within_its_tolerance_is_equal_and_the_most_changed_key_comes_fi
 
     assert (changed("0.99"), changed("1")) == (1, 0)
     shown = differences(spark, world, Question(), limit=2, most="amount")
-    assert [(one.key["shop"], one.change) for one in shown] == [("b", "removed"), ("c", "added")]
+    assert [(row.key["shop"], row.change) for row in shown] == [("b", "removed"), ("c", "added")]
 
 
 def test_some_rows_have_a_tolerance_of_their_own(spark: SparkSession, world: Compared):
@@ -141,14 +141,14 @@ def test_some_rows_have_a_tolerance_of_their_own(spark: SparkSession, world: Com
 def test_it_is_restricted_to_cells_and_to_keys(spark: SparkSession, world: Compared):
     cells = IntervalSet.of(days(2, 3))
     found = compare(spark, world, Question(cells=cells, where="shop = 'a'"))
-    assert [(one.by, one.old_rows, one.rows_changed) for one in found.groups] == [
+    assert [(group.by, group.old_rows, group.rows_changed) for group in found.groups] == [
         (("2024-01-02",), 1, 1), (("2024-01-03",), 1, 0),
     ]  # fmt: skip
 
 
 def test_some_rows_that_differ_are_shown_with_both_values(spark: SparkSession, world: Compared):
     shown = differences(spark, world, Question(), limit=3)
-    assert [(one.cell, one.key["shop"], one.change) for one in shown] == [
+    assert [(row.cell, row.key["shop"], row.change) for row in shown] == [
         ("2024-01-02", "a", "changed"),
         ("2024-01-03", "b", "removed"),
         ("2024-01-03", "c", "added"),
@@ -167,7 +167,7 @@ def test_values_of_a_column_that_is_never_shown_are_masked(spark: SparkSession, 
         "***", {"amount": "***"}, {"amount": "***"},
     )  # fmt: skip
     assert removed.old["amount"] == "***"
-    assert {one.key["shop"] for one in rows_outside(spark, hidden, "shop = 'a'").sample} == {"***"}
+    assert {row.key["shop"] for row in rows_outside(spark, hidden, "shop = 'a'").sample} == {"***"}
     gone = replace(world, model=replace(world.model, columns=(ds, shop)))
     removed = differences(spark, gone, Question(), limit=1)[0]
     assert removed.old["amount"] == "***", "what hid it may have gone with its declaration"
@@ -180,13 +180,13 @@ def test_the_sql_is_the_query_that_was_run(spark: SparkSession, world: Compared)
     assert found.sql == sql
     assert f"delta.`{world.old.path}` VERSION AS OF {world.old.delta_version}" in sql
     by_hand = [(row["_cell"], row["shop"], row["old_rows"]) for row in spark.sql(sql).collect()]
-    assert by_hand == [(*one.by, one.old_rows) for one in found.groups]
+    assert by_hand == [(*group.by, group.old_rows) for group in found.groups]
 
 
 def test_rows_that_a_condition_did_not_choose_must_not_differ(spark: SparkSession, world: Compared):
     outside = rows_outside(spark, world, "shop = 'a'")
     assert outside.differing == 2
-    assert {one.key["shop"] for one in outside.sample} == {"b", "c"}
+    assert {row.key["shop"] for row in outside.sample} == {"b", "c"}
     assert rows_outside(spark, world, "shop = 'a'", IntervalSet.of(days(2, 4))).differing == 0
     # By its old values a row is chosen, and may then become anything.
     assert rows_outside(spark, world, "amount = 5", IntervalSet.of(days(2))).differing == 0
@@ -205,10 +205,10 @@ def test_null_and_not_a_number_are_values_like_others(spark: SparkSession, tmp_p
     new = [("same", nan), ("none", null), ("gone", null), ("nan", "1D"), ("tiny", "0.1D + 1e-12D")]
     compared = Compared(
         model,
-        a_table(spark, tmp_path / "old", model, *(rated(*one) for one in old)),
-        a_table(spark, tmp_path / "new", model, *(rated(*one) for one in new)),
+        a_table(spark, tmp_path / "old", model, *(rated(*values) for values in old)),
+        a_table(spark, tmp_path / "new", model, *(rated(*values) for values in new)),
     )
-    changed = {one.key["shop"] for one in differences(spark, compared, Question())}
+    changed = {row.key["shop"] for row in differences(spark, compared, Question())}
     assert changed == {"gone", "nan", "tiny"}
     (total,) = compare(spark, compared, Question(by=())).groups
     assert total.rows_changed == 3
@@ -234,7 +234,7 @@ def test_a_column_of_one_side_only_is_named_and_counted_but_no_change(
     )
     assert (back.added, back.removed) == ((), ("note", "tags"))
     maps = compare(spark, Compared(model, new, new), Question(by=()))
-    assert [(one.rows_changed, one.old_rows) for one in maps.groups] == [(0, 2)]
+    assert [(map_group.rows_changed, map_group.old_rows) for map_group in maps.groups] == [(0, 2)]
 
 
 def test_against_nothing_every_row_is_added(spark: SparkSession, world: Compared):
@@ -271,9 +271,9 @@ def test_the_counts_are_those_of_a_naive_comparison(spark: SparkSession, tmp_pat
         if what != "~" or old[key] != new[key]:
             expected[what, key[0]] += 1
     found: Counter[tuple[str, int]] = Counter()
-    for cell, one in compare(spark, compared, Question()).cells(sales()).items():
-        found["+", cell.start.day] = one.keys_added
-        found["-", cell.start.day] = one.keys_removed
-        found["~", cell.start.day] = one.rows_changed
+    for cell, counts in compare(spark, compared, Question()).cells(sales()).items():
+        found["+", cell.start.day] = counts.keys_added
+        found["-", cell.start.day] = counts.keys_removed
+        found["~", cell.start.day] = counts.rows_changed
     assert +found == expected
     assert {what for what, _ in expected} == {"+", "-", "~"}
