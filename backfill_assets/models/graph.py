@@ -55,7 +55,7 @@ def cycle_in_graph(names: tuple[str, ...]) -> DeclarationError:
     """Name the circle in which models read each other."""
     return DeclarationError(
         found=f"models read each other in a circle: {' -> '.join(names)}",
-        do="Remove one of the upstreams; otherwise none of their cells could be built first",
+        do="remove one of the upstreams, since none of their cells could be built first",
     )
 
 

@@ -49,8 +49,14 @@ def require_declarations(model: Model) -> None:
         DeclarationError: the grain, the key, the owner or the columns are not declared.
     """
     reasons = {
-        "grain": (model.grain.strip(), "without it a duplicate can't be told from a second fact"),
-        "unique_key": (model.unique_key, "without it reruns can't be told from duplicates"),
+        "grain": (
+            model.grain.strip(),
+            "without it a duplicate can't be distinguished from a second fact",
+        ),
+        "unique_key": (
+            model.unique_key,
+            "without it reruns can't be distinguished from duplicates",
+        ),
         "owner": (model.owner.strip(), "without one no person can accept a changed history"),
         "columns": (model.columns, "without a schema a drifted input is published unnoticed"),
     }

@@ -55,9 +55,9 @@ _KNOWN_BEST = ("spark.sql.shuffle.partitions", "spark.sql.autoBroadcastJoinThres
 def _spark_setting(of: str, key: str, value: object, why: str) -> DeclarationError:
     like = get_close_matches(key, TUNABLE, cutoff=0.7) or _KNOWN_BEST
     return DeclarationError(
-        found=f"{of} sets Spark's '{key}' to {value!r}, which a batch can't have of its own: {why}. "
-        f"Expected a setting of pace, such as {', '.join(like)}",
-        do="`backfill_assets.models.spark_tuning.TUNABLE` has all of them",
+        found=f"{of} sets Spark's '{key}' to {value!r}, which can't be set for a single batch: {why}. "
+        f"Expected a setting that changes only the speed, such as {', '.join(like)}",
+        do="`backfill_assets.models.spark_tuning.TUNABLE` lists all of them",
     )
 
 
@@ -84,13 +84,13 @@ def _value(of: str, key: str, value: object) -> str:
         raise _spark_setting(of, key, value, _why_not(key))
     text = str(value).lower() if isinstance(value, bool) else str(value).strip()
     if not isinstance(value, str | int | float) or not text:
-        raise _spark_setting(of, key, value, "that is no text, number or boolean")
+        raise _spark_setting(of, key, value, "the value is not a text, number or boolean")
     return text
 
 
 def _why_not(key: str) -> str:
     if key.startswith(("spark.sql.", "spark.databricks.")):
-        return "it is no setting of pace, or it counts for all batches alike"
+        return "it changes more than the speed, or it applies to all batches"
     if key.startswith("spark."):
         return "Spark reads it once, when it starts; set it where Spark is started"
-    return "it is no setting of Spark's"
+    return "it is not a setting of Spark"

@@ -38,7 +38,7 @@ from backfill_assets_tests.builders import COLUMNS, a_model, a_source
     [
         ({"grain": ""}, "grain", "without it a duplicate"),
         ({"grain": "  "}, "grain", "without it a duplicate"),
-        ({"unique_key": []}, "unique_key", "reruns can't be told"),
+        ({"unique_key": []}, "unique_key", "reruns can't be distinguished"),
         ({"owner": ""}, "owner", "no person can accept"),
         ({"columns": []}, "columns", "drifted input"),
         ({"cadence": Daily()}, "start", "no first cell"),

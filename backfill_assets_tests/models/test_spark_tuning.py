@@ -24,14 +24,14 @@ def test_settings_are_kept_as_spark_takes_them():
     [
         ("spark.executor.memory", "set it where Spark is started"),
         ("spark.driver.memory", "set it where Spark is started"),
-        ("spark.sql.session.timeZone", "it is no setting of pace"),
-        ("spark.sql.ansi.enabled", "it is no setting of pace"),
-        ("spark.sql.files.ignoreCorruptFiles", "it is no setting of pace"),
-        ("spark.sql.warehouse.dir", "it is no setting of pace"),
-        ("spark.databricks.delta.commitInfo.userMetadata", "it is no setting of pace"),
-        ("spark.databricks.delta.autoCompact.enabled", "it is no setting of pace"),
-        ("shuffle.partitions", "it is no setting of Spark's"),
-        ("", "it is no setting of Spark's"),
+        ("spark.sql.session.timeZone", "it changes more than the speed"),
+        ("spark.sql.ansi.enabled", "it changes more than the speed"),
+        ("spark.sql.files.ignoreCorruptFiles", "it changes more than the speed"),
+        ("spark.sql.warehouse.dir", "it changes more than the speed"),
+        ("spark.databricks.delta.commitInfo.userMetadata", "it changes more than the speed"),
+        ("spark.databricks.delta.autoCompact.enabled", "it changes more than the speed"),
+        ("shuffle.partitions", "it is not a setting of Spark"),
+        ("", "it is not a setting of Spark"),
     ],
 )
 @pytest.mark.parametrize("profile", ["spark", "spark_off_peak"])
@@ -41,7 +41,7 @@ def test_a_model_with_a_setting_that_is_not_for_a_batch_does_not_load(
     with pytest.raises(DeclarationError, match=why) as refused:
         a_model("web.a", **{profile: {key: "1"}})
     assert str(refused.value).startswith("model 'web.a' sets")
-    assert "Expected a setting of pace, such as spark." in str(refused.value)
+    assert "Expected a setting that changes only the speed, such as spark." in str(refused.value)
 
 
 def test_a_setting_that_is_misspelt_is_told_what_may_be_meant():
@@ -51,7 +51,7 @@ def test_a_setting_that_is_misspelt_is_told_what_may_be_meant():
 
 @pytest.mark.parametrize("value", ["", "  ", None, ["64"]])
 def test_a_setting_without_a_value_is_refused(value: object):
-    with pytest.raises(DeclarationError, match="which a batch can't have of its own"):
+    with pytest.raises(DeclarationError, match="which can't be set for a single batch"):
         spark_tuning("model 'a.b'", {SHUFFLE: value})
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 def _not_of_a_module(function: str) -> DeclarationError:
     return DeclarationError(
         found=f"model function '{function}' has no source at the top level of a module",
-        do="define it with `def` at the top level of a file, under a name that stays its own",
+        do="define it with `def` at the top level of a file, under a name that is not assigned again",
     )
 
 

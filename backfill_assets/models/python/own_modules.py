@@ -221,7 +221,7 @@ def _read(name: str, importer: str) -> StoredModule | None:
         if spec.origin.endswith((*EXTENSION_SUFFIXES, ".pyc")):
             raise DeclarationError(
                 found=f"'{importer}' imports '{name}' of the project, whose file {spec.origin} is "
-                "no Python source, so that a snapshot can't store it",
+                "not Python source, so that a snapshot can't store it",
                 do="install it as a package, or write it in Python",
             )
         return None

@@ -36,13 +36,13 @@ if TYPE_CHECKING:
 class Outside(Enum):
     """The origin of a value that is no input; the text of the member says how to declare it."""
 
-    CLOCK = "take it out, or declare the model volatile=True"
+    CLOCK = "remove it, or declare the model volatile=True"
     FILE = (
         "declare the file, query=function_query(f, reads_files=[...]), so that the snapshot stores it; "
         "or land it as a source"
     )
     ENVIRONMENT = "write the value into the code, or declare the model volatile=True"
-    SYSTEM = "land what it gives as a source, or declare the model volatile=True"
+    SYSTEM = "load its result as a source, or declare the model volatile=True"
     TABLE = "declare it as an upstream, and take it from the function's inputs"
     IMPORT = "name the module in an `import` statement, so that the snapshot stores it"
     WORKER = "import it at the top of its module"
@@ -57,13 +57,13 @@ def _outside_read(*, model: str, use: Use) -> DeclarationError:
 
 
 _WHY = {
-    Outside.FILE: "a file may say something else when a cell is rebuilt",
-    Outside.ENVIRONMENT: "the environment may say something else when a cell is rebuilt",
-    Outside.SYSTEM: "it may answer otherwise when a cell is rebuilt",
-    Outside.TABLE: "a table that is no input is read without a pin",
-    Outside.IMPORT: "what it imports is not stored, so a snapshot would run what lies on disk",
+    Outside.FILE: "the file may have another content when a cell is rebuilt",
+    Outside.ENVIRONMENT: "the environment may have another value when a cell is rebuilt",
+    Outside.SYSTEM: "it may give another result when a cell is rebuilt",
+    Outside.TABLE: "a table that is not an input is read without a pinned version",
+    Outside.IMPORT: "the imported code is not stored, so a snapshot would run the code on disk",
     Outside.WORKER: (
-        "an import of the project inside a function finds nothing on Spark's workers, or what lies on disk"
+        "an import of the project inside a function finds no module on Spark's workers, or the code on disk"
     ),
 }
 
