@@ -136,7 +136,7 @@ def test_what_can_not_be_held_or_released_is_refused_with_what_was_meant(
         hold(plans, "Yearly account")
     with pytest.raises(RequestError, match="is not held"):
         release_consumer(plans.project(OLD), NAME)
-    with pytest.raises(RequestError, match="is past"):
+    with pytest.raises(RequestError, match="is in the past"):
         hold_consumer(plans.project(consumed(OLD)), NAME, PROD, until=world.clock(), reason="")
     hold(plans)
     with pytest.raises(RequestError, match="is held already, since"):
