@@ -6,10 +6,12 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from backfill_assets.intervals.cadence import Cadence
 from backfill_assets.intervals.grid import Unit
 from backfill_assets.models.codec import dumps, loads
 from backfill_assets.models.column import Column
 from backfill_assets.models.graph import Graph
+from backfill_assets.models.source import Source, TimeColumns
 from backfill_assets.models.sql.lineage import lineage_of
 from backfill_assets.models.sql.query import SqlQuery
 
@@ -17,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from backfill_assets.models.model import Model
-    from backfill_assets.models.source import Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +78,17 @@ def declared_as(source: Source, reading: SourceReading) -> Source:
         cadence=replace(source.cadence, unit=reading.unit, tz=reading.tz),
         columns=[known.get(column, Column(*column)) for column in reading.columns],
         times=replace(source.times, event=reading.time_column),
+    )
+
+
+def declared_once(reading: SourceReading) -> Source:
+    """Declare a source that is not declared any more, as a reader relied on it; where it lay is not known."""
+    return Source(
+        name=reading.source,
+        path="",
+        cadence=Cadence(unit=reading.unit, tz=reading.tz),
+        columns=[Column(*column) for column in reading.columns],
+        times=TimeColumns(event=reading.time_column),
     )
 
 

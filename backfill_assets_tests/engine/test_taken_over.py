@@ -31,6 +31,8 @@ from backfill_assets_tests.engine.test_plans import (
 from backfill_assets_tests.engine.world import row, text
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from backfill_assets_tests.engine.world import World
 
 EDITED = a_graph(visits(), costs("cost + 1"))
@@ -164,3 +166,29 @@ def test_a_model_that_is_declared_no_more_is_brought_back_though_dev_reads_its_t
 
     assert {*world.store.environments.pointers(PROD)} == {COSTS, VISITS}
     assert plans.make(OLD).is_empty
+
+
+@pytest.mark.parametrize("back", [rollback_plan, undo_plan])
+def test_a_model_that_went_with_its_source_is_brought_back_though_dev_reads_its_table(
+    world: World, plans: Plans, back: Callable[..., object]
+):
+    elsewhere = a_source("web.clicks")
+    other = a_model(
+        "web.others",
+        sql=f"SELECT ds, id, cost FROM web.clicks {WHERE}",
+        upstreams=["web.clicks"],
+        cadence=CADENCE,
+    )
+    both = [a_source(), elsewhere]
+    world.land(elsewhere, *ROWS)
+    world.begin(a_graph(*OLD.models.values(), other, sources=both), *ROWS)
+    world.store.environments.save_environment(Environment("dev", protected=False, follows=PROD))
+    plans.published(a_graph(*OLD.models.values(), other, sources=both), "dev", restate=(EIGHTH,))
+    alone = a_graph(other, sources=[elsewhere])
+
+    removal = plans.published(alone)
+    assert {*world.store.environments.pointers(PROD)} == {"web.others"}
+    back(plans.project(alone), removal)
+
+    assert {*world.store.environments.pointers(PROD)} == {COSTS, VISITS, "web.others"}
+    assert plans.make(a_graph(*OLD.models.values(), other, sources=both)).is_empty

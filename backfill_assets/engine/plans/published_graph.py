@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.engine.project.relied_sources import Relied, as_relied_on
 from backfill_assets.models.graph import stored_graph, with_upstreams
-from backfill_assets.models.source_reading import read_readings
+from backfill_assets.models.source_reading import declared_once, read_readings
 from backfill_assets.models.sql.lineage import lineage_of
 from backfill_assets.planning.rule.needs_work import needs_work
 from backfill_assets.snapshots.snapshot import stored_model
@@ -39,7 +39,15 @@ def published_graph(
         relied[name] = read_readings(stored.sources)
     # A model that is not run any more may have readers, which are not asked about here.
     asked = with_upstreams(models, relied)
-    graph = stored_graph(asked.values(), op.environment().graph.sources.values())
+    sources = {
+        **{
+            reading.source: declared_once(reading)
+            for each in relied.values()
+            for reading in each or ()
+        },
+        **op.environment().graph.sources,
+    }
+    graph = stored_graph(asked.values(), sources.values())
     return as_relied_on(graph, relied, relied)[0]
 
 
