@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from backfill_assets.models.model import Model
     from backfill_assets.state.layers import PublishedModel
-    from backfill_assets.warehouse.files.layers import Part
+    from backfill_assets.warehouse.files.layers import TableRows
     from backfill_assets.warehouse.files.tables import Table
 
 
@@ -299,5 +299,5 @@ def _table_of(store: Store, published: PublishedModel) -> Table:
     return table_read(published.tables, store.located, published.pointer.certain)
 
 
-def _layer(part: Part) -> ResolvedLayer:
+def _layer(part: TableRows) -> ResolvedLayer:
     return ResolvedLayer(part.path, part.delta_version, part.where)

@@ -19,7 +19,7 @@ from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
 
 if TYPE_CHECKING:
     from backfill_assets.engine.review.acting import Judged
-    from backfill_assets.engine.review.approvals import Standing
+    from backfill_assets.engine.review.approvals import ApprovalState
     from backfill_assets.snapshots.signed_statement import SignedStatement
 
 
@@ -69,7 +69,7 @@ def approvals(
     say(f"{stored.plan_id}: {counted(len(found.approvals), 'approval')}, {_required(found)}.")
 
 
-def _next(found: Standing, asked: Answers) -> str:
+def _next(found: ApprovalState, asked: Answers) -> str:
     if found.lacking:
         return "approve PLAN"
     return "acknowledge PLAN CONSUMER" if asked.awaits else "promote PLAN"
@@ -81,7 +81,7 @@ def _answers_json(asked: Answers) -> dict[str, object]:
     return {"answers": given, "awaits": list(asked.awaits), "touched": touched}
 
 
-def _required(found: Standing) -> str:
+def _required(found: ApprovalState) -> str:
     return f"{len(found.lacking)} still required" if found.lacking else "nothing more is required"
 
 
@@ -100,7 +100,7 @@ def _line(row: SignedStatement, judged: Judged | None) -> str:
 def _json(
     plan_id: str,
     signed: list[SignedStatement],
-    found: Standing | None,
+    found: ApprovalState | None,
     parts: dict[str, str] | None,
 ) -> dict[str, object]:
     void = {each.signed.text: each.void for each in found.approvals} if found else {}

@@ -14,7 +14,7 @@ from backfill_assets.cli.project import project_looked_at
 from backfill_assets.cli.stored_plans import kept_plan
 from backfill_assets.engine.review.preflight import checklist_of
 from backfill_assets.intervals.text import counted
-from backfill_assets.planning.review.checklist import Item, Part, Standing
+from backfill_assets.planning.review.checklist import ChecklistPart, Item, Standing
 
 _STYLES = {Standing.MET: "green", Standing.NOT_MET: "red", Standing.DECLARED: None}
 
@@ -44,13 +44,13 @@ def checklist(
         print_json({"plan_id": examined.plan_id, "items": [asdict(item) for item in items]})
     else:
         _print(examined.plan_id, items)
-    before = (item for item in items if item.part is not Part.AFTERWARDS)
+    before = (item for item in items if item.part is not ChecklistPart.AFTERWARDS)
     if check and any(item.standing is Standing.NOT_MET for item in before):
         raise typer.Exit(FAILED)
 
 
 def _print(plan_id: str, items: tuple[Item, ...]) -> None:
-    for part in Part:
+    for part in ChecklistPart:
         say(part.value, style="bold")
         for item in items:
             if item.part is part:

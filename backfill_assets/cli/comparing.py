@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from backfill_assets.cli.operating import Operating
-    from backfill_assets.cli.stored_plans import Kept
+    from backfill_assets.cli.stored_plans import KeptPlan
     from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.planning.plan.plan import Plan
     from backfill_assets.snapshots.environment import Pointer
@@ -123,7 +123,7 @@ def _place(pointer: Pointer | None) -> object:
     return pointer and (pointer.version, pointer.delta_version, pointer.under)
 
 
-def _of_plan(at: Operating, kept: Kept) -> Iterator[Pair]:
+def _of_plan(at: Operating, kept: KeptPlan) -> Iterator[Pair]:
     plan, status = kept.plan, kept.stored.status
     if status in OPEN:
         yield from _of_workspace(at, plan, status)

@@ -29,8 +29,8 @@ from backfill_assets.engine.project.events import (
     Delayed,
     Failed,
     NeedsPlan,
-    Noted,
     Skipped,
+    SourceNote,
     Started,
     TryingAgain,
     Waiting,
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from backfill_assets.engine.project.at_work import Step
+    from backfill_assets.engine.project.at_work import WorkStep
     from backfill_assets.engine.project.events import Event, Listener
     from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.models.graph import Graph
@@ -107,14 +107,14 @@ class Lines:
             lasting: seconds after which a step is shown that was not shown at once.
         """
         self._heartbeat, self._lasting = heartbeat, lasting
-        self._at: Step | None = None
+        self._at: WorkStep | None = None
         self._tally = Tally({})
         self._said: set[str] = set()
         self._phase: Phase | None = None
         self._last = 0.0
         self._beats: AbstractContextManager[None] | None = None
 
-    def tell(self, step: Step | None, tally: Tally) -> None:
+    def tell(self, step: WorkStep | None, tally: Tally) -> None:
         """Show the current step, unless it was shown before."""
         self._at, self._tally = step, tally
         if step is None:
@@ -127,7 +127,7 @@ class Lines:
             self._beats = repeatedly(self._beat, every=self._lasting, name="progress")
             self._beats.__enter__()
 
-    def _say(self, step: Step) -> None:
+    def _say(self, step: WorkStep) -> None:
         if step.words not in self._said:
             self._said.add(step.words)
             self._last = time.monotonic()
@@ -150,7 +150,7 @@ class Lines:
             beats.__exit__(None, None, None)
 
 
-def beat_line(step: Step, tally: Tally, now: float) -> str:
+def beat_line(step: WorkStep, tally: Tally, now: float) -> str:
     """Write how long a step has run, and how many cells of all are done.
 
     Args:
@@ -166,13 +166,13 @@ class Bars:
     """Progress on a terminal: a line with the current step, over a bar for each model with cells to fill."""
 
     def __init__(self) -> None:
-        self._at: Step | None = None
+        self._at: WorkStep | None = None
         self._tally = Tally({})
         self._live: Live | None = None
         self._spinner = Spinner("line")
         self._bars, self._tasks = _no_bars(), dict[str, TaskID]()
 
-    def tell(self, step: Step | None, tally: Tally) -> None:
+    def tell(self, step: WorkStep | None, tally: Tally) -> None:
         """Show the current step; the line disappears after the last one."""
         if tally is not self._tally:
             self._bars = _no_bars()
@@ -230,7 +230,7 @@ class Shown:
         self._tally = Tally({})
         self._face: Lines | Bars | None = None
 
-    def told(self, step: Step | None) -> None:
+    def told(self, step: WorkStep | None) -> None:
         """Get the display; it is chosen anew at each first step, for a terminal or for a pipe."""
         if self._face is None:
             drawn = err.is_terminal and not err.is_dumb_terminal
@@ -306,7 +306,7 @@ def event_line(graph: Graph, event: Event) -> str | None:
     """Describe an event in one line; None for an event that is not shown."""
     if isinstance(event, Started | Skipped):
         return None
-    if isinstance(event, Noted):
+    if isinstance(event, SourceNote):
         return event.note
     word, cells, said = _told(event)
     known = graph.models.get(event.model)  # its declaration may be gone already

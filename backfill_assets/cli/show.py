@@ -14,7 +14,7 @@ from backfill_assets.cli.options import AsJson, Markdown, PlanId, Verbose, refus
 from backfill_assets.cli.output import Heading, bar, out, print_json, print_table, say
 from backfill_assets.cli.plan_view import print_end, print_plan
 from backfill_assets.cli.project import now, project_looked_at
-from backfill_assets.cli.stored_plans import Kept, kept_plan
+from backfill_assets.cli.stored_plans import KeptPlan, kept_plan
 from backfill_assets.cli.watching import watch
 from backfill_assets.engine.review.acting import PolicyMissingError
 from backfill_assets.engine.review.answers import answers
@@ -39,7 +39,7 @@ from backfill_assets.render.plan_words import naming_of
 from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus
 
 if TYPE_CHECKING:
-    from backfill_assets.cli.watching import Standing
+    from backfill_assets.cli.watching import PlanProgress
     from backfill_assets.engine.project.project import Project
     from backfill_assets.planning.plan.plan import Plan
     from backfill_assets.render.plan_life import Progress
@@ -107,7 +107,7 @@ def show(
         print_end(kept.plan, naming, _next(commands), to=out)
 
 
-def _awaits(project: Project, kept: Kept) -> tuple[str, ...]:
+def _awaits(project: Project, kept: KeptPlan) -> tuple[str, ...]:
     """Say what the promotion of a built plan awaits of consumers."""
     if kept.stored.status is not PlanStatus.BUILT:
         return ()
@@ -126,7 +126,7 @@ class _Checked:
     awaits: tuple[str, ...]
 
 
-def _checked(project: Project, kept: Kept) -> _Checked:
+def _checked(project: Project, kept: KeptPlan) -> _Checked:
     store, plan_id = project.store, kept.plan.plan_id
     accepted = store.checks.acceptances(plan_id)
     checks = with_acceptances(store.checks.of_plan(plan_id), accepted)
@@ -167,7 +167,7 @@ def _print_checks(checked: _Checked, *, whole: bool) -> None:
             say(f"Check     {check.model}: {check_text(check, checked.accepted)}", indent=10)
 
 
-def _after_watching(kept: Kept, end: Standing) -> None:
+def _after_watching(kept: KeptPlan, end: PlanProgress) -> None:
     status = end.status.value
     commands = next_commands(kept.plan.plan_id, status)
     if end.stuck:
@@ -181,7 +181,7 @@ def _after_watching(kept: Kept, end: Standing) -> None:
 
 
 def _json(
-    kept: Kept, status: str, done: tuple[Progress, ...], events: list[PlanEvent]
+    kept: KeptPlan, status: str, done: tuple[Progress, ...], events: list[PlanEvent]
 ) -> dict[str, Any]:
     return {
         "plan": json.loads(kept.stored.content),
@@ -208,7 +208,7 @@ def _next(commands: tuple[str, ...]) -> tuple[str, ...]:
     return (f"Next: {', or '.join(commands)}",) if commands else ()
 
 
-def _publishing(kept: Kept, checked: _Checked, events: list[PlanEvent]) -> tuple[str, ...]:
+def _publishing(kept: KeptPlan, checked: _Checked, events: list[PlanEvent]) -> tuple[str, ...]:
     """Give the verbs that bring a built plan nearer to its publication: it can't be promoted while it waits."""
     stops = next((check for check in checked.checks if check.stops), None)
     if stops is not None:

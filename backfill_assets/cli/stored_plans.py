@@ -38,14 +38,14 @@ def _plan_file(path: str, found: str) -> RequestError:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptPlan:
     """A plan, and its record in the state."""
 
     stored: StoredPlan
     plan: Plan
 
 
-def kept_plan(store: Store, name: str) -> Kept:
+def kept_plan(store: Store, name: str) -> KeptPlan:
     """Find a plan by its id, the beginning of it, or the path of its file.
 
     Raises:
@@ -56,7 +56,7 @@ def kept_plan(store: Store, name: str) -> Kept:
     """
     if not _is_file(name):
         stored = store.plans.get(name)
-        return Kept(stored, read_plan(stored.content))
+        return KeptPlan(stored, read_plan(stored.content))
     plan = read_plan(_text(name))
     try:
         stored = store.plans.get(plan.plan_id)
@@ -64,7 +64,7 @@ def kept_plan(store: Store, name: str) -> Kept:
         raise _foreign_plan(plan.plan_id, name) from None
     if stored.content_hash != content_hash(plan):
         raise _foreign_plan(plan.plan_id, name)
-    return Kept(stored, plan)
+    return KeptPlan(stored, plan)
 
 
 def named_plan(store: Store, name: str) -> Plan:

@@ -32,7 +32,7 @@ _GOES_ON = (PlanStatus.PROPOSED, PlanStatus.APPLYING)
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class PlanProgress:
     """How far a plan is at one moment.
 
     Attributes:
@@ -71,7 +71,9 @@ class Standing:
         return ", ".join(words)
 
 
-def watch(project: Project, plan: Plan, *, sleep: Callable[[float], None] = time.sleep) -> Standing:
+def watch(
+    project: Project, plan: Plan, *, sleep: Callable[[float], None] = time.sleep
+) -> PlanProgress:
     """Show a plan's progress until it is built, over, stopped, or all that is left has failed.
 
     Args:
@@ -80,7 +82,7 @@ def watch(project: Project, plan: Plan, *, sleep: Callable[[float], None] = time
         sleep: waits for some seconds.
     """
     live = Live(console=out, auto_refresh=False) if out.is_terminal else nullcontext()
-    told: Standing | None = None
+    told: PlanProgress | None = None
     with live as screen:
         while True:
             now = _standing(project, plan)
@@ -95,7 +97,7 @@ def watch(project: Project, plan: Plan, *, sleep: Callable[[float], None] = time
             sleep(EVERY)
 
 
-def _standing(project: Project, plan: Plan) -> Standing:
+def _standing(project: Project, plan: Plan) -> PlanProgress:
     store = project.store
     rows = store.batches.of_plan(plan.plan_id)
     queued = next(
@@ -112,10 +114,10 @@ def _standing(project: Project, plan: Plan) -> Standing:
     in_queue = queued is not None and queued.queued_at is not None
     tried = in_queue or any(model.failed for model in done)
     at_rest = status is PlanStatus.APPLYING and not any(model.running for model in done)
-    return Standing(status, queued, done, tried and at_rest and is_stuck(project, plan))
+    return PlanProgress(status, queued, done, tried and at_rest and is_stuck(project, plan))
 
 
-def _drawn(plan: Plan, now: Standing) -> list[str]:
+def _drawn(plan: Plan, now: PlanProgress) -> list[str]:
     width = max((len(model.model) for model in now.done), default=0)
     return [
         f"{plan.plan_id}: {now.where}",
@@ -126,7 +128,7 @@ def _drawn(plan: Plan, now: Standing) -> list[str]:
     ]
 
 
-def _changed(plan: Plan, told: Standing | None, now: Standing) -> list[str]:
+def _changed(plan: Plan, told: PlanProgress | None, now: PlanProgress) -> list[str]:
     """Give a line for all that is new since the last look."""
     lines: list[str] = []
     if told is None or told.where != now.where:

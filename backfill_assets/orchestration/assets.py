@@ -9,7 +9,7 @@ import dagster as dg
 from backfill_assets.engine.automatic.by_hand import published_by_others, rebuild_by_hand
 from backfill_assets.engine.fill.fill import fill_cells
 from backfill_assets.engine.project.opening import open_run
-from backfill_assets.engine.project.run_context import Published, RunContext
+from backfill_assets.engine.project.run_context import PublishedCells, RunContext
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.required import required
 from backfill_assets.models.audit import Severity
@@ -96,7 +96,7 @@ def fill(
         project,
         PROD,
         root_id=launch_of(context.instance, context.run),
-        published=Published.REBUILT,  # it counts in an environment that is not protected
+        published=PublishedCells.REBUILT,  # it counts in an environment that is not protected
     )
     model = run.graph.model(name)
     if name in run.changed:

@@ -13,8 +13,8 @@ from backfill_assets.engine.project.events import (
     Event,
     Failed,
     NeedsPlan,
-    Noted,
     Skipped,
+    SourceNote,
     Waiting,
 )
 from backfill_assets.orchestration.catching_up import report_ready
@@ -105,7 +105,7 @@ def logged(context: dg.OpExecutionContext) -> "Listener":
                 context.log.warning("%s waits for %s", event.model, event.waits_for)
             case NeedsPlan():
                 context.log.warning("%s: %s", event.model, event.words)
-            case Noted():
+            case SourceNote():
                 context.log.warning(event.note)
             case Skipped():
                 context.log.info("%s: %d cells are ready", event.model, len(event.built_by))

@@ -21,8 +21,8 @@ from backfill_assets.engine.project.events import (
     Event,
     Failed,
     NeedsPlan,
-    Noted,
     Skipped,
+    SourceNote,
     Started,
     TryingAgain,
     Waiting,
@@ -76,7 +76,7 @@ class Reporter:
             case Started():
                 cells = self._ranges(event.cells)
                 self.context.log.info("batch %s: %s started", event.batch_id, cells)
-            case Noted() | Delayed() | TryingAgain():
+            case SourceNote() | Delayed() | TryingAgain():
                 self._log(event)
             case Committed():
                 self._committed(event)
@@ -91,10 +91,10 @@ class Reporter:
                 metadata = {"stale": True, "changed_upstream": event.upstream}
                 self._observed(event.cells - self.reported, event.words, metadata)
 
-    def _log(self, event: Noted | Delayed | TryingAgain) -> None:
+    def _log(self, event: SourceNote | Delayed | TryingAgain) -> None:
         log = self.context.log
         match event:
-            case Noted():
+            case SourceNote():
                 log.warning(event.note)
             case Delayed():
                 log.info("%s waits for %s", self._ranges(event.cells), event.why)
@@ -107,7 +107,7 @@ class Reporter:
             self.results += event.audits
             cells = self._ranges(event.cells)
             self.context.log.info("batch %s: %s built, unpublished", event.batch_id, cells)
-        elif isinstance(event, Noted) or (
+        elif isinstance(event, SourceNote) or (
             isinstance(event, Failed) and event.model == self.model.name
         ):
             self.listen(event)

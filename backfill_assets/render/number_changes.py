@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from decimal import Decimal
 
-    from backfill_assets.planning.review.number_changes import Cause, Happened, Part, Step
+    from backfill_assets.planning.review.number_changes import Cause, Happened, HistoryStep, Part
     from backfill_assets.render.plan_words import Naming
     from backfill_assets.state.store import StateReader
 
@@ -42,7 +42,7 @@ _WORDS = {
 }
 
 
-def plans_told(store: StateReader, steps: tuple[Step, ...]) -> dict[str, str]:
+def plans_told(store: StateReader, steps: tuple[HistoryStep, ...]) -> dict[str, str]:
     """Say of each plan that the steps name why it was made, and what it was asked."""
     named = dict.fromkeys(step.plan_id for step in steps if step.plan_id)
     return {plan_id: _plan_told(store, plan_id) for plan_id in named}
@@ -59,13 +59,13 @@ def _plan_told(store: StateReader, plan_id: str) -> str:
     return "; ".join(text for text in (stored.reason, asked) if text)
 
 
-def step_text(step: Step, told: Mapping[str, str]) -> str:
+def step_text(step: HistoryStep, told: Mapping[str, str]) -> str:
     """Name a step: when, what, by whom and why."""
     by = f" by {step.who}" if step.who else ""
     return f"{minute_text(step.at)}, {_what(step, told)}{by}"
 
 
-def _what(step: Step, told: Mapping[str, str]) -> str:
+def _what(step: HistoryStep, told: Mapping[str, str]) -> str:
     plan = ""
     if step.plan_id:
         why = told.get(step.plan_id) or step.why
@@ -94,7 +94,7 @@ def causes_text(happened: Happened, naming: Naming) -> str:
 
 
 def part_texts(
-    part: Part, steps: tuple[Step, ...], told: Mapping[str, str], naming: Naming, where: str
+    part: Part, steps: tuple[HistoryStep, ...], told: Mapping[str, str], naming: Naming, where: str
 ) -> tuple[str, ...]:
     """Write a part: a line per step, its causes behind it; `where` names its cells, if not all."""
     return tuple(
@@ -112,7 +112,7 @@ def number_text(number: Decimal | None, *, signed: bool = False) -> str:
 
 
 def part_json(
-    part: Part, steps: tuple[Step, ...], told: Mapping[str, str], naming: Naming, model: str
+    part: Part, steps: tuple[HistoryStep, ...], told: Mapping[str, str], naming: Naming, model: str
 ) -> dict[str, Any]:
     """Give a part as JSON values; numbers are text, since they are exact."""
     return {
@@ -125,7 +125,7 @@ def part_json(
 
 
 def _step_json(
-    happened: Happened, step: Step, told: Mapping[str, str], naming: Naming
+    happened: Happened, step: HistoryStep, told: Mapping[str, str], naming: Naming
 ) -> dict[str, Any]:
     return {
         "at": step.at.isoformat(),

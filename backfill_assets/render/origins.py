@@ -24,7 +24,7 @@ _SHOWN = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class CellOrigin:
     """Where some ready cells come from.
 
     Attributes:
@@ -46,7 +46,7 @@ class Origin:
 
 def origins(
     store: StateReader, naming: Naming, view: StateView, model: str, cells: IntervalSet
-) -> tuple[Origin, ...]:
+) -> tuple[CellOrigin, ...]:
     """Find the origins of the ready ones of these cells, batch by batch.
 
     Args:
@@ -69,16 +69,16 @@ def origins(
     )
 
 
-def _origin(store: StateReader, pointer: Pointer, batch_id: str, cells: str) -> Origin:
+def _origin(store: StateReader, pointer: Pointer, batch_id: str, cells: str) -> CellOrigin:
     try:
         row = store.batches.get(batch_id)
     except UnknownBatchError:
         text = f"batch {batch_id}, which is recorded only in the table's log"
-        return Origin(cells, batch_id, None, "", "", text)
+        return CellOrigin(cells, batch_id, None, "", "", text)
     text = (
         f"{_built(row, _reason(store, row))}{_let_in(store, row)}{_definition(store, row, pointer)}"
     )
-    return Origin(cells, batch_id, row.plan_id, row.fingerprint, row.reason, text)
+    return CellOrigin(cells, batch_id, row.plan_id, row.fingerprint, row.reason, text)
 
 
 def _reason(store: StateReader, row: BatchRow) -> str:

@@ -24,7 +24,7 @@ KEPT = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
+class AuditedPublication:
     """What was audited.
 
     Attributes:
@@ -52,7 +52,7 @@ class PublishedAudit:
         result: what was found.
     """
 
-    of: Published
+    of: AuditedPublication
     audited_at: datetime
     result: AuditResult
 
@@ -61,7 +61,7 @@ class PublishedAudits(Aggregate[D]):
     """The history of audits of published data. Each method is one transaction."""
 
     def keep(
-        self: PublishedAudits[Database], of: Published, results: Sequence[AuditResult]
+        self: PublishedAudits[Database], of: AuditedPublication, results: Sequence[AuditResult]
     ) -> None:
         """Keep what audits have found just now; of a model's audits before, the last `KEPT` times stay."""
         now = self._clock()  # one time for all: they are told apart by it
@@ -86,17 +86,19 @@ class PublishedAudits(Aggregate[D]):
         )
         ordered = wanted.order_by(table.audited_at.desc(), table.audit)
         return [
-            PublishedAudit(read_as(Published, row), row.audited_at, read_as(AuditResult, row))
+            PublishedAudit(
+                read_as(AuditedPublication, row), row.audited_at, read_as(AuditResult, row)
+            )
             for row in self._rows(ordered)
         ]
 
 
-def _own(of: Published) -> tuple[sa.ColumnElement[bool], ...]:
+def _own(of: AuditedPublication) -> tuple[sa.ColumnElement[bool], ...]:
     table = PUBLISHED_AUDITS.c
     return table.environment == of.environment, table.model == of.model
 
 
-def _before_the_last(of: Published) -> sa.ColumnElement[bool]:
+def _before_the_last(of: AuditedPublication) -> sa.ColumnElement[bool]:
     times = sa.select(PUBLISHED_AUDITS.c.audited_at).where(*_own(of)).distinct()
     last = times.order_by(PUBLISHED_AUDITS.c.audited_at.desc()).limit(KEPT).subquery()
     return PUBLISHED_AUDITS.c.audited_at.not_in(sa.select(last.c.audited_at))

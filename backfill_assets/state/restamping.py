@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
+class PublishedMove:
     """What one model's move has published.
 
     Attributes:
@@ -42,7 +42,9 @@ class Published:
     built: Mapping[int, IntervalSet]
 
 
-def published(connection: sa.Connection, move: Move, old: Pointer | None, number: int) -> Published:
+def published(
+    connection: sa.Connection, move: Move, old: Pointer | None, number: int
+) -> PublishedMove:
     """Write the ready records of a move, before its pointer is put."""
     if old is not None and old.version == move.pointer.version:
         return _copied(connection, move, old, number)
@@ -50,7 +52,7 @@ def published(connection: sa.Connection, move: Move, old: Pointer | None, number
 
 
 def strike_rebuilt(
-    connection: sa.Connection, new: Pointer, old: Pointer | None, done: Published
+    connection: sa.Connection, new: Pointer, old: Pointer | None, done: PublishedMove
 ) -> None:
     """Strike off what a publication has rebuilt, unless it was built before the cells were owed.
 
@@ -93,7 +95,7 @@ def restamp_later_changes(
 
 def _taken_over(
     connection: sa.Connection, new: Pointer, old: Pointer | None, number: int
-) -> Published:
+) -> PublishedMove:
     """Publish what a table holds already: its records stay, with other stamps."""
     own = ready.ready_records(connection, new.version, new.delta_version)
     cells = IntervalSet.of(each.cell for each in own)
@@ -103,7 +105,7 @@ def _taken_over(
     return _result(own, there, lost)
 
 
-def _copied(connection: sa.Connection, move: Move, old: Pointer, number: int) -> Published:
+def _copied(connection: sa.Connection, move: Move, old: Pointer, number: int) -> PublishedMove:
     """Publish what the commit at the pointer's pin copied in, or took away."""
     new = move.pointer
     own = [
@@ -135,7 +137,7 @@ def _stamped(
 
 def _result(
     own: list[ReadyRecord], there: Mapping[Interval, ReadyRecord], lost: IntervalSet
-) -> Published:
+) -> PublishedMove:
     differing = (
         each.cell
         for each in own
@@ -146,7 +148,7 @@ def _result(
         for at, some in groupby(sorted(own, key=_built_at), key=_built_at)
     }
     cells = IntervalSet.of(each.cell for each in own)
-    return Published(cells | lost, IntervalSet.of(differing) | lost, built)
+    return PublishedMove(cells | lost, IntervalSet.of(differing) | lost, built)
 
 
 def _built_at(record: ReadyRecord) -> int:

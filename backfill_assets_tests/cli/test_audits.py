@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from backfill_assets.cli.project import opened_run
-from backfill_assets.state.published_audits import Published
+from backfill_assets.state.published_audits import AuditedPublication
 from backfill_assets_tests.cli.prepared import NEGATIVE
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ def audited(shop: Prepared) -> None:
     shop.fill("toy.sales", "2024-02-01", "2024-02-02")
     with opened_run("prod") as run:
         ready = run.view().ready("toy.sales")
-        of = Published("prod", "toy.sales", "v1", 3, ready)
+        of = AuditedPublication("prod", "toy.sales", "v1", 3, ready)
         run.store.published_audits.keep(of, [NEGATIVE])
 
 

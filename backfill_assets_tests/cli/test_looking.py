@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from backfill_assets.engine.plans.making import Made
+    from backfill_assets.engine.plans.making import MadePlan
     from backfill_assets.engine.project.project import Project
     from backfill_assets.planning.plan.request import PlanRequest
     from backfill_assets_tests.cli.conftest import Backfill
@@ -56,7 +56,7 @@ def filled(shop: Prepared, backfill: Backfill) -> Prepared:
     return shop
 
 
-def plan_of_sales(project: Project, request: PlanRequest, told: Callable[[str], None]) -> Made:
+def plan_of_sales(project: Project, request: PlanRequest, told: Callable[[str], None]) -> MadePlan:
     return make_plan(project, replace(request, select=SALES[1:]), told=told)
 
 

@@ -9,8 +9,8 @@ from rich.console import Console
 
 from backfill_assets.cli import progress
 from backfill_assets.cli.progress import Bars, Lines, Shown, Tally, beat_line, shown
-from backfill_assets.engine.project.at_work import AtWork, Phase, Step
-from backfill_assets.engine.project.events import Committed, Timing
+from backfill_assets.engine.project.at_work import AtWork, Phase, WorkStep
+from backfill_assets.engine.project.events import BatchSeconds, Committed
 from backfill_assets.intervals.cadence import Daily
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.content import Content
@@ -50,10 +50,10 @@ def test_a_heartbeat_says_what_is_at_work_and_how_far_all_is():
             dict.fromkeys(cells, NOTHING),
             (),
             0,
-            Timing(),
+            BatchSeconds(),
         )
     )
-    step = Step(Phase.BUILDING, "toy.sales", 2, 3, began=105.0)
+    step = WorkStep(Phase.BUILDING, "toy.sales", 2, 3, began=105.0)
 
     assert beat_line(step, tally, 225.0) == (
         "at work for 2:00: building: toy.sales, batch 2 of 3; "
@@ -62,7 +62,7 @@ def test_a_heartbeat_says_what_is_at_work_and_how_far_all_is():
 
 
 def test_a_heartbeat_does_not_guess_before_anything_is_done_nor_where_nothing_is_counted():
-    step = Step(Phase.STARTING)
+    step = WorkStep(Phase.STARTING)
 
     assert beat_line(step, Tally({"toy.sales": 7}), 30.0) == (
         "at work for 0:30: starting Spark; 0 of 7 cells in all"
@@ -169,7 +169,14 @@ def test_what_happens_to_cells_is_said_beside_the_step(stderr: Callable[[bool], 
         step.next()
         listener(
             Committed(
-                "web.visits", "b1", IntervalSet.of([cell]), 0, {cell: NOTHING}, (), 0, Timing()
+                "web.visits",
+                "b1",
+                IntervalSet.of([cell]),
+                0,
+                {cell: NOTHING},
+                (),
+                0,
+                BatchSeconds(),
             )
         )
 

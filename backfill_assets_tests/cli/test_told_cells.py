@@ -9,7 +9,7 @@ from backfill_assets.cli import run as run_verb
 from backfill_assets.cli.late import late_json
 from backfill_assets.cli.told_cells import cells_json, cells_told, say_cells
 from backfill_assets.engine.automatic.late_plan import Refreshed
-from backfill_assets.engine.project.events import Committed, Timing
+from backfill_assets.engine.project.events import BatchSeconds, Committed
 from backfill_assets.intervals import Daily
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.cells_by_model import CellsByModel
@@ -111,5 +111,5 @@ def _committed(day: int) -> Committed:
         contents={days(day, day + 1): content(1)},
         audits=(),
         rows=1,
-        timing=Timing(),
+        timing=BatchSeconds(),
     )

@@ -18,7 +18,7 @@ from backfill_assets_tests.making import plan_made
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from backfill_assets.cli.watching import Standing
+    from backfill_assets.cli.watching import PlanProgress
     from backfill_assets.planning.plan.plan import Plan
 
 
@@ -44,7 +44,7 @@ def plan(world: QueueWorld) -> Plan:
     )
 
 
-def _watched(world: QueueWorld, plan: Plan) -> Standing:
+def _watched(world: QueueWorld, plan: Plan) -> PlanProgress:
     def again(_: float) -> None:
         raise _LookedTwiceError
 

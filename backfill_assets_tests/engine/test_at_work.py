@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given, strategies as st
 
-from backfill_assets.engine.project.at_work import AtWork, Phase, Step
+from backfill_assets.engine.project.at_work import AtWork, Phase, WorkStep
 from backfill_assets.planning.plan.request import Restatement
 from backfill_assets_tests.builders import a_graph, a_model, a_source
 from backfill_assets_tests.engine.plans import Plans
@@ -45,7 +45,7 @@ def test_the_step_that_began_last_is_shown_and_the_one_around_it_again_afterward
 
 
 def test_a_step_over_several_models_names_each_and_how_many_there_are():
-    told: list[Step | None] = []
+    told: list[WorkStep | None] = []
     with AtWork(told.append).at(Phase.CHECKING, of=2) as step:
         for name in ("web.a", "web.b"):
             step.next(name)
@@ -58,16 +58,16 @@ def test_a_step_over_several_models_names_each_and_how_many_there_are():
 
 
 def test_a_step_that_fails_is_at_work_no_more():
-    told: list[Step | None] = []
+    told: list[WorkStep | None] = []
     with pytest.raises(ZeroDivisionError), AtWork(told.append).at(Phase.COMPARING, "web.a"):
         _ = 1 / 0
     assert told[-1] is None
 
 
 def test_an_interrupt_while_a_step_is_told_leaves_no_step_at_work():
-    told: list[Step | None] = []
+    told: list[WorkStep | None] = []
 
-    def interrupted(step: Step | None) -> None:
+    def interrupted(step: WorkStep | None) -> None:
         told.append(step)
         if step is not None:
             raise KeyboardInterrupt

@@ -12,7 +12,7 @@ from deltalake import DeltaTable
 
 from backfill_assets.engine.plans.plan_verbs import rollback_plan, undo_plan
 from backfill_assets.engine.project.events import Committed, Failed
-from backfill_assets.engine.project.run_context import Published
+from backfill_assets.engine.project.run_context import PublishedCells
 from backfill_assets.engine.upkeep.collecting import collect
 from backfill_assets.intervals import Hourly, Interval, IntervalSet
 from backfill_assets.models.audit import accepted_range
@@ -76,7 +76,7 @@ def test_of_a_batch_only_the_cells_whose_rows_differ_get_other_files(world: Worl
     world.fill(graph)
     before, at = files(world), world.head(VISITS)
     world.land(a_source(), *changed(row(8, 1, 99.0)))
-    again = world.fill(graph, cells=days(*range(7, 11)), published=Published.REBUILT)
+    again = world.fill(graph, cells=days(*range(7, 11)), published=PublishedCells.REBUILT)
     (done,) = ended(again[VISITS], Committed)
     assert done.rows == len(ROWS)
     assert partitions_touched(world.path(VISITS), at + 1) == {"2024-01-08"}
@@ -96,7 +96,7 @@ def test_a_cell_whose_files_a_stranger_took_gets_new_ones_though_its_rows_are_th
     world.fill(graph)
     (torn,) = (path for path in files(world) if "2024-01-08" in path)
     (Path(world.path(VISITS)) / torn).unlink()
-    again = world.fill(graph, cells=days(*range(7, 11)), published=Published.REBUILT)
+    again = world.fill(graph, cells=days(*range(7, 11)), published=PublishedCells.REBUILT)
     assert told(again[VISITS]) == ["committed"]
     assert world.rows(VISITS) == kept(*ROWS)
 
@@ -213,7 +213,7 @@ def test_an_hour_is_built_again_in_its_day(world: World):
     some = IntervalSet.of(
         [Interval(events[7][0].replace(minute=0), events[8][0].replace(minute=0))]
     )
-    again = world.fill(graph, cells=some, published=Published.REBUILT)
+    again = world.fill(graph, cells=some, published=PublishedCells.REBUILT)
     (done,) = ended(again[HOURS], Committed)
     assert (done.rows, len(_files_of(world))) == (1, 2)
     assert world.rows(HOURS, "at", "id", "cost") == sorted(events)

@@ -304,7 +304,7 @@ def test_a_batch_fills_the_rest_where_another_run_has_filled_some_of_its_cells(
 
 
 def test_a_batch_reads_its_pins_though_its_upstream_moves_while_it_computes(world: World):
-    from backfill_assets.engine.project.run_context import Published  # noqa: PLC0415
+    from backfill_assets.engine.project.run_context import PublishedCells  # noqa: PLC0415
     from backfill_assets.snapshots.environment import Environment  # noqa: PLC0415
 
     world.store.environments.save_environment(Environment("dev", protected=False))
@@ -316,7 +316,7 @@ def test_a_batch_reads_its_pins_though_its_upstream_moves_while_it_computes(worl
 
     def upstream_moves() -> None:
         world.land(a_source(), *ROWS, row(9, 3))
-        world.fill(graph, VISITS, published=Published.REBUILT)
+        world.fill(graph, VISITS, published=PublishedCells.REBUILT)
 
     before(world, "computed", upstream_moves)
     (done,) = ended(world.fill(graph, "web.child")["web.child"], Committed)

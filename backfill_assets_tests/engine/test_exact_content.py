@@ -19,7 +19,7 @@ from backfill_assets.errors import RequestError
 from backfill_assets.intervals import Daily
 from backfill_assets.models.column import Column
 from backfill_assets.planning.change import changes, deriving
-from backfill_assets.planning.change.categorize import Difference
+from backfill_assets.planning.change.categorize import DeclarationDifference
 from backfill_assets.planning.plan.request import Category, Restatement, Strategy
 from backfill_assets.state.tables import READY_RECORDS
 from backfill_assets_tests.builders import a_graph, a_model, a_source
@@ -123,7 +123,9 @@ def test_after_rounded_checksums_a_wider_table_is_held_against_the_rows_themselv
     landed(world, 1234567890.10, 1234567890.10)
     as_of_the_release_before(world)
     wrong = a_graph(readings("v + 4.8 AS v, v AS w"), totals(), sources=[SOURCE])
-    only_w = Difference(Category.NON_BREAKING, "adds w", rows=False, columns=frozenset({"w"}))
+    only_w = DeclarationDifference(
+        Category.NON_BREAKING, "adds w", rows=False, columns=frozenset({"w"})
+    )
     with monkeypatch.context() as patch:  # a verdict that is wrong on purpose
         for module in (changes, deriving):
             patch.setattr(module, "difference", lambda *_: only_w)

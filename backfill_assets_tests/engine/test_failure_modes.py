@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from backfill_assets.engine.project.run_context import Published
+from backfill_assets.engine.project.run_context import PublishedCells
 from backfill_assets.intervals import Daily
 from backfill_assets.models.kind import IncrementalByTimeRange, IncrementalByUniqueKey
 from backfill_assets.planning.plan.request import Restatement
@@ -53,7 +53,7 @@ def test_a_range_that_is_built_again_and_again_holds_each_row_once(world: World,
     world.fill(graph)
     for rows in (ROWS, DEARER, DEARER):
         world.land(a_source(), *rows)
-        rebuilt = told(world.fill(graph, published=Published.REBUILT)[VISITS])
+        rebuilt = told(world.fill(graph, published=PublishedCells.REBUILT)[VISITS])
         assert rebuilt == ["committed"] * 2
         assert world.rows(VISITS) == kept(*rows)
 

@@ -10,7 +10,7 @@ from deltalake import DeltaTable
 
 from backfill_assets.engine.fill.outstanding import outstanding
 from backfill_assets.engine.project.events import Committed, Failed, NeedsPlan, Skipped, Waiting
-from backfill_assets.engine.project.run_context import Published
+from backfill_assets.engine.project.run_context import PublishedCells
 from backfill_assets.intervals import Daily, Hourly, Monthly
 from backfill_assets.models.audit import accepted_range, row_rule
 from backfill_assets.models.column import Column
@@ -107,7 +107,7 @@ def test_a_day_that_became_empty_is_ready_without_rows(world: World):
     world.land(a_source(), row(9), row(10))
     world.fill(graph)
     world.land(a_source(), row(10))
-    world.fill(graph, cells=days(9), published=Published.REBUILT)
+    world.fill(graph, cells=days(9), published=PublishedCells.REBUILT)
     assert world.rows(VISITS) == kept(row(10))
     assert world.ready(graph, VISITS) == "2024-01-09..2024-01-10 (2)"
 
@@ -293,15 +293,15 @@ def test_stale_cells_are_told_only_when_what_they_read_really_changed(world: Wor
     graph = a_graph(a_model(cadence=cadence), child)
     world.land(a_source(), row(8), row(9), row(10))
     world.fill(graph)
-    world.fill(graph, VISITS, published=Published.REBUILT)
+    world.fill(graph, VISITS, published=PublishedCells.REBUILT)
     assert told(world.fill(graph)["web.child"]) == ["skipped"]
     world.land(a_source(), row(8), row(9, cost=5.0), row(10))
-    world.fill(graph, VISITS, published=Published.REBUILT)
+    world.fill(graph, VISITS, published=PublishedCells.REBUILT)
     events = world.fill(graph)["web.child"]
     assert told(events) == ["needs plan", "skipped"]
     (stale,) = ended(events, NeedsPlan)
     assert (text(graph, "web.child", stale.cells), stale.upstream) == ("2024-01-09", VISITS)
-    events = world.fill(graph, "web.child", cells=stale.cells, published=Published.REBUILT)
+    events = world.fill(graph, "web.child", cells=stale.cells, published=PublishedCells.REBUILT)
     assert told(events["web.child"]) == ["committed"]
     assert world.rows("web.child") == kept(row(8), row(9, cost=5.0), row(10))
     assert told(world.fill(graph)["web.child"]) == ["skipped"]
@@ -312,7 +312,7 @@ def test_a_protected_environment_keeps_published_cells_whatever_is_asked(world: 
     world.land(a_source(), row(10))
     world.fill(graph)
     world.land(a_source(), row(10, cost=9.0))
-    assert told(world.fill(graph, published=Published.REBUILT)[VISITS]) == ["needs plan"]
+    assert told(world.fill(graph, published=PublishedCells.REBUILT)[VISITS]) == ["needs plan"]
     assert world.rows(VISITS) == kept(row(10))
 
 
@@ -323,9 +323,9 @@ def test_by_hand_an_unprotected_environment_rebuilds_but_for_what_the_same_root_
     world.environment = "dev"
     graph = a_graph(a_model(cadence=Daily(start="2024-01-09"), batch_size=1))
     world.land(a_source(), row(9), row(10))
-    world.fill(graph, cells=days(9), published=Published.REBUILT, root_id="root")
+    world.fill(graph, cells=days(9), published=PublishedCells.REBUILT, root_id="root")
     world.fill(graph, cells=days(10), root_id="another")
-    events = world.fill(graph, published=Published.REBUILT, root_id="root")[VISITS]
+    events = world.fill(graph, published=PublishedCells.REBUILT, root_id="root")[VISITS]
     (skipped,), (built,) = ended(events, Skipped), ended(events, Committed)
     assert list(skipped.built_by) == [day(9)]
     assert built.cells.span() == day(10)

@@ -15,7 +15,7 @@ from backfill_assets.intervals import Daily
 from backfill_assets.models.column import Column
 from backfill_assets.models.kind import IncrementalByUniqueKey, SoftDelete, Tombstone
 from backfill_assets.planning.change import deriving
-from backfill_assets.planning.change.categorize import Difference
+from backfill_assets.planning.change.categorize import DeclarationDifference
 from backfill_assets.planning.plan.request import Category, KeptRows, Restatement
 from backfill_assets_tests.builders import a_graph, a_model, a_source
 from backfill_assets_tests.engine.plans import Plans
@@ -125,7 +125,9 @@ def test_rows_that_are_dropped_excuse_no_other_value_of_those_that_stay(
     only_history_has_order_1(world, plans, orders())
     plan = plans.make(BREAKING, kept_rows=KeptRows.DROP)
     plans.apply(BREAKING, plan)
-    nothing = Difference(Category.BREAKING, "seems harmless", rows=False, columns=frozenset())
+    nothing = DeclarationDifference(
+        Category.BREAKING, "seems harmless", rows=False, columns=frozenset()
+    )
     monkeypatch.setattr(deriving, "difference", lambda *_: nothing)
     with pytest.raises(StrategyCheckError, match="cost differs in 2 cells"):
         plans.promote(BREAKING, plan)

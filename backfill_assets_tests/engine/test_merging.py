@@ -13,7 +13,7 @@ from deltalake import DeltaTable
 from backfill_assets.engine.batch.commit_turn import commit_turn
 from backfill_assets.engine.batch.effects import Effects
 from backfill_assets.engine.project.events import Committed, Failed
-from backfill_assets.engine.project.run_context import Published
+from backfill_assets.engine.project.run_context import PublishedCells
 from backfill_assets.intervals import Daily
 from backfill_assets.models.column import Column
 from backfill_assets.models.kind import IncrementalByUniqueKey, SoftDelete, Tombstone
@@ -96,7 +96,9 @@ def test_a_key_that_the_source_no_longer_has_ends_as_the_model_declares(
     dev.fill(graph)
     tombs = [order(2, 9, gone=True)] if isinstance(deletes, Tombstone) else []
     dev.land(source(), order(1, 9, 5), order(4, 9), order(3, 10), *tombs)
-    (done,) = ended(dev.fill(graph, cells=days(9), published=Published.REBUILT)[ORDERS], Committed)
+    (done,) = ended(
+        dev.fill(graph, cells=days(9), published=PublishedCells.REBUILT)[ORDERS], Committed
+    )
     expected = [(1, on(9), 5, False), *left, (3, on(10), 1, False), (4, on(9), 1, False)]
     assert held(dev) == expected
     (content,) = done.contents.values()
@@ -149,7 +151,7 @@ def test_rows_that_came_into_a_cell_while_others_move_out_of_it_stay(dev: World)
     def and_another_commits(*given: Any, **named: Any) -> Any:  # noqa: ANN401
         with computed_batch(*given, **named) as batch:
             dev.effects = Effects()
-            rebuilt = dev.fill(graph, cells=days(9), published=Published.REBUILT)[ORDERS]
+            rebuilt = dev.fill(graph, cells=days(9), published=PublishedCells.REBUILT)[ORDERS]
             assert told(rebuilt) == ["committed"]
             yield batch
 

@@ -12,7 +12,7 @@ from deltalake import DeltaTable, write_deltalake
 from backfill_assets.engine.fill.fill import Filling
 from backfill_assets.engine.fill.observing import SourceLook, observe_sources
 from backfill_assets.engine.fill.schedule import scheduled
-from backfill_assets.engine.project.events import Noted
+from backfill_assets.engine.project.events import SourceNote
 from backfill_assets.engine.upkeep.state_rebuild import read_logs, rebuild_state
 from backfill_assets.intervals import Monthly, Whole
 from backfill_assets.intervals.text import ranges_text
@@ -169,7 +169,7 @@ def test_whoever_fills_looks_at_the_sources_first_and_tells_what_was_found(world
     shutil.rmtree(world.root / source.path)
     world.land(source, row(1), row(2))
     world.fill(graph)
-    (noted,) = [event for event in world.heard if isinstance(event, Noted)]
+    (noted,) = [event for event in world.heard if isinstance(event, SourceNote)]
     assert noted.model == VISITS
     assert EVENTS in noted.note
     assert "was recreated" in noted.note

@@ -15,7 +15,14 @@ from backfill_assets.engine.fill import schedule
 from backfill_assets.engine.fill.schedule import Needs, Piece, scheduled
 from backfill_assets.engine.project.at_work import AtWork
 from backfill_assets.engine.project.cancelling import Flights
-from backfill_assets.engine.project.events import Committed, Event, Failed, Started, Timing, Waiting
+from backfill_assets.engine.project.events import (
+    BatchSeconds,
+    Committed,
+    Event,
+    Failed,
+    Started,
+    Waiting,
+)
 from backfill_assets.intervals import Daily, Interval, IntervalSet
 from backfill_assets.intervals.interval import epoch_of
 from backfill_assets.models.audit import References
@@ -110,7 +117,7 @@ class Toy:
         if failed:
             put(Failed(name, "", piece.stretches, "it had to"))
         else:
-            put(Committed(name, "", piece.stretches, 1, {}, (), 0, Timing()))
+            put(Committed(name, "", piece.stretches, 1, {}, (), 0, BatchSeconds()))
 
 
 @dataclass

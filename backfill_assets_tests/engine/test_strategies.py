@@ -15,7 +15,7 @@ from backfill_assets.models.audit import row_count_within
 from backfill_assets.models.column import Column
 from backfill_assets.models.kind import IncrementalByUniqueKey
 from backfill_assets.planning.change import deriving
-from backfill_assets.planning.change.categorize import Difference
+from backfill_assets.planning.change.categorize import DeclarationDifference
 from backfill_assets.planning.plan.request import Category, Restatement, Strategy
 from backfill_assets_tests.builders import a_graph, a_model, a_source
 from backfill_assets_tests.engine.plans import Plans
@@ -132,7 +132,9 @@ def test_a_restatement_excuses_no_model_that_it_does_not_reach(
     world.land(a_source(), *ROWS)
     world.fill(a_graph(visits(), aside))
     edited = a_graph(DOUBLED, aside)
-    nothing = Difference(Category.BREAKING, "seems harmless", rows=False, columns=frozenset())
+    nothing = DeclarationDifference(
+        Category.BREAKING, "seems harmless", rows=False, columns=frozenset()
+    )
     monkeypatch.setattr(deriving, "difference", lambda *_: nothing)
     for restated in (other, VISITS):
         plan = plans.make(edited, restate=(Restatement(restated),), select=("*",))
@@ -197,7 +199,9 @@ def test_late_rows_of_an_upstream_explain_no_other_day_of_an_edited_reader(
     world.land(a_source(), *changed(row(8, 1, 99.0)))
     world.fill(OLD)
     edited = a_graph(visits(), costs("cost * 2"))
-    nothing = Difference(Category.BREAKING, "seems harmless", rows=False, columns=frozenset())
+    nothing = DeclarationDifference(
+        Category.BREAKING, "seems harmless", rows=False, columns=frozenset()
+    )
     monkeypatch.setattr(deriving, "difference", lambda *_: nothing)
     plan = plans.make(edited)
     assert "total differs in 3 cells, 2024-01-07" in plans.apply(edited, plan).refused

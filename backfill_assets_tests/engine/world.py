@@ -29,7 +29,7 @@ from backfill_assets.engine.project.events import (
 from backfill_assets.engine.project.iceberg import enter_missing
 from backfill_assets.engine.project.opening import open_run
 from backfill_assets.engine.project.project import InProject
-from backfill_assets.engine.project.run_context import Published
+from backfill_assets.engine.project.run_context import PublishedCells
 from backfill_assets.intervals import Interval, IntervalSet
 from backfill_assets.intervals.required import required
 from backfill_assets.intervals.text import ranges_text
@@ -122,7 +122,11 @@ class World:
         write_deltalake(path, arrow(columns, rows), mode="overwrite", schema_mode="overwrite")
 
     def open(
-        self, graph: Graph, *, published: Published = Published.KEPT, root_id: str | None = None
+        self,
+        graph: Graph,
+        *,
+        published: PublishedCells = PublishedCells.KEPT,
+        root_id: str | None = None,
     ) -> RunContext:
         """Open a run, as each entrance does."""
         project = self.project(graph)

@@ -7,7 +7,7 @@ from unittest.mock import Mock
 import dagster as dg
 import pytest
 
-from backfill_assets.engine.project.events import Event, Failed, Noted
+from backfill_assets.engine.project.events import Event, Failed, SourceNote
 from backfill_assets.models.audit import Severity
 from backfill_assets.models.audit_result import AuditResult
 from backfill_assets.orchestration.reporting import Reporter, check_result
@@ -24,7 +24,7 @@ def reporter() -> Reporter:
 def test_what_was_found_in_a_source_is_told_whichever_model_of_the_plan_reads_it(
     reporter: Reporter, reader: str
 ):
-    event: Event = Noted(reader, "it was made anew")
+    event: Event = SourceNote(reader, "it was made anew")
 
     reporter.rebuilding(event)
 

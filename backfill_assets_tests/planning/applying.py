@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from backfill_assets.models.model import Model
-    from backfill_assets.planning.change.categorize import Difference
+    from backfill_assets.planning.change.categorize import DeclarationDifference
     from backfill_assets.planning.plan.plan import ModelPlan, Plan
     from backfill_assets.planning.plan.plan_state import PlanState
     from backfill_assets.snapshots.loaded import Loaded
@@ -55,7 +55,7 @@ def _after(
     planned: ModelPlan,
     before: ModelState | None,
     state: PlanState,
-    built: tuple[Model, Difference | None, int],
+    built: tuple[Model, DeclarationDifference | None, int],
 ) -> ModelState:
     model, effect, counter = built
     environment = state.view.environment.name
@@ -77,7 +77,7 @@ def _outside(run: ReadyRun, cells: IntervalSet) -> list[ReadyRun]:
 
 
 def stamps_after(
-    model: Model, planned: ModelPlan, effect: Difference | None, counter: int
+    model: Model, planned: ModelPlan, effect: DeclarationDifference | None, counter: int
 ) -> Callable[[tuple[ReadyRun, ...], Interval], ChangedAt]:
     """Give the stamps of a cell that was built: what can't differ keeps its own."""
     columns = [column.name for column in model.schema]

@@ -18,7 +18,7 @@ from backfill_assets.models.python.function_query import FunctionQuery
 from backfill_assets.models.sql.query import SqlQuery
 from backfill_assets.models.upstream import Reopens, Upstream
 from backfill_assets.pipelines import marketing
-from backfill_assets.planning.change.categorize import Difference, affected, difference
+from backfill_assets.planning.change.categorize import DeclarationDifference, affected, difference
 from backfill_assets.planning.change.sql_change import sql_change, sql_effect
 from backfill_assets.planning.change.sql_edit import SqlEdit
 from backfill_assets.planning.plan.request import Category
@@ -40,7 +40,7 @@ def sql_model(sql: str) -> Model:
     return a_model(sql=sql, columns=[*key, *columns], upstreams=["s.e", "s.f", "s.g"])
 
 
-def edited(old: str, new: str) -> Difference:
+def edited(old: str, new: str) -> DeclarationDifference:
     return difference(sql_model(old), sql_model(new))
 
 
@@ -368,16 +368,24 @@ def test_audit_columns_come_without_breaking_and_go_breaking():
 @pytest.mark.parametrize(
     ("difference", "reads", "sees"),
     [
-        (Difference(Category.METADATA, "", rows=False, columns=NOTHING), None, False),
-        (Difference(Category.NON_BREAKING, "", rows=False, columns=frozenset("n")), None, True),
-        (Difference(Category.NON_BREAKING, "", rows=False, columns=frozenset("n")), {"a"}, False),
-        (Difference(Category.BREAKING, "", rows=False, columns=None), {"a"}, True),
-        (Difference(Category.BREAKING, "", rows=True, columns=NOTHING), {"a"}, True),
-        (Difference(Category.BREAKING, "", rows=True, columns=NOTHING), NOTHING, True),
+        (DeclarationDifference(Category.METADATA, "", rows=False, columns=NOTHING), None, False),
+        (
+            DeclarationDifference(Category.NON_BREAKING, "", rows=False, columns=frozenset("n")),
+            None,
+            True,
+        ),
+        (
+            DeclarationDifference(Category.NON_BREAKING, "", rows=False, columns=frozenset("n")),
+            {"a"},
+            False,
+        ),
+        (DeclarationDifference(Category.BREAKING, "", rows=False, columns=None), {"a"}, True),
+        (DeclarationDifference(Category.BREAKING, "", rows=True, columns=NOTHING), {"a"}, True),
+        (DeclarationDifference(Category.BREAKING, "", rows=True, columns=NOTHING), NOTHING, True),
     ],
 )
 def test_a_reader_sees_rows_and_the_columns_that_it_names(
-    difference: Difference,
+    difference: DeclarationDifference,
     reads: set[str] | None,
     sees: bool,  # noqa: FBT001
 ):

@@ -18,7 +18,7 @@ from backfill_assets_tests.builders import COLUMNS, FIRST, a_graph, a_model, a_r
 
 if TYPE_CHECKING:
     from backfill_assets.models.graph import Graph
-    from backfill_assets.planning.change.categorize import Difference
+    from backfill_assets.planning.change.categorize import DeclarationDifference
 
 NOW = FIRST + timedelta(days=8)
 VISITS, READER = "web.visits", "web.reader"
@@ -36,7 +36,7 @@ def a_world(cost: str = "cost", reads: str = "cost", owner: str = "team:web") ->
     return a_graph(visits, reader)
 
 
-def found(before: Graph, after: Graph) -> dict[str, Difference]:
+def found(before: Graph, after: Graph) -> dict[str, DeclarationDifference]:
     view = a_view({name: [a_run(day(1, 8), 1)] for name in before.order})
     state = PlanState(view=view, running=snapshots_of(before))
     plan = build_plan(PlanRequest(environment=PROD), after, state, NOW)

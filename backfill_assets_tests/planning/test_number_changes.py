@@ -16,8 +16,8 @@ from backfill_assets.planning.review.number_changes import (
     Cause,
     CauseKind,
     Explained,
-    Held,
-    Step,
+    HeldContent,
+    HistoryStep,
     explain,
 )
 from backfill_assets_tests.builders import FIRST, day, days
@@ -35,7 +35,7 @@ CELLS = tuple(map(day, (1, 2, 3)))
 class Link:
     """What a cell held after a step, and whether that can still be read."""
 
-    held: Held
+    held: HeldContent
     number: Decimal
     readable: bool
 
@@ -52,7 +52,7 @@ def histories(draw: st.DrawFn) -> list[Links]:
         for cell in draw(st.sets(st.sampled_from(CELLS))):
             links.pop(cell, None)
             if draw(st.booleans()):
-                held = Held("t", step, f"batch-{step}", "f", None)
+                held = HeldContent("t", step, f"batch-{step}", "f", None)
                 links[cell] = Link(held, draw(NUMBERS), draw(st.booleans()))
         history.append(links)
     first = draw(st.integers(0, len(history) - 1))
@@ -68,7 +68,7 @@ def told(history: list[Links]) -> Explained:
     return explain(
         held(history[0]),
         [
-            Step(FIRST + timedelta(days=at), "batch", held(links))
+            HistoryStep(FIRST + timedelta(days=at), "batch", held(links))
             for at, links in enumerate(history[1:])
         ],
         lambda cell, there: numbers[cell, there],
@@ -76,11 +76,13 @@ def told(history: list[Links]) -> Explained:
     )
 
 
-def causes(_step: Step, _cell: Interval, old: Held | None, _new: Held | None) -> tuple[Cause, ...]:
+def causes(
+    _step: HistoryStep, _cell: Interval, old: HeldContent | None, _new: HeldContent | None
+) -> tuple[Cause, ...]:
     return (Cause(CauseKind.FIRST if old is None else CauseKind.LOGIC),)
 
 
-def held(links: Links) -> Mapping[Interval, Held]:
+def held(links: Links) -> Mapping[Interval, HeldContent]:
     return {cell: link.held for cell, link in links.items()}
 
 
@@ -138,15 +140,19 @@ def number(links: Links, cell: Interval) -> Decimal:
 
 
 def test_cells_that_changed_for_one_cause_are_one_part():
-    old = {day(n): Link(Held("t", 0, "a", "f", None), Decimal(n), readable=True) for n in (1, 2)}
-    new = {day(n): Link(Held("t", 1, "b", "f", None), Decimal(9), readable=True) for n in (1, 2)}
+    old = {
+        day(n): Link(HeldContent("t", 0, "a", "f", None), Decimal(n), readable=True) for n in (1, 2)
+    }
+    new = {
+        day(n): Link(HeldContent("t", 1, "b", "f", None), Decimal(9), readable=True) for n in (1, 2)
+    }
     found = told([old, new])
     assert [(part.cells, part.difference) for part in found.parts] == [(days(1, 2), Decimal(15))]
     assert found.equal == 0
 
 
 def test_a_step_that_left_the_number_as_it_was_is_counted_and_no_part():
-    old = {day(1): Link(Held("t", 0, "a", "f", None), Decimal(5), readable=True)}
-    new = {day(1): Link(Held("t", 1, "b", "f", None), Decimal("5.00"), readable=True)}
+    old = {day(1): Link(HeldContent("t", 0, "a", "f", None), Decimal(5), readable=True)}
+    new = {day(1): Link(HeldContent("t", 1, "b", "f", None), Decimal("5.00"), readable=True)}
     found = told([old, new])
     assert (found.parts, found.equal) == ((), 1)

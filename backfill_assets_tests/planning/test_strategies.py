@@ -13,8 +13,8 @@ from backfill_assets.models.content import Content
 from backfill_assets.planning.change.compared import Group, Measure
 from backfill_assets.planning.change.strategies import RISK, SIGNAL, propose
 from backfill_assets.planning.change.strategy_checks import (
+    CheckedContents,
     CheckResult,
-    Comparison,
     Expected,
     check,
     declared_coverage,
@@ -98,7 +98,7 @@ def test_every_strategy_names_its_risk_and_its_signal():
 @given(number=st.integers(0, 5))
 def test_a_history_that_stays_equal_passes_every_check(strategy: Strategy, number: int):
     cells = a_history(number)
-    assert not stops(*check(strategy, Comparison(cells, cells, days(2), NOTHING)))
+    assert not stops(*check(strategy, CheckedContents(cells, cells, days(2), NOTHING)))
 
 
 def test_a_repair_keeps_its_neighbours_byte_for_byte():
@@ -106,8 +106,8 @@ def test_a_repair_keeps_its_neighbours_byte_for_byte():
     repaired = edited(before, 2, a_content(rows=0, key=0))
     leaked = edited(repaired, 4, a_content(key=4, cost=8))
 
-    good = check(Strategy.PARTITION_REPAIR, Comparison(before, repaired, days(2)))
-    bad = check(Strategy.PARTITION_REPAIR, Comparison(before, leaked, days(2)))
+    good = check(Strategy.PARTITION_REPAIR, CheckedContents(before, repaired, days(2)))
+    bad = check(Strategy.PARTITION_REPAIR, CheckedContents(before, leaked, days(2)))
 
     assert [result.text for result in good] == [
         "30 rows = 30 that stay + 0 repaired",
@@ -123,7 +123,7 @@ def test_a_repair_that_loses_a_cell_or_rows_elsewhere_does_not_fit():
     fewer = edited(before, 4, a_content(rows=9, key=4))
 
     for after in (lost, fewer):
-        found = check(Strategy.PARTITION_REPAIR, Comparison(before, after, days(2)))
+        found = check(Strategy.PARTITION_REPAIR, CheckedContents(before, after, days(2)))
         assert "counts fit" in stops(*found)
 
 
@@ -137,7 +137,7 @@ def test_an_enrichment_changes_nothing_but_what_is_new():
     rows = edited(more, 3, a_content(rows=11, key=3, n=3))
 
     def found(after: Cells, expected: Expected = NOTHING) -> list[CheckResult]:
-        compared = Comparison(before, after, days(1, 2, 3, 4), expected)
+        compared = CheckedContents(before, after, days(1, 2, 3, 4), expected)
         return list(check(Strategy.COLUMN_ENRICHMENT, compared))
 
     assert not stops(*found(more))
@@ -164,7 +164,7 @@ def test_a_new_column_has_its_declared_coverage(
     coverage: dict[str, tuple[float, float]],
     passes: bool,  # noqa: FBT001
 ):
-    compared = Comparison({}, {}, NONE, NOTHING, coverage)
+    compared = CheckedContents({}, {}, NONE, NOTHING, coverage)
     assert check(Strategy.COLUMN_ENRICHMENT, compared)[1].passed is passes
 
 
@@ -187,7 +187,7 @@ def test_a_full_rebuild_reconciles_what_the_change_does_not_explain():
     explained = Expected(rows=False, columns=frozenset({"cost"}))
 
     def found(after: Cells) -> list[CheckResult]:
-        compared = Comparison(before, after, days(*range(1, 11)), explained)
+        compared = CheckedContents(before, after, days(*range(1, 11)), explained)
         return list(check(Strategy.FULL_REBUILD, compared))
 
     assert not stops(*found(cost))
@@ -196,7 +196,7 @@ def test_a_full_rebuild_reconciles_what_the_change_does_not_explain():
     once = edited(cost, 7, replace(cost[day(7)], columns={"id": 6, "cost": 8}))
     assert stops(*found(once)) == ["trend reconciles"]  # the edit explains its own column alone
     overtaken = replace(explained, cells=days(*range(1, 11)))  # what they read changed anyway
-    compared = Comparison(before, both, days(1), overtaken)
+    compared = CheckedContents(before, both, days(1), overtaken)
     assert not stops(*check(Strategy.FULL_REBUILD, compared))
     fewer = edited(cost, 2, a_content(rows=4, key=2))
     assert stops(*found(fewer)) == ["totals reconcile", "trend reconciles"]
@@ -208,8 +208,8 @@ def test_a_change_of_rows_explains_another_total_but_never_an_empty_history():
     fewer = {cell: a_content(rows=1, key=9) for cell in before}
     empty = {cell: a_content(rows=0, key=0) for cell in before}
 
-    good = check(Strategy.FULL_REBUILD, Comparison(before, fewer, days(1)))
-    bad = check(Strategy.FULL_REBUILD, Comparison(before, empty, days(1)))
+    good = check(Strategy.FULL_REBUILD, CheckedContents(before, fewer, days(1)))
+    bad = check(Strategy.FULL_REBUILD, CheckedContents(before, empty, days(1)))
 
     assert not stops(*good)
     assert "explained by the change" in good[0].text
@@ -239,7 +239,7 @@ def test_metrics_reconcile_but_for_what_the_change_explains(
     sums = {name: (_decimal(before), _decimal(after)) for name, (before, after) in totals.items()}
     columns = None if explained is None else frozenset(explained)
     expected = Expected(rows=explained is None, columns=columns)
-    compared = Comparison(a_history(), a_history(), NONE, expected, totals=sums)
+    compared = CheckedContents(a_history(), a_history(), NONE, expected, totals=sums)
     (found,) = (
         result
         for result in check(Strategy.FULL_REBUILD, compared)
@@ -249,7 +249,7 @@ def test_metrics_reconcile_but_for_what_the_change_explains(
 
 
 def test_the_first_history_of_a_model_has_nothing_to_reconcile_with():
-    found = check(Strategy.FULL_REBUILD, Comparison({}, a_history(), days(1, 2, 3, 4)))
+    found = check(Strategy.FULL_REBUILD, CheckedContents({}, a_history(), days(1, 2, 3, 4)))
     assert not stops(*found)
 
 
@@ -259,7 +259,7 @@ def test_a_dual_run_stops_at_the_first_difference_that_is_not_explained():
 
     def found(*columns: str) -> tuple[CheckResult, ...]:
         expected = Expected(rows=False, columns=frozenset(columns))
-        return check(Strategy.DUAL_RUN, Comparison(before, after, days(2), expected))
+        return check(Strategy.DUAL_RUN, CheckedContents(before, after, days(2), expected))
 
     assert not stops(*found("cost"))
     assert stops(*found("id")) == ["every difference explained"]
@@ -283,7 +283,7 @@ def test_rounded_checksums_neither_refuse_what_is_equal_nor_pass_what_differs(st
         assert doubt == days(1, 2, 3, 4)
         equal = {cell: counted(0, 0) for cell in before}
         other = {**equal, day(3): counted(0, 0, "cost")}
-        compared = Comparison(before, now, days(1, 2, 3, 4), NOTHING)
+        compared = CheckedContents(before, now, days(1, 2, 3, 4), NOTHING)
         assert not stops(*check(strategy, replace(compared, looked=equal)))
         assert stops(*check(strategy, replace(compared, looked=other)))
 
@@ -314,7 +314,7 @@ def test_rows_that_are_dropped_excuse_missing_rows_and_nothing_else(
     after = edited(before, 2, a_content(rows=7, key=9, cost=8, id=6))
     dropping = replace(NOTHING, missing=True)
     assert in_doubt(before, after, dropping) == days(2)
-    compared = Comparison(before, after, days(1, 2, 3, 4), dropping, looked={day(2): rows})
+    compared = CheckedContents(before, after, days(1, 2, 3, 4), dropping, looked={day(2): rows})
     for strategy in (Strategy.FULL_REBUILD, Strategy.DUAL_RUN):
         assert bool(stops(*check(strategy, compared))) is not passes
     kept = replace(compared, expected=NOTHING)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from backfill_assets.models.audit import Severity
 from backfill_assets.models.audit_result import AuditResult
 from backfill_assets.state import published_audits
-from backfill_assets.state.published_audits import Published
+from backfill_assets.state.published_audits import AuditedPublication
 from backfill_assets.state.store import Store
 from backfill_assets_tests.builders import days
 from backfill_assets_tests.state.building import NOON
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from backfill_assets_tests.state.building import Clock
 
-OF = Published("prod", "web.visits", "v1", 7, days(1, 2, 4))
+OF = AuditedPublication("prod", "web.visits", "v1", 7, days(1, 2, 4))
 PASSED = AuditResult(
     "cost", Severity.BLOCKING, passed=True, found="0 of 3 rows fail cost >= 0", allowed="0 rows"
 )

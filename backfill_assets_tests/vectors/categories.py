@@ -15,7 +15,7 @@ from backfill_assets.models.model import Model
 from backfill_assets.models.sql.lineage import lineage_of
 from backfill_assets.models.sql.query import SqlQuery
 from backfill_assets.models.upstream import Upstream
-from backfill_assets.planning.change.categorize import Difference, affected, difference
+from backfill_assets.planning.change.categorize import DeclarationDifference, affected, difference
 from backfill_assets.planning.change.sql_tree import comparable, output_name
 from backfill_assets.planning.plan.build_plan import build_plan
 from backfill_assets.planning.plan.plan import Build, Change, ModelPlan
@@ -84,7 +84,7 @@ def _words(before: Graph, after: Graph, planned: ModelPlan) -> str:
     return category.name if category is Category.METADATA else f"{indirect}{category.name}"
 
 
-def _effect(before: Graph, after: Graph, name: str) -> Difference:
+def _effect(before: Graph, after: Graph, name: str) -> DeclarationDifference:
     """What a model's change, or else what it reads of one, means for its own readers."""
     model = after.models[name]
     direct = difference(before.models[name], model)
@@ -97,7 +97,7 @@ def _effect(before: Graph, after: Graph, name: str) -> Difference:
         if up.name in before.models
     )
     category = Category.BREAKING if seen else Category.NON_BREAKING
-    return Difference(category, "", rows=seen, columns=frozenset())
+    return DeclarationDifference(category, "", rows=seen, columns=frozenset())
 
 
 def _passive(after: Graph, words: dict[str, str]) -> dict[str, str]:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from backfill_assets.warehouse.files.cell_files import CellFile
-    from backfill_assets.warehouse.log.ticket import Committed
+    from backfill_assets.warehouse.log.ticket import FoundCommit
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
 DAILY = Cadence(Unit.DAY, start=START)
@@ -129,7 +129,7 @@ def content(spark: SparkSession, path: str, *columns: str) -> list[tuple[Any, ..
 
 def commit_cells(
     rows: DataFrame, model: Model, cells: Sequence[Interval], said: Ticket
-) -> Committed:
+) -> FoundCommit:
     """Write rows, and let cells consist of them, as a batch does."""
     prepare_table(lambda: rows.sparkSession, model, said)
     with written_cells(rows, model, cells, said.path) as written:
@@ -137,7 +137,7 @@ def commit_cells(
         return written.commit(texts, written.files, said)
 
 
-def entry(files: Mapping[str, Sequence[CellFile]], said: Ticket) -> Committed:
+def entry(files: Mapping[str, Sequence[CellFile]], said: Ticket) -> FoundCommit:
     """Let cells that have files of their own consist of these."""
     return set_cells({*files}, [*chain.from_iterable(files.values())], lambda _: (), said)
 

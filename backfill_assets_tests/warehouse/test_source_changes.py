@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from backfill_assets.intervals.cadence import Cadence
-    from backfill_assets.warehouse.sources.source_changes import Touched
+    from backfill_assets.warehouse.sources.source_changes import ConcernedCells
 
 DAYS = Daily(start="2024-01-01")
 
@@ -53,7 +53,7 @@ def at(day: int, hour: int = 0, minute: int = 0) -> datetime:
     return datetime(2024, 1, day, hour, minute, tzinfo=UTC)
 
 
-def changed(found: Touched, source: Source) -> dict[str, int]:
+def changed(found: ConcernedCells, source: Source) -> dict[str, int]:
     return {
         ranges_text(source.cadence, IntervalSet.of([cell])): rows
         for cell, rows in sorted(found.changed.items(), key=lambda change: change[0].start)

@@ -12,7 +12,7 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.audits_of import audits_of
 from backfill_assets.models.source import Source
 from backfill_assets.snapshots.places import located
-from backfill_assets.state.published_audits import Published
+from backfill_assets.state.published_audits import AuditedPublication
 from backfill_assets.warehouse.files.tables import table_now
 from backfill_assets.warehouse.rows.inputs import Input
 from backfill_assets.warehouse.rows.profile import Subject, profile
@@ -77,7 +77,9 @@ def audit_and_keep(run: RunContext, name: str) -> tuple[AuditResult, ...]:
     results = audit_published(run, name, None if state is None else state.ready)
     if state is not None and results:
         pin = state.pointer
-        of = Published(run.environment.name, name, pin.version, pin.delta_version, state.ready)
+        of = AuditedPublication(
+            run.environment.name, name, pin.version, pin.delta_version, state.ready
+        )
         run.store.published_audits.keep(of, results)
     return results
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from backfill_assets.models.model import Model
     from backfill_assets.snapshots.batch import BatchCommit, OpenBatch
     from backfill_assets.state.locks import CommitLock
-    from backfill_assets.warehouse.log.ticket import Committed
+    from backfill_assets.warehouse.log.ticket import FoundCommit
 
 
 @contextmanager
@@ -98,7 +98,7 @@ def _own_upstreams(run: RunContext, model: Model) -> Iterator[Model]:
             yield upstream_model
 
 
-def record(run: RunContext, lock: CommitLock, commit: BatchCommit, done: Committed) -> None:
+def record(run: RunContext, lock: CommitLock, commit: BatchCommit, done: FoundCommit) -> None:
     """Record a batch's commit, when it follows directly on what the state knows.
 
     Raises:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from backfill_assets.engine.project.run_context import RunContext
     from backfill_assets.intervals.interval import Interval
     from backfill_assets.warehouse.files.tables import Table
-    from backfill_assets.warehouse.log.ticket import Committed, Ticket
+    from backfill_assets.warehouse.log.ticket import FoundCommit, Ticket
     from backfill_assets.warehouse.rows.computed import ComputedBatch, EmptyBatch
     from backfill_assets.warehouse.rows.inputs import RowsFrom
 
@@ -31,7 +31,7 @@ def commit(
     ticket: Ticket,
     target_now: Table,
     unchanged: Mapping[Interval, int],
-) -> Committed:
+) -> FoundCommit:
     """Let a batch's cells consist of its files, in one commit; see `ComputedBatch.commit`."""
     return batch.commit(ticket, target_now, unchanged)
 

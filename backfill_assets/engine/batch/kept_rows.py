@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from backfill_assets.engine.batch.requests import REFRESH
 from backfill_assets.snapshots.stored_plan import PlanEventKind
 from backfill_assets.warehouse.files.cells import cell_number, number_text
-from backfill_assets.warehouse.rows.kept_rows import Kept
+from backfill_assets.warehouse.rows.kept_rows import KeptRowCounts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -33,11 +33,14 @@ class KeptRowsFound:
     @property
     def words(self) -> tuple[str, ...]:
         """Say how many there are and where."""
-        both = (Kept(self.carried, carried=True), Kept(self.dropped, carried=False))
+        both = (
+            KeptRowCounts(self.carried, carried=True),
+            KeptRowCounts(self.dropped, carried=False),
+        )
         return tuple(kept.words for kept in both if kept.counts)
 
 
-def tell_kept_rows(run: RunContext, request: BatchRequest, kept: Kept | None) -> None:
+def tell_kept_rows(run: RunContext, request: BatchRequest, kept: KeptRowCounts | None) -> None:
     """Write down what a batch found; of cells that are built again also that there is none any more."""
     if kept is None or request.plan_id is None:
         return

@@ -49,7 +49,7 @@ def declared_otherwise(
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class WaitingCells:
     """Cells of a model that a source keeps from being filled.
 
     Attributes:
@@ -63,7 +63,7 @@ class Held:
     error: BackfillAssetsError | None = None
 
 
-def cells_held(run: RunContext, model: Model, cells: IntervalSet) -> Iterator[Held]:
+def cells_held(run: RunContext, model: Model, cells: IntervalSet) -> Iterator[WaitingCells]:
     """Find which of the model's cells can't be filled, because of which source."""
     for upstream in model.reads:
         source = run.graph.sources.get(upstream.name)
@@ -77,14 +77,14 @@ def cells_held(run: RunContext, model: Model, cells: IntervalSet) -> Iterator[He
                 environment=_published_in(run),
                 to_plan=to_plan,
             )
-            yield Held(source.name, cells, error)
+            yield WaitingCells(source.name, cells, error)
             continue
         try:
             yield from _held(run, model, upstream, source, cells)
         except SparkLostError:
             raise  # it says nothing of the source
         except BackfillAssetsError as error:  # no table, one that drifted, or a damaged one
-            yield Held(source.name, cells, error)
+            yield WaitingCells(source.name, cells, error)
 
 
 def _published_in(run: RunContext) -> str:
@@ -95,7 +95,7 @@ def _published_in(run: RunContext) -> str:
 
 def _held(
     run: RunContext, model: Model, upstream: Upstream, source: Source, cells: IntervalSet
-) -> Iterator[Held]:
+) -> Iterator[WaitingCells]:
     read = cells_read(model.cadence, upstream, source.cadence, cells, until=run.until)
     lacking = read - _present(run, source, read)
     if not lacking:
@@ -105,7 +105,7 @@ def _held(
     if source.when_empty is WhenEmpty.FAIL:
         missing = ranges_text(source.cadence, lacking)
         error = EmptySourceError(source=source.name, cells=missing, model=model.name)
-    yield Held(source.name, held, error)
+    yield WaitingCells(source.name, held, error)
 
 
 def _present(run: RunContext, source: Source, read: IntervalSet) -> IntervalSet:

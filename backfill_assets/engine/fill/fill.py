@@ -18,7 +18,7 @@ from backfill_assets.engine.batch.commit_turn import reconcile_table
 from backfill_assets.engine.batch.failure_kinds import kind_of
 from backfill_assets.engine.batch.requests import ADOPTED, REFRESH, RERUN
 from backfill_assets.engine.batch.retrying import patiently
-from backfill_assets.engine.batch.sources import Held, cells_held
+from backfill_assets.engine.batch.sources import WaitingCells, cells_held
 from backfill_assets.engine.fill.late_cells import late_work_of
 from backfill_assets.engine.fill.observing import observe
 from backfill_assets.engine.fill.schedule import Needs, Piece, scheduled
@@ -29,8 +29,8 @@ from backfill_assets.engine.project.events import (
     Committed,
     Failed,
     NeedsPlan,
-    Noted,
     Skipped,
+    SourceNote,
     Waiting,
 )
 from backfill_assets.engine.project.heartbeat import beating
@@ -106,7 +106,7 @@ def _look(run: RunContext, names: Sequence[str], listener: Listener) -> None:
     readers = {up.name: name for name in reversed(names) for up in run.graph.model(name).reads}
     for looked in observe(run, names):
         if looked.note:
-            listener(Noted(readers[looked.source], looked.note))
+            listener(SourceNote(readers[looked.source], looked.note))
 
 
 @dataclass
@@ -292,7 +292,7 @@ def _held_up(
         yield Waiting(model.name, behind, OWN_CELLS), behind
 
 
-def _held(run: RunContext, model: Model, work: Work, todo: IntervalSet) -> tuple[Held, ...]:
+def _held(run: RunContext, model: Model, work: Work, todo: IntervalSet) -> tuple[WaitingCells, ...]:
     """Look at the sources, for cells that are not recorded as empty: those need no rows of any."""
     wanted = todo if run.fills != EMPTY else work.refresh & todo
     try:
@@ -301,7 +301,7 @@ def _held(run: RunContext, model: Model, work: Work, todo: IntervalSet) -> tuple
         cause = explained(error)
         if not isinstance(cause, BackfillAssetsError):
             raise
-        return (Held("its sources", wanted, cause),)
+        return (WaitingCells("its sources", wanted, cause),)
 
 
 def _published(run: RunContext, model: Model) -> IntervalSet:

@@ -31,7 +31,7 @@ from backfill_assets.snapshots.places import located
 from backfill_assets.warehouse.files.table_size import bytes_in
 from backfill_assets.warehouse.log.delta_log import CorruptTableError, head
 from backfill_assets.warehouse.sources.source_changes import (
-    Touched,
+    ConcernedCells,
     life_of,
     present,
     table_id,
@@ -138,7 +138,7 @@ class _Between:
 
     cells: Mapping[Interval, SourceCell]
     same: tuple[SourceCell, ...] = ()
-    log: Touched = field(default_factory=Touched)
+    log: ConcernedCells = field(default_factory=ConcernedCells)
 
 
 @dataclass(frozen=True, slots=True)

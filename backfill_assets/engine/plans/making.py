@@ -55,7 +55,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class MadePlan:
     """A plan, and what the look at the sources before it came to."""
 
     plan: Plan
@@ -67,7 +67,7 @@ def make_plan(
     request: PlanRequest,
     as_of: datetime | None = None,
     told: Callable[[str], None] = lambda _: None,
-) -> Made:
+) -> MadePlan:
     """Look at the sources, make a plan, and keep it unless there is nothing to do.
 
     Args:
@@ -88,7 +88,7 @@ def make_plan(
     looks = look_at_sources(project, told)
     plan = plan_of(project, request, as_of)
     keep(project, plan)
-    return Made(plan, looks)
+    return MadePlan(plan, looks)
 
 
 def look_at_sources(
@@ -186,7 +186,7 @@ def prepare(project: Project, plan: Plan, who: Person, operators: Sequence[str])
         project.store.environments.save_environment(new)
 
 
-def left_before(project: Project, made: Made, as_of: datetime | None = None) -> Outstanding:
+def left_before(project: Project, made: MadePlan, as_of: datetime | None = None) -> Outstanding:
     """Count what is left in a plan's environment before it is applied; a new one reads what prod reads."""
     name = made.plan.environment
     if as_of is not None:

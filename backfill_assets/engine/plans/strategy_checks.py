@@ -23,7 +23,7 @@ from backfill_assets.planning.change.compared import Group
 from backfill_assets.planning.change.deriving import explained
 from backfill_assets.planning.change.life import outside_life
 from backfill_assets.planning.change.strategy_checks import (
-    Comparison,
+    CheckedContents,
     Expected,
     check,
     declared_coverage,
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from backfill_assets.engine.project.run_context import RunContext
     from backfill_assets.intervals.interval import Interval
     from backfill_assets.models.model import Model
-    from backfill_assets.planning.change.categorize import Difference
+    from backfill_assets.planning.change.categorize import DeclarationDifference
     from backfill_assets.planning.change.strategy_checks import Cells, CheckResult
     from backfill_assets.planning.plan.plan import ModelPlan
     from backfill_assets.planning.review.acceptance import Acceptance
@@ -279,7 +279,7 @@ class _Sides:
         return cells if self.within is None else cells & self.within[name]
 
     @cached_property
-    def edits(self) -> Mapping[str, Difference]:
+    def edits(self) -> Mapping[str, DeclarationDifference]:
         """How models may differ by the plan's edits, their own and those upstream."""
         run = self.workspace
         return explained(self.op.plan, self.environment.graph, run.graph, run.reads)
@@ -323,7 +323,7 @@ class _Sides:
         return moved
 
 
-def _comparison(both: _Sides, model_plan: ModelPlan) -> Comparison:
+def _comparison(both: _Sides, model_plan: ModelPlan) -> CheckedContents:
     op, environment, workspace = both.op, both.environment, both.workspace
     before, after = environment.view(), workspace.view()
     old, new = _contents(both, model_plan.model)
@@ -333,7 +333,7 @@ def _comparison(both: _Sides, model_plan: ModelPlan) -> Comparison:
         coverage = _coverage(both, model_plan.model, planned)
     expected = _expected(both, model_plan)
     looked = _looked(both, model_plan.model, in_doubt(old, new, expected))
-    compared = Comparison(old, new, planned, expected, coverage, looked=looked)
+    compared = CheckedContents(old, new, planned, expected, coverage, looked=looked)
     if model_plan.strategy is Strategy.FULL_REBUILD:
         common = IntervalSet.of(old.keys() & new.keys()) - expected.cells
         differ = IntervalSet.of(

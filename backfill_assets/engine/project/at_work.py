@@ -31,7 +31,7 @@ class Phase(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class WorkStep:
     """A step at work.
 
     Attributes:
@@ -60,7 +60,7 @@ class Step:
 class Telling:
     """A step that is at work, told how far it is."""
 
-    def __init__(self, step: Step, tell: Callable[[], None]) -> None:
+    def __init__(self, step: WorkStep, tell: Callable[[], None]) -> None:
         self.step, self._tell = step, tell
 
     def tell(self, subject: str, number: int, of: int) -> None:
@@ -81,7 +81,7 @@ class AtWork:
 
     def __init__(
         self,
-        listener: Callable[[Step | None], None] = lambda _: None,
+        listener: Callable[[WorkStep | None], None] = lambda _: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Begin with no step at work.
@@ -106,7 +106,7 @@ class AtWork:
             subject: what it is about.
             of: how many it has, each of which is told by `Telling.next`.
         """
-        step = Telling(Step(phase, subject, of=of, began=self._clock()), self._told)
+        step = Telling(WorkStep(phase, subject, of=of, began=self._clock()), self._told)
         try:
             with self._lock:
                 self._charge()

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Timing:
+class BatchSeconds:
     """Seconds that a batch spent, by step."""
 
     compute: float = 0.0
@@ -32,7 +32,7 @@ class Timing:
 
 
 @dataclass(frozen=True, slots=True)
-class Noted:
+class SourceNote:
     """Something about a source that a model reads; it keeps no batch from going on.
 
     Attributes:
@@ -80,7 +80,7 @@ class Committed:
     contents: Mapping[Interval, Content]
     audits: tuple[AuditResult, ...]
     rows: int
-    timing: Timing
+    timing: BatchSeconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +173,16 @@ class NeedsPlan:
 OWN_CELLS = "its own earlier cells"
 """What cells wait for whose model reads its own cells."""
 
-Event = Noted | Started | Delayed | TryingAgain | Committed | Failed | Skipped | Waiting | NeedsPlan
+Event = (
+    SourceNote
+    | Started
+    | Delayed
+    | TryingAgain
+    | Committed
+    | Failed
+    | Skipped
+    | Waiting
+    | NeedsPlan
+)
 if TYPE_CHECKING:
     Listener = Callable[[Event], None]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from backfill_assets.engine.project.environment_graph import environment_graph
 from backfill_assets.engine.project.holds import refuse_hold
 from backfill_assets.engine.project.iceberg import enter_missing
-from backfill_assets.engine.project.run_context import Published, RunContext, table_path
+from backfill_assets.engine.project.run_context import PublishedCells, RunContext, table_path
 from backfill_assets.models.source_reading import readings_text
 from backfill_assets.snapshots.batch import GAP, PLANNED
 from backfill_assets.snapshots.environment import Pointer
@@ -27,7 +27,7 @@ def open_run(
     environment: str,
     *,
     root_id: str | None = None,
-    published: Published = Published.KEPT,
+    published: PublishedCells = PublishedCells.KEPT,
 ) -> RunContext:
     """Bring the store, an environment and the loaded models together for one run.
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from backfill_assets.snapshots.state_view import StateView
 
 
-class Published(StrEnum):
+class PublishedCells(StrEnum):
     """What a run does with cells that are published already and asked for again."""
 
     KEPT = "kept"
@@ -79,7 +79,7 @@ class RunContext(InProject):
     plan_id: str | None = None
     changed: tuple[str, ...] = ()
     misread: Misread = field(default_factory=dict[str, "Mapping[str, tuple[str, ...]]"])
-    published: Published = Published.KEPT
+    published: PublishedCells = PublishedCells.KEPT
     fills: str = GAP
     frozen: FrozenCode | None = None
     tuning: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -100,7 +100,7 @@ class RunContext(InProject):
     @property
     def rebuilds(self) -> bool:
         """Whether published cells are built again: never where history is protected."""
-        return self.published is Published.REBUILT and not self.environment.protected
+        return self.published is PublishedCells.REBUILT and not self.environment.protected
 
     def allowed(self, model: Model) -> float:
         """How many seconds a batch of a model may take until its commit turn.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from backfill_assets.engine.project.events import Timing
+from backfill_assets.engine.project.events import BatchSeconds
 
 
 class Stopwatch:
@@ -20,6 +20,6 @@ class Stopwatch:
         self._laps[step] = self._laps.get(step, 0.0) + now - self._last
         self._last = now
 
-    def timing(self) -> Timing:
+    def timing(self) -> BatchSeconds:
         """Give all steps."""
-        return Timing(**self._laps)
+        return BatchSeconds(**self._laps)

@@ -49,7 +49,7 @@ class UnapprovedError(BackfillAssetsError):
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ApprovalState:
     """Where the approvals of a plan stand.
 
     Attributes:
@@ -63,7 +63,7 @@ class Standing:
     appended: Mapping[str, str]
 
 
-def standing(project: Project, plan_id: str) -> Standing | None:
+def standing(project: Project, plan_id: str) -> ApprovalState | None:
     """Tell where the approvals of a plan stand; None where no policy is set.
 
     Raises:
@@ -148,11 +148,11 @@ def to_approve(project: Project, plan_id: str) -> Reviewed:
     return of
 
 
-def _standing(of: Reviewed) -> Standing:
+def _standing(of: Reviewed) -> ApprovalState:
     approvals = tuple(judged(of, Act.APPROVE))
     valid = [Approval(each.signed.principal, each.signed.at) for each in approvals if not each.void]
     lacking = still_required(of.gate.policy, _facts(of), valid, of.clock())
-    return Standing(approvals, lacking, _appended(of))
+    return ApprovalState(approvals, lacking, _appended(of))
 
 
 def _facts(of: Reviewed) -> PlanFacts:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from backfill_assets.engine.review.number_history import RecordedCells
     from backfill_assets.intervals.interval import Interval
     from backfill_assets.models.model import Model
-    from backfill_assets.planning.review.number_changes import Held
+    from backfill_assets.planning.review.number_changes import HeldContent
 
 ROWS = "*"
 """The name under which rows are counted rather than a column summed."""
@@ -50,7 +50,7 @@ class CellNumbers:
     _numbers: dict[object, Decimal] = field(default_factory=dict[object, Decimal])
     _found: bool = False
 
-    def read(self, wanted: Iterable[tuple[Interval, Held]]) -> None:
+    def read(self, wanted: Iterable[tuple[Interval, HeldContent]]) -> None:
         """Read the numbers of cells as they were held; equal contents are read once.
 
         Raises:
@@ -58,7 +58,7 @@ class CellNumbers:
         """
         if self.column == ROWS:
             return
-        places: dict[object, list[tuple[Interval, Held]]] = defaultdict(list)
+        places: dict[object, list[tuple[Interval, HeldContent]]] = defaultdict(list)
         for cell, held in dict.fromkeys(wanted):
             places[self._key(cell, held)].append((cell, held))
         left = {key: several[::-1] for key, several in places.items()}  # the newest first
@@ -78,20 +78,20 @@ class CellNumbers:
         if asked and not self._found and self.column not in _names(self.model):
             raise _no_column(self.model, self.column)
 
-    def number(self, cell: Interval, held: Held) -> Decimal | None:
+    def number(self, cell: Interval, held: HeldContent) -> Decimal | None:
         """Give the number of a cell as it was held; None where it can't be read."""
         if self.column == ROWS:
             return None if held.content is None else Decimal(held.content.rows)
         return self._numbers.get(self._key(cell, held))
 
-    def _key(self, cell: Interval, held: Held) -> object:
+    def _key(self, cell: Interval, held: HeldContent) -> object:
         """Give what decides the number: equal keys, equal numbers."""
         content = held.content
         if content is None or self.column not in content.columns:
             return cell, held.version, held.since, held.batch_id
         return cell, content.rows, content.key, content.columns[self.column]
 
-    def _delta_version(self, held: Held, cell: Interval) -> int:
+    def _delta_version(self, held: HeldContent, cell: Interval) -> int:
         if held.since is None:
             return -1
         last = self.recorded.last_read(held, cell)

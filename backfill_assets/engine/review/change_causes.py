@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from backfill_assets.intervals.interval import Interval
     from backfill_assets.models.graph import Graph
     from backfill_assets.models.model import Model
-    from backfill_assets.planning.review.number_changes import Held, Step
+    from backfill_assets.planning.review.number_changes import HeldContent, HistoryStep
     from backfill_assets.snapshots.ready import InputPin
     from backfill_assets.snapshots.state_view import UpstreamChange
     from backfill_assets.state.batch_rows import BatchRow
@@ -58,7 +58,12 @@ class Causes:
     )
 
     def of_step(
-        self, model: str, step: Step, cell: Interval, old: Held | None, new: Held | None
+        self,
+        model: str,
+        step: HistoryStep,
+        cell: Interval,
+        old: HeldContent | None,
+        new: HeldContent | None,
     ) -> tuple[Cause, ...]:
         """Say why a cell of a model holds something else since a step."""
         if step.what in _BACK:
@@ -69,13 +74,15 @@ class Causes:
             return (Cause(CauseKind.REMOVED),)
         return self.differing(model, cell, old, new)
 
-    def _first(self, new: Held | None) -> tuple[Cause, ...]:
+    def _first(self, new: HeldContent | None) -> tuple[Cause, ...]:
         row = None if new is None else self._row(new.batch_id)
         if row is not None and row.reason in (EMPTY, ADOPTED):
             return (Cause(CauseKind.EMPTIED if row.reason == EMPTY else CauseKind.ADOPTED),)
         return (Cause(CauseKind.FIRST),)
 
-    def differing(self, model: str, cell: Interval, old: Held, new: Held) -> tuple[Cause, ...]:
+    def differing(
+        self, model: str, cell: Interval, old: HeldContent, new: HeldContent
+    ) -> tuple[Cause, ...]:
         """Say why a cell that was built twice holds two things; empty where it holds the same."""
         if old.content is not None and old.content == new.content:
             return ()
@@ -84,7 +91,9 @@ class Causes:
             self._found[key] = merged(self._differing(model, cell, old, new))
         return self._found[key]
 
-    def _differing(self, model: str, cell: Interval, old: Held, new: Held) -> Iterator[Cause]:
+    def _differing(
+        self, model: str, cell: Interval, old: HeldContent, new: HeldContent
+    ) -> Iterator[Cause]:
         before, after = self._row(old.batch_id), self._row(new.batch_id)
         if before is None or after is None:
             yield Cause(CauseKind.UNKNOWN, model, note="a batch is known only by the table's log")
@@ -218,7 +227,7 @@ def _pins(row: BatchRow, upstream: str) -> tuple[InputPin, ...]:
     return tuple(pin for pin in row.inputs if pin.upstream == upstream)
 
 
-def _at(recorded: RecordedCells, pins: Sequence[InputPin], cell: Interval) -> Held | None:
+def _at(recorded: RecordedCells, pins: Sequence[InputPin], cell: Interval) -> HeldContent | None:
     for pin in pins:
         if pin.cells is None or cell in pin.cells:
             held = recorded.at_pin(Layer(pin.version, pin.delta_version), cell)
@@ -227,5 +236,5 @@ def _at(recorded: RecordedCells, pins: Sequence[InputPin], cell: Interval) -> He
     return None
 
 
-def _content(held: Held | None) -> object:
+def _content(held: HeldContent | None) -> object:
     return None if held is None else held.content

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from backfill_assets.engine.review.cell_numbers import CellNumbers
 from backfill_assets.engine.review.change_causes import Causes
 from backfill_assets.engine.review.number_history import RecordedCells, steps_of
-from backfill_assets.planning.review.number_changes import Explained, Step, explain
+from backfill_assets.planning.review.number_changes import Explained, HistoryStep, explain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from backfill_assets.intervals.interval import Interval
     from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.models.model import Model
-    from backfill_assets.planning.review.number_changes import Held
+    from backfill_assets.planning.review.number_changes import HeldContent
     from backfill_assets.snapshots.state_view import UpstreamChange
 
 
@@ -35,7 +35,7 @@ class ExplainedNumber:
     """
 
     explained: Explained
-    steps: tuple[Step, ...]
+    steps: tuple[HistoryStep, ...]
     unread: Mapping[str, IntervalSet]
     is_published: tuple[bool, bool]
 
@@ -63,7 +63,7 @@ def explain_number(
     recorded = RecordedCells(store, model.name, tuple(model.cadence.cells(cells)))
     every = steps_of(store, run.environment.name, recorded)
     start, end = _place(every, between[0], 0), _place(every, between[1], len(every))
-    first: Mapping[Interval, Held] = every[start - 1].held if start else {}
+    first: Mapping[Interval, HeldContent] = every[start - 1].held if start else {}
     steps = every[start:end]
     numbers = CellNumbers(run, model, column, recorded)
     numbers.read(each for held in (first, *(step.held for step in steps)) for each in held.items())
@@ -78,7 +78,7 @@ def explain_number(
     return ExplainedNumber(explained, steps, numbers.unread, (bool(first), bool(last)))
 
 
-def _place(steps: Sequence[Step], moment: datetime | None, otherwise: int) -> int:
+def _place(steps: Sequence[HistoryStep], moment: datetime | None, otherwise: int) -> int:
     """Give how many steps there were by a moment; clocks may have gone back, so the latest counts."""
     if moment is None:
         return otherwise

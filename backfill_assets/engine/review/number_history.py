@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.planning.review.number_changes import Held, Step
+from backfill_assets.planning.review.number_changes import HeldContent, HistoryStep
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -41,12 +41,12 @@ class RecordedCells:
         """The model's committed batches, the latest first."""
         return committed(self.store, self.model)
 
-    def held(self, pointer: Pointer) -> dict[Interval, Held]:
+    def held(self, pointer: Pointer) -> dict[Interval, HeldContent]:
         """Give what each cell held at a pointer, layers included; cells that were not ready are left out."""
         found = ((cell, self._cell(pointer, cell)) for cell in self.cells)
         return {cell: held for cell, held in found if held is not None}
 
-    def at_pin(self, layer: Layer, cell: Interval) -> Held | None:
+    def at_pin(self, layer: Layer, cell: Interval) -> HeldContent | None:
         """Give what a cell held in one table at a delta_version; None where it was not ready."""
         known = self._of(layer.version)
         if not known:
@@ -56,11 +56,11 @@ class RecordedCells:
         if at < 0 or not _is_valid(there[at], layer.delta_version):
             return None
         record = there[at]
-        return Held(
+        return HeldContent(
             record.version, record.valid_from, record.batch_id, record.fingerprint, record.content
         )
 
-    def last_read(self, held: Held, cell: Interval) -> int | None:
+    def last_read(self, held: HeldContent, cell: Interval) -> int | None:
         """Give the last delta_version at which a table still holds what it held; None: it is the newest.
 
         A later commit may have put the same rows into other files, and deleted the first ones.
@@ -70,7 +70,7 @@ class RecordedCells:
                 return None if record.valid_to is None else record.valid_to - 1
         return held.since
 
-    def _cell(self, pointer: Pointer, cell: Interval) -> Held | None:
+    def _cell(self, pointer: Pointer, cell: Interval) -> HeldContent | None:
         for number, layer in enumerate(pointer.layers):
             if number > 0 and cell in pointer.certain:
                 return None
@@ -87,7 +87,7 @@ class RecordedCells:
             self.records[version] = by_cell
         return self.records[version]
 
-    def _collected(self, layer: Layer, cell: Interval) -> Held | None:
+    def _collected(self, layer: Layer, cell: Interval) -> HeldContent | None:
         """Give what batches say of a table whose records are gone with it."""
         if self.store.versions.is_known(layer.version):
             return None
@@ -99,9 +99,9 @@ class RecordedCells:
             and _delta_version(row) <= layer.delta_version
         ]
         if not built:
-            return Held(layer.version, None, "", "", None)
+            return HeldContent(layer.version, None, "", "", None)
         last = max(built, key=_delta_version)
-        return Held(layer.version, None, last.batch_id, last.fingerprint, None)
+        return HeldContent(layer.version, None, last.batch_id, last.fingerprint, None)
 
 
 def committed(store: StateReader, model: str) -> list[BatchRow]:
@@ -113,7 +113,9 @@ def committed(store: StateReader, model: str) -> list[BatchRow]:
     ]
 
 
-def steps_of(store: StateReader, environment: str, recorded: RecordedCells) -> tuple[Step, ...]:
+def steps_of(
+    store: StateReader, environment: str, recorded: RecordedCells
+) -> tuple[HistoryStep, ...]:
     """Give every step that changed what an environment read in some cells, the oldest first.
 
     Moves of pointers are in the order of their numbers, and the batches between two moves in the order of
@@ -124,8 +126,8 @@ def steps_of(store: StateReader, environment: str, recorded: RecordedCells) -> t
         environment: whose reading.
         recorded: the cells, and what tables held in them.
     """
-    steps: list[Step] = []
-    now: dict[Interval, Held] = {}
+    steps: list[HistoryStep] = []
+    now: dict[Interval, HeldContent] = {}
     for pointer, step in _pointed(store, environment, recorded.model, recorded.batches):
         held = {} if pointer is None else recorded.held(pointer)
         if held != now:
@@ -136,7 +138,7 @@ def steps_of(store: StateReader, environment: str, recorded: RecordedCells) -> t
 
 def _pointed(
     store: StateReader, environment: str, model: str, rows: list[BatchRow]
-) -> Iterator[tuple[Pointer | None, Step]]:
+) -> Iterator[tuple[Pointer | None, HistoryStep]]:
     """Yield every pointer that an environment had to a model, with the step that led to it."""
     current = store.environments.pointers(environment).get(model)
     before: Pointer | None = None
@@ -145,7 +147,7 @@ def _pointed(
         for pointer, step in _batches(before, move.old, rows):
             latest = step.at
             yield pointer, step
-        step = Step(move.at, move.kind.value, {}, move.plan_id, None, move.who, move.why)
+        step = HistoryStep(move.at, move.kind.value, {}, move.plan_id, None, move.who, move.why)
         latest = move.at
         yield move.new, step
         before = move.new
@@ -153,7 +155,7 @@ def _pointed(
         latest = step.at
         yield pointer, step
     if latest is not None:
-        yield current, Step(latest, NOT_RECORDED, {})
+        yield current, HistoryStep(latest, NOT_RECORDED, {})
 
 
 def _moves(
@@ -170,7 +172,7 @@ def _moves(
 
 def _batches(
     start: Pointer | None, end: Pointer | None, rows: Iterable[BatchRow]
-) -> Iterator[tuple[Pointer, Step]]:
+) -> Iterator[tuple[Pointer, HistoryStep]]:
     """Yield the commits between two moves, each with the pointer that it led to."""
     if end is None:
         return
@@ -190,7 +192,7 @@ def _batches(
 
     for row in sorted(between, key=order):
         seen[row.version] = max(seen[row.version], _delta_version(row))
-        step = Step(
+        step = HistoryStep(
             _ended(row), "batch", {}, row.plan_id, row.batch_id, row.who or row.run_id, row.reason
         )
         yield _at(end, seen), step

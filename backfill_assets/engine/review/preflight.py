@@ -14,7 +14,12 @@ from backfill_assets.models.cells import cells_read
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.models.sql.lineage import lineage_of
 from backfill_assets.planning.plan.left import left_to_do
-from backfill_assets.planning.review.checklist import Facts, Item, checklist, source_history
+from backfill_assets.planning.review.checklist import (
+    ChecklistFacts,
+    Item,
+    checklist,
+    source_history,
+)
 from backfill_assets.planning.review.source_history import LostHistory, lost_history
 from backfill_assets.snapshots.environment import PROD, workspace_name
 from backfill_assets.snapshots.places import located
@@ -68,7 +73,7 @@ def checklist_of(project: Project, plan: Plan) -> tuple[Item, ...]:
     graph, store = project.loaded.graph, project.store
     known = plan.environment if store.environments.exists(plan.environment) else PROD
     view, status = store.views.of(known), store.plans.get(plan.plan_id).status
-    facts = Facts(
+    facts = ChecklistFacts(
         status=status,
         lost=() if status is PlanStatus.PROMOTED else _lost(project, plan, graph, view),
         empty=_empty(_read(plan, graph), view),

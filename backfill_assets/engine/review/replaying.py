@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from backfill_assets.models.content import Content
     from backfill_assets.models.graph import Graph
     from backfill_assets.models.model import Model
-    from backfill_assets.planning.review.number_changes import Held
+    from backfill_assets.planning.review.number_changes import HeldContent
     from backfill_assets.snapshots.ready import InputPin
     from backfill_assets.state.batch_rows import BatchRow
 
@@ -66,7 +66,7 @@ class _Built:
 
     model: str
     row: BatchRow
-    held: Mapping[Interval, Held]
+    held: Mapping[Interval, HeldContent]
 
     @property
     def cells(self) -> IntervalSet:
@@ -98,8 +98,8 @@ class Replay:
     def _recorded(self, model: str, cells: tuple[Interval, ...]) -> RecordedCells:
         return RecordedCells(self.run.store.reading(), model, cells)
 
-    def _held(self, model: str, held: Mapping[Interval, Held]) -> Iterator[Replayed]:
-        by_batch: dict[str, dict[Interval, Held]] = defaultdict(dict)
+    def _held(self, model: str, held: Mapping[Interval, HeldContent]) -> Iterator[Replayed]:
+        by_batch: dict[str, dict[Interval, HeldContent]] = defaultdict(dict)
         for cell, there in held.items():
             key = (model, there.version, there.since, cell)
             if key not in self._done:
@@ -224,7 +224,7 @@ class Replay:
                     continue
         return self.run.graph.models.get(name)
 
-    def _causes(self, built: _Built, differing: Mapping[Interval, Held]) -> tuple[str, ...]:
+    def _causes(self, built: _Built, differing: Mapping[Interval, HeldContent]) -> tuple[str, ...]:
         """Say why rebuilt cells may differ; what is known comes before what is possible."""
         declared = self._declared(built.row)
         causes = [
@@ -249,7 +249,9 @@ class Replay:
         if then and then != {now := self.run.spark().version}:
             yield f"Spark {', '.join(sorted(then))} wrote it, and Spark {now} is running"
 
-    def _batch_causes(self, built: _Built, differing: Mapping[Interval, Held]) -> Iterator[str]:
+    def _batch_causes(
+        self, built: _Built, differing: Mapping[Interval, HeldContent]
+    ) -> Iterator[str]:
         """Find out whether the cells come out as they were where their whole batch is computed."""
         if not built.row.stretches - built.cells:
             return
@@ -278,8 +280,8 @@ def _by_upstream(row: BatchRow) -> Iterator[tuple[str, tuple[InputPin, ...]]]:
 
 def _at_pins(
     recorded: RecordedCells, pins: Iterable[InputPin], cells: Iterable[Interval]
-) -> dict[Interval, Held]:
-    held: dict[Interval, Held] = {}
+) -> dict[Interval, HeldContent]:
+    held: dict[Interval, HeldContent] = {}
     for pin in pins:
         for cell in cells:
             if cell not in held and (pin.cells is None or cell in pin.cells):

@@ -55,7 +55,7 @@ class LeftOut:
 
 
 @dataclass(frozen=True, slots=True)
-class Rebuilt:
+class RebuiltState:
     """What a rebuild found.
 
     Attributes:
@@ -103,7 +103,7 @@ def read_logs(loaded: Graph, data_root: str) -> Logs:
     return Logs(tables, accounted, known, commits, max(numbers, default=0))
 
 
-def rebuild_state(store: Store, loaded: Graph, logs: Logs) -> Rebuilt:
+def rebuild_state(store: Store, loaded: Graph, logs: Logs) -> RebuiltState:
     """Replay every table's log into an empty state.
 
     Snapshots whose models are loaded are stored again; pointers come back at the version that each
@@ -137,7 +137,7 @@ def rebuild_state(store: Store, loaded: Graph, logs: Logs) -> Rebuilt:
         )
     for version, path in logs.tables.items():
         _save_creator(store, path, commits[version])
-    return Rebuilt(
+    return RebuiltState(
         {version: len(of_table) for version, of_table in commits.items()},
         _left_out(logs.accounted, known),
     )

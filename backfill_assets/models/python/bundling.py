@@ -19,7 +19,7 @@ from backfill_assets.models.python.syntax import words
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from backfill_assets.models.python.reflection import Kept
+    from backfill_assets.models.python.reflection import KeptStatements
 
 _SEES_WORDS = frozenset(
     {
@@ -58,7 +58,9 @@ def compiled(text: str, file: str) -> CodeType:
     )
 
 
-def could_be_cut_from(bundle: str, function: str, module: str, kept: tuple[Kept, ...]) -> bool:
+def could_be_cut_from(
+    bundle: str, function: str, module: str, kept: tuple[KeptStatements, ...]
+) -> bool:
     """Whether a stored bundle equals the code of the modules now, and omits no code that could matter.
 
     Args:

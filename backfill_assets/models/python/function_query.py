@@ -21,7 +21,7 @@ from backfill_assets.errors import DeclarationError
 from backfill_assets.models.python.bundling import compiled, could_be_cut_from
 from backfill_assets.models.python.isolated import Isolated, isolated, isolated_origin
 from backfill_assets.models.python.own_modules import StoredModule, own_modules
-from backfill_assets.models.python.reflection import Kept
+from backfill_assets.models.python.reflection import KeptStatements
 from backfill_assets.models.python.settled import identity, kept
 from backfill_assets.models.python.syntax import words
 
@@ -71,7 +71,7 @@ class ModuleQuery:
         """The code that decides its rows, as text: equal texts in one release of Python mean equal rows."""
         return _identity(self)
 
-    def kept(self) -> tuple[Kept, ...]:
+    def kept(self) -> tuple[KeptStatements, ...]:
         """The statements that may matter to it, by module."""
         return _kept(self)
 
@@ -113,10 +113,10 @@ class FunctionQuery:
         """The code that decides its rows: the bundle as this release of Python writes it."""
         return self.shown()
 
-    def kept(self) -> tuple[Kept, ...]:
+    def kept(self) -> tuple[KeptStatements, ...]:
         """Its statements, as those of one module."""
         module = StoredModule(f"bundle of {self.name}", self.bundle)
-        return (Kept(module, tuple(ast.parse(self.bundle).body)),)
+        return (KeptStatements(module, tuple(ast.parse(self.bundle).body)),)
 
     def shown(self) -> str:
         """The bundle as this release of Python writes it, whichever one bundled it."""
@@ -228,7 +228,7 @@ def _sql_files(modules: tuple[StoredModule, ...]) -> Iterator[StoredFile]:
 
 
 @lru_cache(maxsize=256)
-def _kept(query: ModuleQuery) -> tuple[Kept, ...]:
+def _kept(query: ModuleQuery) -> tuple[KeptStatements, ...]:
     return kept(query.modules, query.module, query.name)
 
 

@@ -156,7 +156,7 @@ def isolated(modules: tuple[StoredModule, ...], files: Mapping[str, bytes]) -> I
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class ModuleOrigin:
     """Where a module with a private name comes from.
 
     Attributes:
@@ -168,12 +168,12 @@ class Origin:
     module: str
 
 
-def isolated_origin(module: str) -> Origin | None:
+def isolated_origin(module: str) -> ModuleOrigin | None:
     """Name the snapshot's module that a private name stands for; None for any other name."""
     package, _, name = module.partition(".")
     for loaded in tuple(_LOADED.values()):
         if loaded.package == package and name:
-            return Origin(loaded, name)
+            return ModuleOrigin(loaded, name)
     return None
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Set
 
     from backfill_assets.models.model import Model
-    from backfill_assets.models.python.reflection import Kept
+    from backfill_assets.models.python.reflection import KeptStatements
 
 
 class Outside(Enum):
@@ -115,7 +115,7 @@ def _check_function(model: Model, query: ModuleQuery) -> None:
             raise _outside_read(model=model.name, use=use)
 
 
-def uses(kept: Iterable[Kept], entry: tuple[str, str]) -> Iterator[Use]:
+def uses(kept: Iterable[KeptStatements], entry: tuple[str, str]) -> Iterator[Use]:
     """Find every use of something from outside, module by module.
 
     Args:
@@ -262,7 +262,7 @@ class _Reader:
 
     def __init__(
         self,
-        kept: Kept,
+        kept: KeptStatements,
         imports: Mapping[str, Mapping[str, str]],
         names: Names,
         texts: Texts,
@@ -441,7 +441,7 @@ def _by_name(name: str) -> Outside | None:
 _BUILT_IN = frozenset({"open", "input", "__import__"})
 
 
-def _imported_names(kept: Kept) -> dict[str, str]:
+def _imported_names(kept: KeptStatements) -> dict[str, str]:
     origins: dict[str, str] = {}
     for node, _ in _with_parents(kept.body):
         if isinstance(node, ast.Import):
@@ -493,7 +493,7 @@ def _sql_arguments(node: ast.Call) -> Iterator[ast.expr]:
                 yield argument
 
 
-def _said(kept: Kept, texts: Texts, naming: Set[str]) -> Iterator[str]:
+def _said(kept: KeptStatements, texts: Texts, naming: Set[str]) -> Iterator[str]:
     """Every text in code, in lower case, except docstrings, names of columns and messages of errors.
 
     A part that is filled in later is a hole. An f-string counts as a whole, not by its pieces.
@@ -567,7 +567,7 @@ def _but_names(quoted: re.Match[str]) -> str:
     return quoted[0] if quoted[0].startswith("`") else " "
 
 
-def _imports_on_workers(kept: Iterable[Kept], stored: frozenset[str]) -> Iterator[Use]:
+def _imports_on_workers(kept: Iterable[KeptStatements], stored: frozenset[str]) -> Iterator[Use]:
     """Find imports of own modules inside functions, where some function may run on a worker."""
     kept = tuple(kept)
     if not any(words(kept_module.body) & _ON_WORKERS for kept_module in kept):

@@ -18,7 +18,7 @@ from backfill_assets.models.python.syntax import bindings, with_parents
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from backfill_assets.models.python.reflection import Kept
+    from backfill_assets.models.python.reflection import KeptStatements
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -68,7 +68,7 @@ class Names:
 
     def __init__(
         self,
-        kept: Iterable[Kept],
+        kept: Iterable[KeptStatements],
         imports: Mapping[str, Mapping[str, str]],
         entry: tuple[str, str],
     ) -> None:

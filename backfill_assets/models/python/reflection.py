@@ -62,7 +62,7 @@ _FLAG = "TYPE_CHECKING"
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptStatements:
     """The statements of one module that may matter.
 
     Attributes:
@@ -74,7 +74,7 @@ class Kept:
     body: tuple[ast.stmt, ...]
 
 
-def sees_source(kept: tuple[Kept, ...]) -> bool:
+def sees_source(kept: tuple[KeptStatements, ...]) -> bool:
     """Whether kept code may see its own text, or the names and paths that are made of it."""
     return any(
         own_words(node) & (_OF_SOURCE | _SOURCE_WORDS) or _names_its_place(node, parent)
@@ -99,7 +99,7 @@ def _names_its_place(node: ast.AST, parent: ast.AST | None) -> bool:
             return False
 
 
-def reflects(kept: tuple[Kept, ...], stored: Set[str]) -> bool:
+def reflects(kept: tuple[KeptStatements, ...], stored: Set[str]) -> bool:
     """Whether kept code may look for things in a way that can't be followed."""
     names = _all_module_names(kept, stored)
     imported = {
@@ -154,7 +154,9 @@ def _looks_up_a_word(node: ast.Name, parent: ast.AST | None) -> bool:
             return False
 
 
-def _all_module_names(kept: tuple[Kept, ...], stored: Set[str]) -> dict[str, frozenset[str]]:
+def _all_module_names(
+    kept: tuple[KeptStatements, ...], stored: Set[str]
+) -> dict[str, frozenset[str]]:
     """Names under which each module knows own modules, also those that another one passes on."""
     names = {
         kept_module.module.name: module_names(kept_module.body, kept_module.module.package, stored)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.models.python.inert import inert
 from backfill_assets.models.python.own_modules import by_name, imports_of
-from backfill_assets.models.python.reflection import Kept, reflects, sees_source
+from backfill_assets.models.python.reflection import KeptStatements, reflects, sees_source
 from backfill_assets.models.python.syntax import words
 
 if TYPE_CHECKING:
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from backfill_assets.models.python.own_modules import StoredModule
 
 
-def kept(modules: tuple[StoredModule, ...], module: str, function: str) -> tuple[Kept, ...]:
+def kept(
+    modules: tuple[StoredModule, ...], module: str, function: str
+) -> tuple[KeptStatements, ...]:
     """Give the statements that may matter to a function, per module that kept code may import.
 
     Args:
@@ -61,8 +63,8 @@ def _dumped(body: Iterable[ast.stmt]) -> str:
     return "\n".join(ast.dump(node) for node in body)
 
 
-def _everything(modules: tuple[StoredModule, ...]) -> tuple[Kept, ...]:
-    return tuple(Kept(module, tuple(ast.parse(module.source).body)) for module in modules)
+def _everything(modules: tuple[StoredModule, ...]) -> tuple[KeptStatements, ...]:
+    return tuple(KeptStatements(module, tuple(ast.parse(module.source).body)) for module in modules)
 
 
 class _Keeping:
@@ -79,11 +81,13 @@ class _Keeping:
         self._words = {function}
         self._enter(module)
 
-    def found(self) -> tuple[Kept, ...]:
+    def found(self) -> tuple[KeptStatements, ...]:
         while self._step():
             pass
         return tuple(
-            Kept(self._modules[name], tuple(self._bodies[name][at] for at in sorted(live)))
+            KeptStatements(
+                self._modules[name], tuple(self._bodies[name][at] for at in sorted(live))
+            )
             for name, live in sorted(self._live.items())
         )
 

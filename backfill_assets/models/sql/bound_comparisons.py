@@ -26,7 +26,7 @@ _NEGATED = {">": "<=", ">=": "<", "<": ">=", "<=": ">", "=": "<>"}
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class ColumnOrigin:
     """A column of a table; the table is empty where it is unknown."""
 
     table: str
@@ -42,12 +42,12 @@ class ComparedColumn:
         derived: whether it was computed from them on the way, not only renamed.
     """
 
-    origins: tuple[Origin, ...]
+    origins: tuple[ColumnOrigin, ...]
     derived: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class BoundComparison:
     """One comparison, turned so that the interval's bound is on its right.
 
     Attributes:
@@ -72,7 +72,7 @@ def bounded_betweens(tree: exp.Expr) -> Iterator[exp.Between]:
     return (between for between in tree.find_all(exp.Between) if _filters(between))
 
 
-def bounding_comparisons(tree: exp.Expr) -> list[Comparison] | None:
+def bounding_comparisons(tree: exp.Expr) -> list[BoundComparison] | None:
     """Give every comparison of the filters that has parameters on one side.
 
     None where names can't be followed, as with two nested CTEs of one name.
@@ -100,7 +100,7 @@ def _filters(node: exp.Expr) -> bool:
     return isinstance(clause, (exp.Join, exp.Having, exp.Qualify))
 
 
-def _turned(scope: Scope, node: exp.Expr) -> Iterator[Comparison]:
+def _turned(scope: Scope, node: exp.Expr) -> Iterator[BoundComparison]:
     sign = _SIGNS[type(node)]
     left, right = node.args["this"], node.args["expression"]
     if parameters_of(left) and not parameters_of(right):
@@ -114,7 +114,7 @@ def _turned(scope: Scope, node: exp.Expr) -> Iterator[Comparison]:
         sign = _NEGATED[sign]
     columns = [*left.find_all(exp.Column), *right.find_all(exp.Column)]
     traced = tuple(_traced(scope, column) for column in columns)
-    yield Comparison(node, left, sign, right, parameters_of(right), traced)
+    yield BoundComparison(node, left, sign, right, parameters_of(right), traced)
 
 
 def parameters_of(node: exp.Expr) -> frozenset[str]:
@@ -124,7 +124,7 @@ def parameters_of(node: exp.Expr) -> frozenset[str]:
 
 def _traced(scope: Scope, column: exp.Column) -> ComparedColumn:
     derived = False
-    origins: list[Origin] = []
+    origins: list[ColumnOrigin] = []
     for origin, by_expression in _followed(scope, column, 0):
         origins.append(origin)
         derived = derived or by_expression
@@ -134,11 +134,11 @@ def _traced(scope: Scope, column: exp.Column) -> ComparedColumn:
 _DEEPEST = 30  # CTEs on CTEs; a recursive one comes round for ever
 
 
-def _followed(scope: Scope, column: exp.Column, depth: int) -> Iterator[tuple[Origin, bool]]:
+def _followed(scope: Scope, column: exp.Column, depth: int) -> Iterator[tuple[ColumnOrigin, bool]]:
     """Follow a column to the tables that it comes from, and say whether it was computed."""
     inner = _projection(scope, column)
     if inner is None or depth == _DEEPEST:
-        yield from ((Origin(table, column.name), False) for table in _tables(scope, column))
+        yield from ((ColumnOrigin(table, column.name), False) for table in _tables(scope, column))
         return
     source, projected = inner
     plain = projected.unalias()

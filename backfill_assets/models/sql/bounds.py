@@ -14,7 +14,7 @@ from sqlglot import exp
 from backfill_assets.errors import DeclarationError
 from backfill_assets.models.kind import Full
 from backfill_assets.models.sql.bound_comparisons import (
-    Comparison,
+    BoundComparison,
     bounded_betweens,
     bounding_comparisons,
     parameters_of,
@@ -89,7 +89,9 @@ def _declared(model: Model, cuts: Iterable[str | None]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in (*cuts, model.time_column) if name is not None))
 
 
-def _check_column(model: Model, comparison: Comparison, cuts: Mapping[str, str | None]) -> bool:
+def _check_column(
+    model: Model, comparison: BoundComparison, cuts: Mapping[str, str | None]
+) -> bool:
     """Refuse another column than the declared one; return whether history is cut by the column.
 
     A column of an upstream that isn't cut (a `Full` one) may be compared with the interval
@@ -124,7 +126,7 @@ def _check_between(model: str, between: exp.Between) -> None:
         raise _inclusive_end(model=model, found=_spark(between), fix=fix)
 
 
-def _check_ends(model: str, comparison: Comparison) -> None:
+def _check_ends(model: str, comparison: BoundComparison) -> None:
     """An end is exclusive and a start is not, whichever side they are written on."""
     column, bound = _spark(comparison.compared), comparison.bound
     if comparison.sign == "<=" and comparison.bounds & _ENDS:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class DeclarationDifference:
     """How one declaration of a model differs from another.
 
     Attributes:
@@ -34,7 +34,7 @@ class Difference:
     unproved: bool = False
 
 
-def difference(old: Model, new: Model) -> Difference:
+def difference(old: Model, new: Model) -> DeclarationDifference:
     """Compare two declarations of one model.
 
     Only an additive change is non-breaking: it adds columns, and the row set and other columns can't
@@ -42,10 +42,12 @@ def difference(old: Model, new: Model) -> Difference:
     """
     changes = declared_changes(old, new)
     if not changes:
-        return Difference(Category.METADATA, _words(old, new), rows=False, columns=frozenset())
+        return DeclarationDifference(
+            Category.METADATA, _words(old, new), rows=False, columns=frozenset()
+        )
     additive = all(change.additive for change in changes)
     why = "; ".join(dict.fromkeys(part for change in changes for part in change.why.split("; ")))
-    return Difference(
+    return DeclarationDifference(
         Category.NON_BREAKING if additive else Category.BREAKING,
         f"{why}, and nothing else" if additive else why,
         rows=any(change.rows for change in changes),
@@ -54,10 +56,10 @@ def difference(old: Model, new: Model) -> Difference:
     )
 
 
-def both(one: Difference, other: Difference) -> Difference:
+def both(one: DeclarationDifference, other: DeclarationDifference) -> DeclarationDifference:
     """Combine two differences."""
     everything = one.columns is None or other.columns is None
-    return Difference(
+    return DeclarationDifference(
         one.category if one.category is Category.BREAKING else other.category,
         one.why if other.category is not Category.BREAKING else f"{one.why}; {other.why}",
         rows=one.rows or other.rows,
@@ -67,7 +69,7 @@ def both(one: Difference, other: Difference) -> Difference:
     )
 
 
-def affected(difference: Difference, reads: frozenset[str] | None) -> bool:
+def affected(difference: DeclarationDifference, reads: frozenset[str] | None) -> bool:
     """Whether a reader of these columns would see the difference.
 
     Args:

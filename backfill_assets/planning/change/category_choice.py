@@ -10,7 +10,7 @@ from backfill_assets.planning.plan.request import Category
 
 if TYPE_CHECKING:
     from backfill_assets.models.model import Model
-    from backfill_assets.planning.change.categorize import Difference
+    from backfill_assets.planning.change.categorize import DeclarationDifference
     from backfill_assets.planning.plan.request import PlanRequest
 
 
@@ -40,7 +40,7 @@ def decided(
     request: PlanRequest,
     new: Model,
     old: Model,
-    direct: Difference | None,
+    direct: DeclarationDifference | None,
     *,
     reads_changed: bool,
 ) -> CategoryChoice | None:
@@ -75,7 +75,7 @@ def decided(
 def _choice(
     request: PlanRequest,
     new: Model,
-    direct: Difference | None,
+    direct: DeclarationDifference | None,
     *,
     computes: bool,
     reads_changed: bool,
@@ -96,12 +96,17 @@ def _choice(
     return None
 
 
-def _found(direct: Difference | None) -> str:
+def _found(direct: DeclarationDifference | None) -> str:
     return "nothing edited" if direct is None else f"{direct.category.value} ({direct.why})"
 
 
 def _contradiction(
-    asked: Category, old: Model, new: Model, direct: Difference | None, *, reads_changed: bool
+    asked: Category,
+    old: Model,
+    new: Model,
+    direct: DeclarationDifference | None,
+    *,
+    reads_changed: bool,
 ) -> str | None:
     """Say why the category can't be true; None if it can."""
     computes = direct is not None and direct.category is not Category.METADATA

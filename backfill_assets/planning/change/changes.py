@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.fingerprint import changed_logic
-from backfill_assets.planning.change.categorize import Difference, affected, both, difference
+from backfill_assets.planning.change.categorize import (
+    DeclarationDifference,
+    affected,
+    both,
+    difference,
+)
 from backfill_assets.planning.change.category_choice import decided
 from backfill_assets.planning.change.deriving import derived
 from backfill_assets.planning.change.life import lost_reads, outside_life
@@ -27,7 +32,7 @@ if TYPE_CHECKING:
     from backfill_assets.snapshots.state_view import ModelState
 
 _SHOWN = 6
-_DECLARED_OTHERWISE = Difference(
+_DECLARED_OTHERWISE = DeclarationDifference(
     Category.BREAKING, "a source is declared otherwise", rows=True, columns=None
 )
 """How a source differs for a model, once a declaration that it relies on has changed."""
@@ -81,7 +86,9 @@ class _Deciding:
             self.planned.request, new.model, old.model, direct, reads_changed=bool(moved)
         )
         if direct is not None and choice is not None and choice.category is Category.METADATA:
-            direct = Difference(Category.METADATA, direct.why, rows=False, columns=frozenset())
+            direct = DeclarationDifference(
+                Category.METADATA, direct.why, rows=False, columns=frozenset()
+            )
         if direct is None and choice is None and name not in self.planned.otherwise:
             return self._unchanged(name)
         change = self._changed(name, new, direct, moved, choice)
@@ -102,7 +109,7 @@ class _Deciding:
         self,
         name: str,
         new: Snapshot,
-        direct: Difference | None,
+        direct: DeclarationDifference | None,
         moved: Mapping[str, frozenset[str] | None],
         choice: CategoryChoice | None,
     ) -> ModelChange:
@@ -153,7 +160,7 @@ class _Deciding:
     def _meaning(
         self,
         name: str,
-        direct: Difference | None,
+        direct: DeclarationDifference | None,
         moved: Mapping[str, frozenset[str] | None],
         choice: CategoryChoice | None,
     ) -> tuple[Category, str, str]:
@@ -178,7 +185,7 @@ class _Deciding:
         return _reads_text(upstream, columns)
 
     def _stays_additive(
-        self, name: str, direct: Difference, moved: Mapping[str, frozenset[str] | None]
+        self, name: str, direct: DeclarationDifference, moved: Mapping[str, frozenset[str] | None]
     ) -> bool:
         """Whether the upstream changes reach only new columns."""
         if direct.category is not Category.NON_BREAKING or direct.columns is None:
@@ -220,7 +227,7 @@ class _Deciding:
     def _carry_on(
         self,
         name: str,
-        direct: Difference | None,
+        direct: DeclarationDifference | None,
         moved: Mapping[str, frozenset[str] | None],
         choice: CategoryChoice | None,
     ) -> None:
@@ -228,7 +235,7 @@ class _Deciding:
         if choice is not None and choice.category is Category.NON_BREAKING:
             return
         if choice is not None:
-            self.changes.effects[name] = Difference(
+            self.changes.effects[name] = DeclarationDifference(
                 choice.category, choice.why, rows=True, columns=None
             )
             return
@@ -326,17 +333,17 @@ def _versions_of(state: ModelState) -> set[str]:
 
 
 def _shortened(
-    old: Model, new: Model, lost: IntervalSet, direct: Difference | None
-) -> Difference | None:
+    old: Model, new: Model, lost: IntervalSet, direct: DeclarationDifference | None
+) -> DeclarationDifference | None:
     """Make a difference breaking where it takes cells away: by a new life, or by a new table without what was kept."""
     same_life = (new.cadence.start, new.cadence.end) == (old.cadence.start, old.cadence.end)
     if direct is None or not lost or (same_life and not _computes(direct)):
         return direct
     why = f"its life takes {ranges_text(old.cadence, lost)} away, which is published"
-    return both(direct, Difference(Category.BREAKING, why, rows=True, columns=None))
+    return both(direct, DeclarationDifference(Category.BREAKING, why, rows=True, columns=None))
 
 
-def _direct(old: Snapshot, new: Snapshot) -> Difference | None:
+def _direct(old: Snapshot, new: Snapshot) -> DeclarationDifference | None:
     """Compare the declarations; None where nothing was edited."""
     same_words = old.fingerprint.metadata == new.fingerprint.metadata
     if same_words and not changed_logic(old.model, new.model):
@@ -344,7 +351,7 @@ def _direct(old: Snapshot, new: Snapshot) -> Difference | None:
     return difference(old.model, new.model)
 
 
-def _computes(direct: Difference | None) -> bool:
+def _computes(direct: DeclarationDifference | None) -> bool:
     return direct is not None and direct.category is not Category.METADATA
 
 

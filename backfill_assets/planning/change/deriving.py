@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING
 from sqlglot.errors import SqlglotError
 
 from backfill_assets.models.sql.query import SqlQuery
-from backfill_assets.planning.change.categorize import Difference, affected, both, difference
+from backfill_assets.planning.change.categorize import (
+    DeclarationDifference,
+    affected,
+    both,
+    difference,
+)
 from backfill_assets.planning.change.declared_change import identifying
 from backfill_assets.planning.change.sql_change import sql_effect
 from backfill_assets.planning.change.sql_edit import SqlEdit
@@ -22,7 +27,7 @@ if TYPE_CHECKING:
     from backfill_assets.planning.plan.plan import Plan
 
 
-def derived(model: Model, changed: Mapping[str, Difference]) -> Difference:
+def derived(model: Model, changed: Mapping[str, DeclarationDifference]) -> DeclarationDifference:
     """Carry the difference of upstreams through a model; where it is unknown, every column may differ.
 
     Args:
@@ -30,7 +35,7 @@ def derived(model: Model, changed: Mapping[str, Difference]) -> Difference:
         changed: per upstream of which it reads changed columns, the difference.
     """
     why = f"reads what changed of {', '.join(sorted(changed))}"
-    everything = Difference(Category.BREAKING, why, rows=True, columns=None)
+    everything = DeclarationDifference(Category.BREAKING, why, rows=True, columns=None)
     query = model.logic
     opaque = any(difference.rows or difference.columns is None for difference in changed.values())
     if opaque or not isinstance(query, SqlQuery):
@@ -49,12 +54,12 @@ def derived(model: Model, changed: Mapping[str, Difference]) -> Difference:
     columns = frozenset(declared.get(name, name) for name in effect.changed)
     if columns & identifying(model):
         return everything
-    return Difference(Category.BREAKING, why, rows=False, columns=columns)
+    return DeclarationDifference(Category.BREAKING, why, rows=False, columns=columns)
 
 
 def explained(
     plan: Plan, before: Graph, after: Graph, reads: Mapping[str, Mapping[str, frozenset[str]]]
-) -> dict[str, Difference]:
+) -> dict[str, DeclarationDifference]:
     """Follow the edits of a plan from model to model; a model that is absent may not differ for them.
 
     Args:
@@ -63,7 +68,7 @@ def explained(
         after: what its workspace runs.
         reads: per model, what it reads by column (lineage); absent means all.
     """
-    differences: dict[str, Difference] = {}
+    differences: dict[str, DeclarationDifference] = {}
     for name in after.order:
         planned = plan.model(name)
         if planned is None or name not in before.models:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.planning.change.categorize import Difference
+from backfill_assets.planning.change.categorize import DeclarationDifference
 from backfill_assets.planning.plan.plan import Untouched
 
 if TYPE_CHECKING:
@@ -50,4 +50,6 @@ class Changes:
 
     models: dict[str, ModelChange] = field(default_factory=dict[str, ModelChange])
     untouched: list[Untouched] = field(default_factory=list[Untouched])
-    effects: dict[str, Difference] = field(default_factory=dict[str, Difference])
+    effects: dict[str, DeclarationDifference] = field(
+        default_factory=dict[str, DeclarationDifference]
+    )

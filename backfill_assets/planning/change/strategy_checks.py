@@ -88,7 +88,7 @@ class CellDifference:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class CheckedContents:
     """The contents that the checks compare.
 
     Attributes:
@@ -119,7 +119,7 @@ class Comparison:
         return differences(self.old, self.new, self.looked)
 
 
-def check(strategy: Strategy, compared: Comparison) -> tuple[CheckResult, ...]:
+def check(strategy: Strategy, compared: CheckedContents) -> tuple[CheckResult, ...]:
     """Make the checks of a model's strategy.
 
     Args:
@@ -202,7 +202,7 @@ def declared_coverage(model: Model, column: str) -> float:
     return 1 - min(allowed) if allowed else 0.0
 
 
-def _counts_fit(compared: Comparison) -> CheckResult:
+def _counts_fit(compared: CheckedContents) -> CheckResult:
     """All rows afterwards are those that stay and those that were built."""
     old, new, planned = compared.old, compared.new, compared.planned
     built = sum(content.rows for cell, content in new.items() if cell in planned)
@@ -217,7 +217,7 @@ def _counts_fit(compared: Comparison) -> CheckResult:
     return CheckResult("counts fit", total == stay + built and not lost, text)
 
 
-def _neighbours(compared: Comparison) -> CheckResult:
+def _neighbours(compared: CheckedContents) -> CheckResult:
     others = [cell for cell in compared.old if cell not in compared.planned]
     differ = {
         difference.cell
@@ -233,7 +233,7 @@ def _neighbours(compared: Comparison) -> CheckResult:
     return CheckResult("neighbours equal", not moved, text)
 
 
-def _equal_but_new(compared: Comparison) -> CheckResult:
+def _equal_but_new(compared: CheckedContents) -> CheckResult:
     """Only new columns differ; here no other difference is explained."""
     bad = [
         difference for difference in compared.differences if difference.rows or difference.columns
@@ -257,14 +257,14 @@ def _covered(coverage: Mapping[str, tuple[float, float]]) -> CheckResult:
     return CheckResult("declared coverage", not low, text or "no new column")
 
 
-def _explained(compared: Comparison) -> CheckResult:
+def _explained(compared: CheckedContents) -> CheckResult:
     differences = compared.differences
     bad = list(_unexplained(differences, compared.expected))
     text = f"{counted(len(differences), 'cell')} with a difference, all explained by the change, of {_common(compared)}"
     return CheckResult(EXPLAINED, not bad, _listed(bad) or text)
 
 
-def _reconciled(compared: Comparison) -> Iterator[CheckResult]:
+def _reconciled(compared: CheckedContents) -> Iterator[CheckResult]:
     """Totals of rows and of metrics, then the trend: cell by cell."""
     old, new, expected = compared.old, compared.new, compared.expected
     common = [cell for cell in old if cell in new and cell not in expected.cells]
@@ -338,7 +338,7 @@ def _first(cells: Iterable[Interval]) -> str:
     return min(cell.start for cell in cells).isoformat()
 
 
-def _common(compared: Comparison) -> str:
+def _common(compared: CheckedContents) -> str:
     count = len(compared.old.keys() & compared.new.keys())
     return counted(count, "cell") if count else "no cell that was published before"
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from backfill_assets.models.model import Model
-    from backfill_assets.planning.change.categorize import Difference
+    from backfill_assets.planning.change.categorize import DeclarationDifference
     from backfill_assets.planning.plan.plan import ModelPlan, Plan
     from backfill_assets.planning.review.contract import Expectation, Rule
 
@@ -29,7 +29,7 @@ def planned_contract(
     plan: Plan,
     before: Mapping[str, Model],
     after: Mapping[str, Model],
-    edits: Mapping[str, Difference],
+    edits: Mapping[str, DeclarationDifference],
 ) -> tuple[Expectation, ...]:
     """Put together what is expected of each model; of two rules on one thing the author's counts.
 
@@ -71,7 +71,7 @@ def _proved(
     planned: ModelPlan,
     before: Mapping[str, Model],
     after: Mapping[str, Model],
-    edits: Mapping[str, Difference],
+    edits: Mapping[str, DeclarationDifference],
 ) -> Iterator[Rule]:
     """Give what must hold if the planner is right: no comparison is needed to say so."""
     name = planned.model

@@ -51,7 +51,7 @@ class Standing(StrEnum):
     """A person has said it; nothing can compute whether it is right."""
 
 
-class Part(StrEnum):
+class ChecklistPart(StrEnum):
     """When an item has to be settled."""
 
     INVENTORY = "before it computes"
@@ -72,7 +72,7 @@ class Item:
         stops: whether nothing is computed for the plan before it is met.
     """
 
-    part: Part
+    part: ChecklistPart
     name: str
     standing: Standing
     texts: tuple[str, ...]
@@ -81,7 +81,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
+class ChecklistFacts:
     """What the state says of a plan.
 
     Attributes:
@@ -108,7 +108,7 @@ class Facts:
     published: str = ""
 
 
-def checklist(plan: Plan, graph: Graph, facts: Facts, ranges: Ranges) -> tuple[Item, ...]:
+def checklist(plan: Plan, graph: Graph, facts: ChecklistFacts, ranges: Ranges) -> tuple[Item, ...]:
     """Settle every item of a plan.
 
     Args:
@@ -135,11 +135,13 @@ def source_history(lost: Sequence[LostHistory], ranges: Ranges) -> tuple[Item, .
         "land them again; or say that they were wrong with `backfill plan --restate SOURCE:A..B "
         "--reason TEXT`; or keep these cells with `--cutoff DATE --reason TEXT`"
     )
-    item = Item(Part.INVENTORY, "source history", Standing.NOT_MET, texts, todo, stops=True)
+    item = Item(
+        ChecklistPart.INVENTORY, "source history", Standing.NOT_MET, texts, todo, stops=True
+    )
     return (item,) if texts else ()
 
 
-def _inventory(plan: Plan, graph: Graph, facts: Facts, ranges: Ranges) -> Iterator[Item]:
+def _inventory(plan: Plan, graph: Graph, facts: ChecklistFacts, ranges: Ranges) -> Iterator[Item]:
     models = [graph.models[name] for name in _built(plan) if name in graph.models]
     sources = _sources(models, graph)
     guard = "protected" if plan.protected else "not protected"
@@ -180,7 +182,9 @@ def _window(planned: ModelPlan, ranges: Ranges) -> str:
     return f"{planned.model}: {ranges(planned.model, planned.cells)}"
 
 
-def _source_items(sources: Sequence[Source], facts: Facts, ranges: Ranges) -> Iterator[Item]:
+def _source_items(
+    sources: Sequence[Source], facts: ChecklistFacts, ranges: Ranges
+) -> Iterator[Item]:
     yield from source_history(facts.lost, ranges)
     texts: list[str] = []
     for source in sources:
@@ -200,7 +204,7 @@ def _source_items(sources: Sequence[Source], facts: Facts, ranges: Ranges) -> It
     broken = any(hole.breaks for hole in holes)
     declared = Standing.MET if complete and not holes else Standing.DECLARED
     yield Item(
-        Part.INVENTORY,
+        ChecklistPart.INVENTORY,
         "sources",
         Standing.NOT_MET if broken else declared,
         (*texts, *(hole.text for hole in holes)) or ("none is read",),
@@ -216,7 +220,7 @@ class _Hole:
     breaks: bool
 
 
-def _holes(source: Source, facts: Facts, ranges: Ranges) -> Iterator[_Hole]:
+def _holes(source: Source, facts: ChecklistFacts, ranges: Ranges) -> Iterator[_Hole]:
     """Name the columns of a source that are not there, hold no value in a cell, or can't be told."""
     found = facts.columns.get(source.name, SourceColumns())
     if found is None:
@@ -340,7 +344,7 @@ def _late(model: Model) -> str:
     return f"late rows of the last {cells} are taken without a plan"
 
 
-def _results(plan: Plan, facts: Facts) -> Iterator[Item]:
+def _results(plan: Plan, facts: ChecklistFacts) -> Iterator[Item]:
     yield _built_item(plan, facts)
     results = [(model, result) for model, own in facts.audits.items() for result in own]
     failed = [(model, result) for model, result in results if not result.passed]
@@ -354,7 +358,7 @@ def _results(plan: Plan, facts: Facts) -> Iterator[Item]:
         yield _result("audits", Standing.NOT_MET if blocked else Standing.MET, tuple(texts), todo)
 
 
-def _built_item(plan: Plan, facts: Facts) -> Item:
+def _built_item(plan: Plan, facts: ChecklistFacts) -> Item:
     if facts.status is PlanStatus.PROPOSED:
         return _result("built", Standing.NOT_MET, ("nothing is built yet",), _apply(plan))
     if facts.left:
@@ -367,31 +371,35 @@ def _apply(plan: Plan) -> str:
     return f"backfill apply {plan.plan_id}"
 
 
-def _afterwards(plan: Plan, facts: Facts) -> Iterator[Item]:
+def _afterwards(plan: Plan, facts: ChecklistFacts) -> Iterator[Item]:
     if facts.status is PlanStatus.PROMOTED:
         text = facts.published or f"in {plan.environment}"
-        yield Item(Part.AFTERWARDS, "published", Standing.MET, (text,))
+        yield Item(ChecklistPart.AFTERWARDS, "published", Standing.MET, (text,))
     else:
         todo = f"backfill promote {plan.plan_id}" if facts.status is PlanStatus.BUILT else ""
         yield Item(
-            Part.AFTERWARDS, "published", Standing.NOT_MET, (f"it is {facts.status.value}",), todo
+            ChecklistPart.AFTERWARDS,
+            "published",
+            Standing.NOT_MET,
+            (f"it is {facts.status.value}",),
+            todo,
         )
 
 
 def _met(name: str, *texts: str) -> Item:
-    return Item(Part.INVENTORY, name, Standing.MET, texts or ("none",))
+    return Item(ChecklistPart.INVENTORY, name, Standing.MET, texts or ("none",))
 
 
 def _declared(name: str, texts: Sequence[str]) -> Item:
-    return Item(Part.INVENTORY, name, Standing.DECLARED, tuple(texts) or ("none",))
+    return Item(ChecklistPart.INVENTORY, name, Standing.DECLARED, tuple(texts) or ("none",))
 
 
 def _missing(name: str, text: str, todo: str) -> Item:
-    return Item(Part.INVENTORY, name, Standing.NOT_MET, (text,), todo)
+    return Item(ChecklistPart.INVENTORY, name, Standing.NOT_MET, (text,), todo)
 
 
 def _result(name: str, standing: Standing, texts: tuple[str, ...], todo: str = "") -> Item:
-    return Item(Part.RESULT, name, standing, texts, todo)
+    return Item(ChecklistPart.RESULT, name, standing, texts, todo)
 
 
 def _by_value(pairs: Iterable[tuple[str, str]]) -> list[str]:

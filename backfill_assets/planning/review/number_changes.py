@@ -75,7 +75,7 @@ def merged(causes: Iterable[Cause]) -> tuple[Cause, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HeldContent:
     """What one cell held, as an environment published it.
 
     Attributes:
@@ -94,7 +94,7 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class HistoryStep:
     """One commit or publication that moved what an environment reads of a model.
 
     Attributes:
@@ -109,7 +109,7 @@ class Step:
 
     at: datetime
     what: str
-    held: Mapping[Interval, Held]
+    held: Mapping[Interval, HeldContent]
     plan_id: str | None = None
     batch_id: str | None = None
     who: str = ""
@@ -182,7 +182,7 @@ class _Link:
     """What a cell held after a step (-1: before all of them), and its number if known."""
 
     step: int
-    held: Held | None
+    held: HeldContent | None
     number: Decimal | None
 
 
@@ -205,10 +205,12 @@ class _Change:
 
 
 def explain(
-    first: Mapping[Interval, Held],
-    steps: Sequence[Step],
-    number: Callable[[Interval, Held], Decimal | None],
-    causes: Callable[[Step, Interval, Held | None, Held | None], tuple[Cause, ...]],
+    first: Mapping[Interval, HeldContent],
+    steps: Sequence[HistoryStep],
+    number: Callable[[Interval, HeldContent], Decimal | None],
+    causes: Callable[
+        [HistoryStep, Interval, HeldContent | None, HeldContent | None], tuple[Cause, ...]
+    ],
 ) -> Explained:
     """Split the difference of a number between two moments into the steps that made it.
 
@@ -245,13 +247,13 @@ def explain(
 
 def _chain(
     cell: Interval,
-    first: Mapping[Interval, Held],
-    steps: Sequence[Step],
-    number: Callable[[Interval, Held], Decimal | None],
+    first: Mapping[Interval, HeldContent],
+    steps: Sequence[HistoryStep],
+    number: Callable[[Interval, HeldContent], Decimal | None],
 ) -> Iterator[_Link]:
     """Yield what a cell held, one link for each time that it changed."""
 
-    def link(step: int, held: Held | None) -> _Link:
+    def link(step: int, held: HeldContent | None) -> _Link:
         return _Link(step, held, ZERO if held is None else number(cell, held))
 
     now = first.get(cell)

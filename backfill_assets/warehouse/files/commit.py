@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from backfill_assets.models.model import Model
     from backfill_assets.warehouse.files.cell_files import CellFile, NamedFile
     from backfill_assets.warehouse.files.layers import FilesRead
-    from backfill_assets.warehouse.log.ticket import Committed, Ticket
+    from backfill_assets.warehouse.log.ticket import FoundCommit, Ticket
 
 
 @dataclass(slots=True)
@@ -67,7 +67,7 @@ class WrittenCells:
 
     def commit(
         self, cells: Collection[str], files: Sequence[CellFile], ticket: Ticket
-    ) -> Committed:
+    ) -> FoundCommit:
         """Replace the files of cells by the given ones; written files that no cell uses are removed.
 
         The rows of other cells in a replaced file are written again as a file of theirs.

@@ -18,7 +18,7 @@ from backfill_assets.warehouse.files.commit import unwritten_cells
 from backfill_assets.warehouse.files.housekeeping import created_by
 from backfill_assets.warehouse.files.log_entry import exchange_files
 from backfill_assets.warehouse.log.delta_log import ABSENT, head, logged_commit
-from backfill_assets.warehouse.log.ticket import COMPACTED, Committed, Ticket
+from backfill_assets.warehouse.log.ticket import COMPACTED, FoundCommit, Ticket
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -80,7 +80,7 @@ class Joined:
     written: WrittenCells
     instead_of: tuple[NamedFile, ...]
 
-    def commit(self, *, app_id: str, token: int) -> Committed:
+    def commit(self, *, app_id: str, token: int) -> FoundCommit:
         """Replace the other files by them, in one commit that changes no row.
 
         Args:

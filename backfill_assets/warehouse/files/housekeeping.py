@@ -38,7 +38,7 @@ from backfill_assets.warehouse.log.ticket import (
     EVOLVED,
     FENCED,
     RESTORED,
-    Committed,
+    FoundCommit,
     Ticket,
     commit_properties,
 )
@@ -196,7 +196,7 @@ def _described(
     return json.loads(spark().createDataFrame([], listed).schema.json())["fields"]
 
 
-def fence(path: str, *, app_id: str, token: int) -> Committed:
+def fence(path: str, *, app_id: str, token: int) -> FoundCommit:
     """Commit an empty entry with a new token: writers with smaller tokens fail from now on.
 
     Raises:
@@ -205,7 +205,7 @@ def fence(path: str, *, app_id: str, token: int) -> Committed:
     return set_cells((), (), lambda _: None, Ticket(path, app_id, token, FENCED))
 
 
-def restore(path: str, to_version: int, *, app_id: str, token: int) -> Committed:
+def restore(path: str, to_version: int, *, app_id: str, token: int) -> FoundCommit:
     """Restore a table: its files, its columns and its properties.
 
     Args:
@@ -229,7 +229,7 @@ def restore(path: str, to_version: int, *, app_id: str, token: int) -> Committed
 
 def evolve_table(
     spark: Callable[[], SparkSession], model: Model, path: str, *, app_id: str, token: int
-) -> Committed | None:
+) -> FoundCommit | None:
     """Give a table the columns that its model declares and it lacks, in a fenced commit.
 
     Existing rows hold NULL in them. If no column is missing, nothing is written. A column

@@ -47,7 +47,7 @@ EVERY_ROW = "TRUE"
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class TableRows:
     """One Delta table at one version, and the rows that come from it.
 
     Attributes:
@@ -129,7 +129,9 @@ def table_read(
     return without(table, certain) if certain else table
 
 
-def parts_of(cadence: Cadence, table: Table, cells: IntervalSet | None = None) -> tuple[Part, ...]:
+def parts_of(
+    cadence: Cadence, table: Table, cells: IntervalSet | None = None
+) -> tuple[TableRows, ...]:
     """Give the part that each table reads, the upper first; tables without a part are left out.
 
     Args:
@@ -138,7 +140,7 @@ def parts_of(cadence: Cadence, table: Table, cells: IntervalSet | None = None) -
         cells: only these; None for every cell.
     """
     return tuple(
-        Part(answer.layer.path, answer.layer.delta_version, answer.where(cadence))
+        TableRows(answer.layer.path, answer.layer.delta_version, answer.where(cadence))
         for answer in _answers(table, cells)
     )
 

@@ -15,7 +15,7 @@ from backfill_assets.warehouse.files.cell_files import files_of, missing, partit
 from backfill_assets.warehouse.log.delta_log import opened_log
 from backfill_assets.warehouse.log.ticket import (
     CommitLostError,
-    Committed,
+    FoundCommit,
     Ticket,
     commit_properties,
     committed,
@@ -49,7 +49,7 @@ class FilesGoneError(BackfillAssetsError):
 
 def set_cells(
     cells: Collection[str], files: Sequence[CellFile], rest: Rest, ticket: Ticket
-) -> Committed:
+) -> FoundCommit:
     """Let cells of a table consist of exactly these files, in one entry of its log.
 
     Files that the cells hold and keep are left alone. An entry is made in any case: its metadata
@@ -87,7 +87,7 @@ def set_cells(
 
 def exchange_files(
     gone: Sequence[NamedFile], added: Sequence[CellFile], ticket: Ticket
-) -> Committed:
+) -> FoundCommit:
     """Replace files by others that hold the same rows, in one entry of a table's log.
 
     Raises:
@@ -108,7 +108,7 @@ def exchange_files(
 
 def _entered(
     ticket: Ticket, change: Callable[[DeltaTable], Change], *, new_rows: bool
-) -> Committed:
+) -> FoundCommit:
     """Write the entry that removes the files of a change, and adds those that replace them."""
 
     def write(table: DeltaTable, properties: CommitProperties) -> None:
@@ -131,7 +131,9 @@ def refuse_gone(path: str, files: Sequence[CellFile]) -> None:
         raise FilesGoneError(path=path, names=gone)
 
 
-def write_entry(ticket: Ticket, write: Callable[[DeltaTable, CommitProperties], None]) -> Committed:
+def write_entry(
+    ticket: Ticket, write: Callable[[DeltaTable, CommitProperties], None]
+) -> FoundCommit:
     """Write one entry of a table's log on the version whose token has just been read.
 
     Args:

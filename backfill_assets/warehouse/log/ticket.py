@@ -70,7 +70,7 @@ class Ticket:
 
 
 @dataclass(frozen=True, slots=True)
-class Committed:
+class FoundCommit:
     """A commit that was found in the log.
 
     Attributes:
@@ -94,7 +94,7 @@ def commit_properties(ticket: Ticket, transaction: int) -> CommitProperties:
     )
 
 
-def committed(ticket: Ticket, head_before: int) -> Committed:
+def committed(ticket: Ticket, head_before: int) -> FoundCommit:
     """Read a ticket's commit from the log.
 
     Raises:
@@ -105,10 +105,10 @@ def committed(ticket: Ticket, head_before: int) -> Committed:
     raise CommitLostError(path=ticket.path, token=ticket.token, head_before=head_before)
 
 
-def in_log(ticket: Ticket, head_before: int) -> Committed | None:
+def in_log(ticket: Ticket, head_before: int) -> FoundCommit | None:
     """Find a ticket's commit after a delta_version; None where it is not there."""
     for commit in logged_commits(ticket.path, head_before):
         token = commit.tokens.get(ticket.app_id, ABSENT) // STEPS_PER_TOKEN
         if commit.metadata == ticket.metadata and token == ticket.token:
-            return Committed(commit.delta_version, commit.bytes_added)
+            return FoundCommit(commit.delta_version, commit.bytes_added)
     return None

@@ -26,7 +26,7 @@ from backfill_assets.warehouse.log.delta_log import head
 from backfill_assets.warehouse.rows.conform import RowStamp, contract, result_rows, without_cells
 from backfill_assets.warehouse.rows.doubles import refuse_doubles
 from backfill_assets.warehouse.rows.inputs import compute
-from backfill_assets.warehouse.rows.kept_rows import Kept, only_in_history
+from backfill_assets.warehouse.rows.kept_rows import KeptRowCounts, only_in_history
 from backfill_assets.warehouse.rows.moves import cells_moved_from, keys_in_other_cells
 from backfill_assets.warehouse.rows.profile import Subject, empty_profiles, profile
 from backfill_assets.warehouse.rows.samples import failing_rows
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from backfill_assets.warehouse.files.cell_files import CellFile
     from backfill_assets.warehouse.files.commit import WrittenCells
     from backfill_assets.warehouse.files.tables import Table
-    from backfill_assets.warehouse.log.ticket import Committed, Ticket
+    from backfill_assets.warehouse.log.ticket import FoundCommit, Ticket
     from backfill_assets.warehouse.rows.inputs import Input, RowsFrom
     from backfill_assets.warehouse.rows.kept_rows import History
 
@@ -92,7 +92,7 @@ class ComputedBatch:
     computed: DataFrame
     rows: DataFrame
     written: WrittenCells
-    kept: Kept | None = None
+    kept: KeptRowCounts | None = None
     published: Table | None = None
 
     def profile(self) -> tuple[CellProfile, ...]:
@@ -130,7 +130,7 @@ class ComputedBatch:
 
     def commit(
         self, ticket: Ticket, now: Table, unchanged: Mapping[Interval, int] = _NONE
-    ) -> Committed:
+    ) -> FoundCommit:
         """Replace the cells' files by these, in one commit.
 
         Args:
@@ -225,7 +225,7 @@ class EmptyBatch:
     target: Table
     spark: Callable[[], SparkSession]
     moved: IntervalSet = field(default_factory=IntervalSet.empty)
-    kept: Kept | None = None
+    kept: KeptRowCounts | None = None
 
     def profile(self) -> tuple[CellProfile, ...]:
         """Give an empty profile per cell."""
@@ -240,7 +240,7 @@ class EmptyBatch:
         ticket: Ticket,
         now: Table,  # noqa: ARG002 - the signature of `ComputedBatch`
         unchanged: Mapping[Interval, int] = _NONE,
-    ) -> Committed:
+    ) -> FoundCommit:
         """Remove the cells' files, in one commit.
 
         Raises:
@@ -309,7 +309,7 @@ def computed_batch(  # noqa: PLR0913 - the parts of a batch
         historic = kept_rows = None
         if history is not None:
             historic = cached(only_in_history(computed, model, request.cells, target, history))
-            kept_rows = Kept.of(historic, model, carried=history.carried)
+            kept_rows = KeptRowCounts.of(historic, model, carried=history.carried)
         carried = historic if kept_rows is not None and kept_rows.carried else None
         rows = result_rows(computed, model, request.cells, target, stamp, moved, carried)
         written = held.enter_context(written_cells(rows, model, cells, target.path))

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.models.model import Model
     from backfill_assets.warehouse.log.delta_log import LoggedCommit
-    from backfill_assets.warehouse.log.ticket import Committed, Ticket
+    from backfill_assets.warehouse.log.ticket import FoundCommit, Ticket
 
 
 def copy_cells(  # noqa: PLR0913, PLR0917 - what is copied, from where, to where
@@ -44,7 +44,7 @@ def copy_cells(  # noqa: PLR0913, PLR0917 - what is copied, from where, to where
     differing: IntervalSet,
     ticket: Ticket,
     over: int | None = None,
-) -> Committed:
+) -> FoundCommit:
     """Replace the differing cells of a published table by copies of a workspace's files, in one commit.
 
     A commit is made in any case, because its metadata describes the content of all the cells.
@@ -89,7 +89,7 @@ def restore_cells(
     cells: IntervalSet,
     differing: IntervalSet,
     ticket: Ticket,
-) -> Committed:
+) -> FoundCommit:
     """Give the differing cells of a table the files back that they had at an older delta_version.
 
     Args:

@@ -41,7 +41,7 @@ class History:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptRowCounts:
     """How many kept rows a batch found, by cell as text, and whether it carried them over.
 
     Attributes:
@@ -53,7 +53,7 @@ class Kept:
     carried: bool
 
     @classmethod
-    def of(cls, rows: DataFrame, model: Model, *, carried: bool) -> Kept:
+    def of(cls, rows: DataFrame, model: Model, *, carried: bool) -> KeptRowCounts:
         """Count rows by cell."""
         number = number_expression(model.cadence)
         counted = (

@@ -39,7 +39,7 @@ _KNOWN_FEATURES = {"appendOnly", "invariants", "timestampNtz", "checkConstraints
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class CellDifference:
     """How the rows of a cell differ.
 
     Attributes:
@@ -54,7 +54,7 @@ class Difference:
 
 def changed_rows(
     path: str, source: Source, since: int, until: int, cells: IntervalSet
-) -> dict[Interval, Difference]:
+) -> dict[Interval, CellDifference]:
     """Give the cells whose rows differ between two delta_versions.
 
     Args:
@@ -85,7 +85,7 @@ def changed_rows(
         OverflowError,
     ) as error:  # pyarrow raises these
         raise NeedsSparkError(path, str(error)) from error
-    return {cell: Difference(more, columns.get(cell)) for cell, more in differing.items()}
+    return {cell: CellDifference(more, columns.get(cell)) for cell, more in differing.items()}
 
 
 @dataclass

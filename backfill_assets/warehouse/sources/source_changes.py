@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Touched:
+class ConcernedCells:
     """The cells that a range of a log concerns.
 
     Attributes:
@@ -85,7 +85,7 @@ def table_id(path: str) -> str:
     return born_as(path)
 
 
-def touched(path: str, source: Source, since: int, until: int) -> Touched:
+def touched(path: str, source: Source, since: int, until: int) -> ConcernedCells:
     """Find the cells that the commits after `since`, up to `until`, concern.
 
     Where these commits can't be read any more, every cell is unsure.
@@ -97,14 +97,14 @@ def touched(path: str, source: Source, since: int, until: int) -> Touched:
         until: a delta_version, included.
     """
     if not commits_there(path) >= {*range(since + 1, until + 1)}:
-        return Touched(unsure=life_of(source))
+        return ConcernedCells(unsure=life_of(source))
     actions = [
         (at, action) for at in range(since + 1, until + 1) for action in actions_of(path, at)
     ]
     if any("metaData" in action for _, action in actions) and since > ABSENT:
         before, after = (_declared_types(path, source, at) for at in (since, until))
         if any(before[name] not in (None, after[name]) for name in before):
-            return Touched(unsure=life_of(source))
+            return ConcernedCells(unsure=life_of(source))
     additions, removals = _files(actions, "add"), _files(actions, "remove")
     added, removed = [action for _, action in additions], [action for _, action in removals]
     if not is_cut(source):
@@ -128,7 +128,7 @@ def _files(
     return [(at, file) for at, file in named if file.get("dataChange", True)]
 
 
-def present(path: str, source: Source, delta_version: int) -> Touched:
+def present(path: str, source: Source, delta_version: int) -> ConcernedCells:
     """Find the cells that held rows at one delta_version: those in `changed` did, those in `unsure` may."""
     if is_cut(source):
         column, cadence = str(source.time_column), source.cadence
@@ -136,19 +136,19 @@ def present(path: str, source: Source, delta_version: int) -> Touched:
         return _sorted(source, [file for _, file in files], [])
     rows = rows_at(path, delta_version)
     if rows is None:
-        return Touched(unsure=life_of(source))
-    return Touched({WHOLE_CELL: rows} if rows else {})
+        return ConcernedCells(unsure=life_of(source))
+    return ConcernedCells({WHOLE_CELL: rows} if rows else {})
 
 
-def _whole(added: list[int | None], removed: list[int | None]) -> Touched:
+def _whole(added: list[int | None], removed: list[int | None]) -> ConcernedCells:
     """Judge a source that is one cell; files that replace others may hold the same rows."""
     if not added and not removed:
-        return Touched()
+        return ConcernedCells()
     known = [rows for rows in (*added, *removed) if rows is not None]
     more = sum(known[: len(added)]) - sum(known[len(added) :])
     if len(known) < len(added) + len(removed) or (added and removed and not more):
-        return Touched(unsure=IntervalSet.of([WHOLE_CELL]))
-    return Touched({WHOLE_CELL: more} if more else {})
+        return ConcernedCells(unsure=IntervalSet.of([WHOLE_CELL]))
+    return ConcernedCells({WHOLE_CELL: more} if more else {})
 
 
 def _declared_types(path: str, source: Source, delta_version: int) -> dict[str, str | None]:
@@ -188,7 +188,7 @@ def _removed(
         yield file
 
 
-def _sorted(source: Source, added: list[File], removed: list[File]) -> Touched:
+def _sorted(source: Source, added: list[File], removed: list[File]) -> ConcernedCells:
     """Separate the cells that certainly changed from those whose rows must be read."""
     cadence, life = source.cadence, life_of(source)
     more: Counter[Interval] = Counter()
@@ -208,7 +208,9 @@ def _sorted(source: Source, added: list[File], removed: list[File]) -> Touched:
         IntervalSet.of(cell for cell, signs in ways.items() if signs == _BOTH and not more[cell])
     )
     open_ = IntervalSet.union_all(unsure)
-    return Touched({cell: rows for cell, rows in more.items() if rows and cell not in open_}, open_)
+    return ConcernedCells(
+        {cell: rows for cell, rows in more.items() if rows and cell not in open_}, open_
+    )
 
 
 _BOTH = {1, -1}
