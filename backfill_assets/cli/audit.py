@@ -32,6 +32,24 @@ if TYPE_CHECKING:
 _ROWS = 3
 
 
+_Mutated = Annotated[
+    str | None,
+    typer.Option(
+        metavar="MODEL",
+        help="Insert defects into a copy of a few cells, and show which the audits find.",
+    ),
+]
+_Least = Annotated[
+    int,
+    typer.Option(
+        "--min",
+        min=0,
+        max=100,
+        help="With --mutate: the percentage of defects that blocking audits have to stop.",
+    ),
+]
+
+
 def audit(
     select: Select = None,
     env: Env = "prod",
@@ -39,22 +57,8 @@ def audit(
         Path | None,
         typer.Option(metavar="FILE", help="Write the results here too, as JUnit XML for CI."),
     ] = None,
-    mutate: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MODEL",
-            help="Insert defects into a copy of a few cells, and show which the audits find.",
-        ),
-    ] = None,
-    least: Annotated[
-        int,
-        typer.Option(
-            "--min",
-            min=0,
-            max=100,
-            help="With --mutate: the percentage of defects that blocking audits have to stop.",
-        ),
-    ] = 0,
+    mutate: _Mutated = None,
+    least: _Least = 0,
     as_json: AsJson = False,
 ) -> None:
     """Run every audit over published data, without rebuilding it, and keep the results.

@@ -161,7 +161,7 @@ def test_a_failure_that_may_pass_comes_again_after_a_while(world: QueueWorld):
     found = world.look()
     assert found.offers == ()
     [note] = found.notes
-    assert "web.visits at 2024-01-11 01:02 UTC; it was: no" in note
+    assert "web.visits at 2024-01-11 01:02 UTC; the error was: no" in note
 
     world.pass_by(minutes=3)
 

@@ -165,7 +165,7 @@ def test_a_folder_whose_name_differs_in_case_is_another(url: str, tmp_path: Path
 
 def test_an_object_store_that_may_have_been_copied_is_asked_about(url: str):
     before(url, "s3://old")
-    with pytest.raises(RequestError, match=r"below s3://old.*is s3://new"):
+    with pytest.raises(RequestError, match=r"names tables in s3://old.*is s3://new"):
         opened(url, "s3://new")
     with opened(url, "s3://old"):
         pass
