@@ -4,7 +4,7 @@ Tables, files, logs and commits are real, and whatever is judged and recorded is
 Replaced are the session and the functions of the warehouse that ask Spark in more than SQL: they write
 rows as files, measure cells, and sum up sources. Three things differ: checksums are others (equal rows
 have equal ones), numbers of bytes are others, and the types of a query's answer are not judged but cast to
-what is declared. What it can't do it refuses: rows that are marked, stamped or chosen, audits against
+what is declared. What it can't do it refuses: rows that are stamped or chosen, audits against
 upstreams, Python models. `engine/test_fake_warehouse.py` holds it to Spark.
 """
 
@@ -37,7 +37,6 @@ from backfill_assets.models.content import (
     checksum_within,
     once_rounded,
 )
-from backfill_assets.models.kind import SoftDelete, Tombstone
 from backfill_assets.snapshots.observation import SourceCell
 from backfill_assets.warehouse.files import layers, tables
 from backfill_assets.warehouse.files.cell_files import files_in, has_blocks
@@ -74,9 +73,8 @@ if TYPE_CHECKING:
 
 def contract(answer: Frame, model: Model) -> Frame:
     """Cast an answer to what is declared, and hold the model's contract against it."""
-    deletes = isinstance(model.delete_policy, (SoftDelete, Tombstone))
-    if model.audit_columns or deletes or getattr(model.kind, "latest_by", None):
-        raise NeedsRealSparkError(f"way to mark, to stamp or to choose rows ('{model.name}')")
+    if model.audit_columns or getattr(model.kind, "latest_by", None):
+        raise NeedsRealSparkError(f"way to stamp or to choose rows ('{model.name}')")
     types = {column.name: column.dtype for column in model.schema}
     typed = (
         f"CAST({quoted(name)} AS {types[name]}) AS {quoted(name)}"

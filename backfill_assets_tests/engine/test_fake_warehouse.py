@@ -23,7 +23,12 @@ from backfill_assets.engine.project.opening import open_run
 from backfill_assets.intervals import Daily, Hourly, Weekly
 from backfill_assets.models.audit import references, row_rule
 from backfill_assets.models.column import Column
-from backfill_assets.models.kind import IncrementalByTimeRange, IncrementalByUniqueKey
+from backfill_assets.models.kind import (
+    IncrementalByTimeRange,
+    IncrementalByUniqueKey,
+    SoftDelete,
+    Tombstone,
+)
 from backfill_assets.models.source import TimeColumns
 from backfill_assets.planning.plan.request import Restatement
 from backfill_assets.snapshots.stored_plan import PlanStatus
@@ -31,7 +36,7 @@ from backfill_assets.state.store import Store
 from backfill_assets.warehouse.compare.compare import compare, rows_outside
 from backfill_assets.warehouse.compare.comparison_sql import Compared, Question
 from backfill_assets.warehouse.files.tables import Table
-from backfill_assets_tests.builders import EVENTS, a_graph, a_model, a_source, a_whole
+from backfill_assets_tests.builders import COLUMNS, EVENTS, a_graph, a_model, a_source, a_whole
 from backfill_assets_tests.engine.dying import Killed, die_after, mortal
 from backfill_assets_tests.engine.plans import Plans
 from backfill_assets_tests.engine.world import LEASE, Clock, World, row, run_targets
@@ -44,6 +49,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from backfill_assets.models.graph import Graph
+    from backfill_assets.models.kind import Deletes
     from backfill_assets.models.source import Source
     from backfill_assets.planning.plan.plan import Plan
 
@@ -84,6 +90,20 @@ FAILING = a_graph(
 
 
 KEYS = a_graph(visits(kind=IncrementalByUniqueKey("ds"), deletes="none"))
+
+
+def deleting(policy: Deletes) -> Graph:
+    """Visits that are merged, and of which a column tells whether they are gone."""
+    return a_graph(
+        visits(
+            f"SELECT ds, id, cost, id = 2 AS gone FROM {EVENTS} {WHERE}",  # noqa: S608
+            columns=(*COLUMNS, Column("gone", "boolean")),
+            kind=IncrementalByUniqueKey("ds"),
+            deletes=policy,
+        )
+    )
+
+
 LONGER = a_graph(
     visits(),
     a_model("web.weeks", upstreams=[VISITS], cadence=Weekly(start="2024-01-01")),
@@ -304,9 +324,11 @@ def a_query_fails(teller: Teller) -> None:
         (DAYS, audits_fail),
         (FAILING, a_query_fails),
         (KEYS, filled_again),
+        (deleting(SoftDelete("gone")), restated_and_back),
+        (deleting(Tombstone("gone")), restated_and_back),
         (LONGER, filled_again),
     ],
-    ids=["filled", "restated", "audited", "failed", "keys", "longer"],
+    ids=["filled", "restated", "audited", "failed", "keys", "marked", "tombstones", "longer"],
 )
 def test_a_story_comes_out_on_the_fake_as_on_spark(
     spark: SparkSession, tmp_path: Path, graph: Graph, story: Callable[[Teller], object]

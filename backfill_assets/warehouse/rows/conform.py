@@ -120,8 +120,6 @@ def result_rows(  # noqa: PLR0913, PLR0917 - the parts of the rows
         moved_from: further cells of the batch, which keep their rows but for the computed keys.
         only_history: rows that are kept beside those of the target; see `kept_rows.only_in_history`.
     """
-    from pyspark.sql import functions as F  # noqa: PLC0415 - a tenth of a second that light commands must not pay
-
     spark = computed.sparkSession
     rows = computed
     if only_history is not None:
@@ -131,7 +129,7 @@ def result_rows(  # noqa: PLR0913, PLR0917 - the parts of the rows
     if moved_from and (left := rows_in_cells(spark, model, moved_from, target)) is not None:
         rows = rows.unionByName(_absent(left, computed, model))
     if isinstance(model.delete_policy, Tombstone):
-        rows = rows.where(~F.coalesce(F.col(quoted(model.delete_policy.column)), F.lit(False)))  # noqa: FBT003
+        rows = rows.where(f"NOT coalesce({quoted(model.delete_policy.column)}, FALSE)")
     if not model.audit_columns:
         return rows
     before = rows_in_cells(spark, model, (*cells, *moved_from), target)
@@ -148,7 +146,7 @@ def rows_in_cells(
 
 
 def _latest(rows: DataFrame, model: Model) -> DataFrame:
-    from pyspark.sql import Window, functions as F  # noqa: PLC0415
+    from pyspark.sql import Window, functions as F  # noqa: PLC0415 - a tenth of a second that light commands must not pay
 
     if not isinstance(model.kind, IncrementalByUniqueKey) or model.kind.latest_by is None:
         return rows
@@ -166,11 +164,11 @@ def _absent(before: DataFrame, computed: DataFrame, model: Model) -> DataFrame:
 
 
 def _marked(gone: DataFrame, model: Model) -> DataFrame:
-    from pyspark.sql import functions as F  # noqa: PLC0415
-
     if not isinstance(model.delete_policy, SoftDelete):
         return gone
-    return gone.withColumn(model.delete_policy.column, F.lit(True))  # noqa: FBT003
+    mark = model.delete_policy.column
+    names = (name for name in gone.columns if name != mark)
+    return gone.selectExpr(*map(quoted, names), f"TRUE AS {quoted(mark)}")
 
 
 def _contract_columns(model: Model) -> list[str]:
