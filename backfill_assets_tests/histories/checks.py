@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 from backfill_assets.intervals import WHOLE_CELL
 from backfill_assets_tests.histories.oracle import Oracle
 from backfill_assets_tests.histories.published import WrongError, cell_from
+from backfill_assets_tests.histories.receipts import RECEIPTS, doubled_keys, lost_keys
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping
     from datetime import datetime
 
     from backfill_assets_tests.histories.declared import Declared
@@ -30,7 +31,7 @@ Allowed = dict[str, "Collection[datetime] | None"]
 def holds_what_follows(
     found: Contents,
     looked: Looked,
-    sales: Mapping[When, Sequence[int]],
+    sales: Mapping[When, Mapping[int, int]],
     mixed: Mapping[str, Collection[Declared]],
     blank: Mapping[str, Collection[datetime]],
     *,
@@ -43,6 +44,8 @@ def holds_what_follows(
     an environment reads through another one follow from what that one reads. With `written`, only these
     cells are looked at.
     """
+    if doubled := doubled_keys(found.of(RECEIPTS)):
+        raise WrongError(f"{found.environment}: {RECEIPTS} holds {doubled} more than once")
     oracles = Oracle(sales, found.cells), Oracle(sales, _within_lives(found))
     for name in found.cells.keys() & looked.works.keys():
         accepted = {found.declared(name), *mixed.get(name, ())}
@@ -97,6 +100,15 @@ def differing(before: Contents, after: Contents) -> dict[str, set[datetime]]:
         name: {at for at, rows in cells.items() if before.of(name).get(at) != rows}
         for name, cells in after.cells.items()
     }
+
+
+def keeps(before: Contents, after: Contents, what: str, *, but: Collection[datetime] = ()) -> None:
+    """A receipt that was published still is, where the model deletes none; in some cells it may not be."""
+    model = after.models.get(RECEIPTS)
+    if model is not None and model.keeps_rows:
+        held = {at: rows for at, rows in before.of(RECEIPTS).items() if at not in but}
+        if lost := [*lost_keys(held, after.of(RECEIPTS))]:
+            raise WrongError(f"{what} has lost the receipts {lost}")
 
 
 def unchanged(before: Contents, after: Contents, what: str) -> None:

@@ -24,6 +24,7 @@ class Declared:
         late_window: how many cells may be refreshed without a person.
         batch_size: how many cells one batch computes.
         expected: an audit warns of totals that are not below it; 0 for no such audit.
+        deletes: what `receipts` does with a sale that is deleted.
         note: the description, by which nothing is computed.
     """
 
@@ -36,4 +37,5 @@ class Declared:
     late_window: int = 3
     batch_size: int = 4
     expected: int = 0
+    deletes: str = "absent"
     note: str = "as it was"

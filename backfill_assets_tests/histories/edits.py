@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from backfill_assets.intervals import Unit
 from backfill_assets_tests.histories.declared import STARTS, Declared
-from backfill_assets_tests.histories.hours import HOURS, LOCAL_DAYS, day_in_berlin, some_hours
+from backfill_assets_tests.histories.hours import (
+    HOURS,
+    LOCAL_DAYS,
+    LOCAL_WEEKS,
+    day_in_berlin,
+    some_hours,
+)
 from backfill_assets_tests.histories.models import (
     BALANCE,
     DAYS,
@@ -19,6 +25,7 @@ from backfill_assets_tests.histories.models import (
     TRAILING,
 )
 from backfill_assets_tests.histories.oracle import midnight
+from backfill_assets_tests.histories.receipts import DELETES, RECEIPTS, TAKINGS
 
 if TYPE_CHECKING:
     from datetime import date
@@ -38,6 +45,9 @@ _EDITED = {
     REPORT: ("plus",),
     HOURS: ("factor", "note", "late_window"),
     LOCAL_DAYS: ("factor", "lookback", "note", "late_window"),
+    LOCAL_WEEKS: ("factor", "note", "late_window"),
+    RECEIPTS: ("factor", "deletes", "deletes", "note", "start", "late_window"),
+    TAKINGS: ("plus", "lookback", "note", "late_window"),
 }
 
 
@@ -64,18 +74,25 @@ def visit(history: History, day: date) -> None:
 
 
 def late_sales(history: History) -> None:
-    """Append, correct or delete a sale of a day that is over."""
+    """Append, correct or delete a sale of a day that is over, or say that it was on another day."""
     random = history.random
     sales = history.visits if history.has_hours and random.random() < 0.4 else history.sales
     day = random.choice(sales.days[-_RECENT_DAYS:] if random.random() < 0.4 else sales.days)
     sale = random.choice(sales.of(day))
-    match random.choice(["append", "append", "correct", "delete"]):
+    ways = ["append", "append", "correct", "delete"]
+    if history.has_receipts and sales is history.sales:
+        ways += ["delete", "move", "move"]
+    match random.choice(ways):
         case "append":
             sales.sell_some(day, 1, random)
             history.say(f"a late sale on {day}")
         case "correct":
             sales.correct(sale)
             history.say(f"sale {sale} on {day} is corrected")
+        case "move":
+            other = random.choice(sales.days)
+            sales.move(sale, other)
+            history.say(f"sale {sale} was not on {day}, but on {other}")
         case _:
             sales.delete(sale)
             history.say(f"sale {sale} on {day} is deleted")
@@ -127,6 +144,7 @@ def _edited(history: History, old: Declared, attribute: str) -> Any:  # noqa: AN
         "late_window": (0, 1, 3, 6),
         "lookback": (0, 1, 2, 4),
         "expected": (10, 1000),
+        "deletes": DELETES,
         "unit": (Unit.WEEK, Unit.MONTH, Unit.DAY),
     }.get(attribute, _NUMBERS)
     return history.random.choice([one for one in values if one != before])

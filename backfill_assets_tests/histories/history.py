@@ -11,11 +11,20 @@ from typing import TYPE_CHECKING, TypeVar
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.planning.plan.plan_json import read_plan
 from backfill_assets.snapshots.environment import PROD
+from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets_tests.engine.plans import Plans
 from backfill_assets_tests.histories.checks import holds_what_follows, unchanged
 from backfill_assets_tests.histories.hours import HOURS, visits
-from backfill_assets_tests.histories.models import FIRST, FIRST_DAY, WITH_HOURS, graph_of, source
+from backfill_assets_tests.histories.models import (
+    FIRST,
+    FIRST_DAY,
+    WITH_HOURS,
+    WITH_RECEIPTS,
+    graph_of,
+    source,
+)
 from backfill_assets_tests.histories.published import contents, look, starts
+from backfill_assets_tests.histories.receipts import RECEIPTS
 from backfill_assets_tests.histories.sales import Sales
 
 if TYPE_CHECKING:
@@ -24,7 +33,6 @@ if TYPE_CHECKING:
     from backfill_assets.intervals import IntervalSet
     from backfill_assets.models.graph import Graph
     from backfill_assets.planning.plan.plan import Plan
-    from backfill_assets.snapshots.stored_plan import PlanStatus
     from backfill_assets_tests.engine.world import World
     from backfill_assets_tests.histories.declared import Declared
     from backfill_assets_tests.histories.oracle import When
@@ -89,9 +97,9 @@ class History:
 
     @classmethod
     def of(cls, seed: int, world: World) -> History:
-        """Give the history of a seed, before its first step; every third one has hours."""
+        """Give the history of a seed, before its first step; every third one has hours, every third one receipts."""
         sales, visited = Sales(world.root, source()), Sales(world.root, visits())
-        first = FIRST if seed % 3 else WITH_HOURS
+        first = (WITH_HOURS, WITH_RECEIPTS, FIRST)[seed % 3]
         random = Random(seed)  # noqa: S311 - no secret
         return cls(seed, world, random, sales, visited, first, dict(first))
 
@@ -116,7 +124,12 @@ class History:
         return HOURS in self.first
 
     @property
-    def amounts(self) -> dict[When, list[int]]:
+    def has_receipts(self) -> bool:
+        """Whether receipts are a part of the project."""
+        return RECEIPTS in self.first
+
+    @property
+    def amounts(self) -> dict[When, dict[int, int]]:
         """What was sold on each day, and by whom it was visited in each hour."""
         return self.sales.by_day() | self.visits.by_day()
 
@@ -176,9 +189,18 @@ class History:
         """Give those of them that are for an environment."""
         return [plan for plan in self.kept_plans(*statuses) if plan.environment == environment]
 
+    def ways_back(self, environment: str = PROD) -> list[Plan]:
+        """Give the promoted plans of an environment of which it is known what they have changed."""
+        plans = self.plans_for(environment, PlanStatus.PROMOTED)
+        return [plan for plan in plans if plan.plan_id in self.promoted]
+
     def recent_plan(self, *statuses: PlanStatus, environment: str = PROD) -> Plan | None:
         """Choose one of the newest plans for an environment; None if there is none."""
-        return self.chosen(self.plans_for(environment, *statuses)[:_MOST_RECENT])
+        return self.recent(self.plans_for(environment, *statuses))
+
+    def recent(self, plans: Sequence[Plan]) -> Plan | None:
+        """Choose one of the first of some plans; None of nothing."""
+        return self.chosen(plans[:_MOST_RECENT])
 
     def chosen(self, among: Sequence[Chosen]) -> Chosen | None:
         """Choose at random; None of nothing."""

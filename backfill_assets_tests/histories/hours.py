@@ -1,7 +1,7 @@
 """Hours and days of a zone whose clocks change: what some histories have beside the rest.
 
-`hours` adds up visits; `local_days` adds up the hours of a day in Berlin, and some before it. On 2024-03-31 that day
-has 23 hours.
+`hours` adds up visits; `local_days` adds up the hours of a day in Berlin, and some before it; `local_weeks` those of
+a week. On 2024-03-31 the day has 23 hours.
 """
 
 # ruff: noqa: S608 - the SQL is the tests' own
@@ -12,7 +12,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
-from backfill_assets.intervals import Daily, Hourly
+from backfill_assets.intervals import Daily, Hourly, Weekly
 from backfill_assets.models.column import Column
 from backfill_assets.models.kind import IncrementalByTimeRange
 from backfill_assets.models.model import Model
@@ -26,12 +26,13 @@ if TYPE_CHECKING:
     from backfill_assets_tests.histories.declared import Declared
 
 VISITS = "shop.visits"
-HOURS, LOCAL_DAYS = "shop.hours", "shop.local_days"
+HOURS, LOCAL_DAYS, LOCAL_WEEKS = "shop.hours", "shop.local_days", "shop.local_weeks"
 BERLIN = "Europe/Berlin"
 FIRST_HOUR_ON = date(2024, 3, 30)
 
 _HOUR = timedelta(hours=1)
 _START = str(FIRST_HOUR_ON)
+_FIRST_WEEK = "2024-03-25"
 
 
 def visits() -> Source:
@@ -95,6 +96,18 @@ def local_days_model(name: str, declared: Declared) -> Model:
     reads = [Upstream(HOURS, lookback=back)]
     cadence = Daily(start=_START, tz=BERLIN)
     return _model(name, declared, sql, columns, cadence=cadence, upstreams=reads)
+
+
+def local_weeks_model(name: str, declared: Declared) -> Model:
+    """Add up the hours of each week."""
+    sql = (
+        f"SELECT CAST(DATE_TRUNC('week', {_day('hour')}) AS DATE) AS monday,"
+        f" CAST(SUM(total) * {declared.factor} AS BIGINT) AS total"
+        f" FROM {HOURS} WHERE hour >= :start_ts AND hour < :end_ts GROUP BY 1"
+    )
+    columns = (Column("monday", "date"), Column("total", "bigint"))
+    cadence = Weekly(start=_FIRST_WEEK, tz=BERLIN)
+    return _model(name, declared, sql, columns, cadence=cadence, upstreams=[HOURS])
 
 
 def _day(hour: str) -> str:

@@ -26,10 +26,19 @@ from backfill_assets_tests.histories.declared import Declared
 from backfill_assets_tests.histories.hours import (
     HOURS,
     LOCAL_DAYS,
+    LOCAL_WEEKS,
     hours_model,
     local_days_model,
+    local_weeks_model,
     visits,
 )
+from backfill_assets_tests.histories.receipts import (
+    RECEIPTS,
+    TAKINGS,
+    receipts_model,
+    takings_model,
+)
+from backfill_assets_tests.histories.sales import SALES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,7 +46,6 @@ if TYPE_CHECKING:
 FIRST_DAY = date(2024, 3, 18)  # a Monday
 FIRST_OF_PERIODS = {Unit.DAY: "2024-03-18", Unit.WEEK: "2024-03-18", Unit.MONTH: "2024-03-01"}
 
-SALES = "shop.sales"
 READER = "Yearly accounts"
 DAYS, TRAILING, PERIODS = "shop.days", "shop.trailing", "shop.periods"
 BALANCE, RENAMED = "shop.balance", "shop.balance_renamed"
@@ -61,10 +69,18 @@ WITH_HOURS: Mapping[str, Declared] = {
     **FIRST,
     HOURS: Declared(batch_size=40, late_window=30),
     LOCAL_DAYS: Declared(batch_size=3),
+    LOCAL_WEEKS: Declared(batch_size=1, late_window=1),
 }
 """The same with hours beside it."""
 
-_made: dict[tuple[str, str], Declared] = {}
+WITH_RECEIPTS: Mapping[str, Declared] = {
+    **FIRST,
+    RECEIPTS: Declared(batch_size=3),
+    TAKINGS: Declared(lookback=1),
+}
+"""The same with receipts instead."""
+
+_made: dict[tuple[str, str, Any], Declared] = {}
 
 
 def source() -> Source:
@@ -95,16 +111,20 @@ def graph_of(project: Mapping[str, Declared]) -> Graph:
 
 def declared_as(model: Model) -> Declared:
     """Tell of a model, as a snapshot holds it, what it computes: no other parameter changes its query."""
+    return _made[_computing(model)]
+
+
+def _computing(model: Model) -> tuple[str, str, Any]:
+    """Give what tells how a model's rows come about."""
     assert isinstance(model.query, SqlQuery)
-    return _made[model.name, model.query.sql]
+    return model.name, model.query.sql, model.delete_policy
 
 
 @cache
 def _graph(project: tuple[tuple[str, Declared], ...]) -> Graph:
     models = [_MODELS[name](name, declared) for name, declared in project]
-    for (name, declared), model in zip(project, models, strict=True):
-        assert isinstance(model.query, SqlQuery)
-        _made[name, model.query.sql] = declared
+    for declared, model in zip(dict(project).values(), models, strict=True):
+        _made[_computing(model)] = declared
     sources = [source(), *([visits()] if HOURS in dict(project) else [])]
     return build_graph(models, sources, [_READER])
 
@@ -210,4 +230,7 @@ _MODELS = {
     RUNNING: _running,
     HOURS: hours_model,
     LOCAL_DAYS: local_days_model,
+    LOCAL_WEEKS: local_weeks_model,
+    RECEIPTS: receipts_model,
+    TAKINGS: takings_model,
 }

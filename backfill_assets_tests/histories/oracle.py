@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from typing import TYPE_CHECKING, Any
 
-from backfill_assets_tests.histories.hours import HOURS, LOCAL_DAYS, day_in_berlin
+from backfill_assets_tests.histories.hours import HOURS, LOCAL_DAYS, LOCAL_WEEKS, day_in_berlin
 from backfill_assets_tests.histories.models import (
     BALANCE,
     DAYS,
@@ -16,9 +16,10 @@ from backfill_assets_tests.histories.models import (
     RUNNING,
     TRAILING,
 )
+from backfill_assets_tests.histories.receipts import RECEIPTS, SOFT, TAKINGS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from backfill_assets.intervals import Interval
     from backfill_assets_tests.histories.declared import Declared
@@ -45,17 +46,17 @@ class Oracle:
     """What cells follow from.
 
     Attributes:
-        sales: the amounts of each day, and of each hour.
+        sales: the amounts of each day, and of each hour, by the id of the sale.
         published: what an environment publishes, by model.
     """
 
-    sales: Mapping[When, Sequence[int]]
+    sales: Mapping[When, Mapping[int, int]]
     published: Mapping[str, Cells]
 
     def rows(self, name: str, declared: Declared, cell: Interval) -> tuple[Row, ...]:
         """Work out one cell."""
         found = self._rules[name](declared, cell)
-        return tuple(
+        return in_order(
             {column: value for column, value in row.items() if value is not None} for row in found
         )
 
@@ -71,13 +72,16 @@ class Oracle:
             RUNNING: self._running,
             HOURS: self._hours,
             LOCAL_DAYS: self._local_days,
+            LOCAL_WEEKS: self._local_weeks,
+            RECEIPTS: self._receipts,
+            TAKINGS: self._takings,
         }
 
     def _days(self, declared: Declared, cell: Interval) -> Iterator[Row]:
         day = cell.start.date()
         if amounts := self.sales.get(day):
             count = {"sold": len(amounts)} if declared.counts else {}
-            yield {"ds": day, "total": sum(amounts) * declared.factor, **count}
+            yield {"ds": day, "total": sum(amounts.values()) * declared.factor, **count}
 
     def _trailing(self, declared: Declared, cell: Interval) -> Iterator[Row]:
         first = cell.start - declared.lookback * DAY
@@ -109,17 +113,43 @@ class Oracle:
 
     def _hours(self, declared: Declared, cell: Interval) -> Iterator[Row]:
         if amounts := self.sales.get(cell.start):
-            yield {"hour": cell.start, "total": sum(amounts) * declared.factor}
+            yield {"hour": cell.start, "total": sum(amounts.values()) * declared.factor}
 
     def _local_days(self, declared: Declared, cell: Interval) -> Iterator[Row]:
         if hours := self._read(HOURS, cell.start - declared.lookback * HOUR, cell.end):
             total = _total(hours, "total")
             yield {"ds": day_in_berlin(cell.start), "total": _times(total, declared.factor)}
 
+    def _local_weeks(self, declared: Declared, cell: Interval) -> Iterator[Row]:
+        if hours := self._read(HOURS, cell.start, cell.end):
+            total = _times(_total(hours, "total"), declared.factor)
+            yield {"monday": day_in_berlin(cell.start), "total": total}
+
+    def _receipts(self, declared: Declared, cell: Interval) -> Iterator[Row]:
+        """Give a row for each sale, and the published rows of sales that are gone as they are kept."""
+        day = cell.start.date()
+        sold = self.sales.get(day, {})
+        for one, amount in sold.items():
+            yield {"ds": day, "id": one, "total": amount * declared.factor, "gone": False}
+        if declared.deletes != "absent":
+            for row in self._read(RECEIPTS, cell.start, cell.end):
+                if row["id"] not in sold:
+                    yield {**row, "gone": row["gone"] or declared.deletes == SOFT}
+
+    def _takings(self, declared: Declared, cell: Interval) -> Iterator[Row]:
+        found = self._read(RECEIPTS, cell.start - declared.lookback * DAY, cell.end)
+        if here := [row for row in found if not row["gone"]]:
+            yield {"ds": cell.start.date(), "total": _plus(_total(here, "total"), declared.plus)}
+
     def _read(self, name: str, start: datetime, end: datetime) -> list[Row]:
         """The published rows of the cells that begin within a stretch."""
         cells = self.published.get(name, {})
         return [row for at in sorted(cells) if start <= at < end for row in cells[at]]
+
+
+def in_order(rows: Iterable[Row]) -> tuple[Row, ...]:
+    """Order the rows of a cell by their values."""
+    return tuple(sorted(rows, key=lambda row: str(sorted(row.items()))))
 
 
 def _total(rows: Iterable[Row], column: str) -> int | None:

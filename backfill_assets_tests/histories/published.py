@@ -15,7 +15,7 @@ from backfill_assets.snapshots.snapshot import stored_model
 from backfill_assets.warehouse.rows.reading import read_pinned
 from backfill_assets_tests.histories.hours import BERLIN, midnight_in_berlin
 from backfill_assets_tests.histories.models import declared_as
-from backfill_assets_tests.histories.oracle import Cells, Row, midnight
+from backfill_assets_tests.histories.oracle import Cells, Row, in_order, midnight
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -73,7 +73,7 @@ def contents(world: World, environment: str) -> Contents:
                     f"{environment}: {name} has rows in {at}, which is not ready: {row}"
                 )
             cells[at] = (*cells[at], row)
-        found.cells[name] = cells
+        found.cells[name] = {at: in_order(rows) for at, rows in cells.items()}
     return found
 
 
@@ -92,9 +92,8 @@ def cell_from(model: Model, start: datetime) -> Interval:
 def _rows(world: World, model: Model, published: PublishedModel) -> Iterator[Row]:
     table = _table_of(world.store, published)
     if table.exists:
-        rows = [one.asDict() for one in read_pinned(world.spark, model, table).collect()]
-        for row in sorted(rows, key=lambda row: str(row[model.schema[0].name])):
-            yield {name: value for name, value in row.items() if value is not None}
+        for one in read_pinned(world.spark, model, table).collect():
+            yield {name: value for name, value in one.asDict().items() if value is not None}
 
 
 def _cell_of(model: Model, row: Row) -> datetime:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from backfill_assets.planning.plan.request import Category, Restatement, Strategy
 from backfill_assets_tests.histories.hours import VISITS
-from backfill_assets_tests.histories.models import SALES
+from backfill_assets_tests.histories.sales import SALES
 
 if TYPE_CHECKING:
     from collections.abc import Callable

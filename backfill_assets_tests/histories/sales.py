@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from backfill_assets.models.source import Source
     from backfill_assets_tests.histories.oracle import When
 
+SALES = "shop.sales"
+
 
 @dataclass
 class Sales:
@@ -52,11 +54,11 @@ class Sales:
         """The sales that no audit lets pass."""
         return [one for one, (_, amount) in self.rows.items() if amount < 0]
 
-    def by_day(self) -> dict[When, list[int]]:
-        """Give the amounts of each day or hour."""
-        found: dict[When, list[int]] = defaultdict(list)
-        for day, amount in self.rows.values():
-            found[day].append(amount)
+    def by_day(self) -> dict[When, dict[int, int]]:
+        """Give the amounts of each day or hour, by id."""
+        found: dict[When, dict[int, int]] = defaultdict(dict)
+        for one, (day, amount) in self.rows.items():
+            found[day][one] = amount
         return found
 
     def of(self, day: When) -> list[int]:
@@ -82,6 +84,11 @@ class Sales:
         DeltaTable(self.path).update({"amount": "amount + 3"}, predicate=f"id = {sale}")
         day, amount = self.rows[sale]
         self.rows[sale] = (day, amount + 3)
+
+    def move(self, sale: int, day: When) -> None:
+        """Let a sale be one of another day."""
+        DeltaTable(self.path).update({"ds": f"DATE '{day}'"}, predicate=f"id = {sale}")
+        self.rows[sale] = (day, self.rows[sale][1])
 
     def delete(self, sale: int) -> None:
         """Take a sale away."""

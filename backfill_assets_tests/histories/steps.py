@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from backfill_assets.engine.plans.plan_verbs import abandon_plan
 from backfill_assets.errors import BackfillAssetsError, RequestError
+from backfill_assets.models.graph import UnknownModelError
 from backfill_assets.snapshots.environment import PROD
 from backfill_assets.snapshots.stored_plan import PlanStatus
-from backfill_assets_tests.histories import deaths, edits, verbs
+from backfill_assets_tests.histories import deaths, edits, meanwhile, verbs
 from backfill_assets_tests.histories.checks import settled
-from backfill_assets_tests.histories.history import DEV, MINUTE
+from backfill_assets_tests.histories.history import MINUTE
 from backfill_assets_tests.histories.hours import FIRST_HOUR_ON
 from backfill_assets_tests.histories.published import WrongError
 
@@ -30,15 +31,17 @@ STEPS: dict[Step, int] = {
     edits.days_pass: 3,
     edits.edit: 4,
     edits.edit_all_back: 1,
-    edits.rename_or_remove: 1,
+    edits.rename_or_remove: 2,
     edits.bad_sale: 1,
     verbs.fill: 2,
+    verbs.fill_in_dev: 1,
     verbs.refresh: 2,
     verbs.plan: 4,
     verbs.apply: 8,
     verbs.promote: 12,
     verbs.roll_back: 6,
     verbs.roll_back_in_dev: 3,
+    verbs.roll_back_to: 2,
     verbs.undo: 6,
     verbs.undo_in_dev: 3,
     verbs.abandon: 2,
@@ -47,19 +50,10 @@ STEPS: dict[Step, int] = {
     verbs.plan_for_dev: 2,
     verbs.take_from_dev_to_prod: 2,
     verbs.hold_or_release: 2,
+    meanwhile.publication_beside_a_batch: 5,
+    meanwhile.run_beside_a_publication: 4,
 }
 """What may happen next, and how often in comparison."""
-
-_NEEDS: dict[Step, tuple[str, tuple[PlanStatus, ...]]] = {
-    verbs.apply: (PROD, verbs.UNBUILT),
-    verbs.promote: (PROD, (PlanStatus.BUILT,)),
-    verbs.roll_back: (PROD, (PlanStatus.PROMOTED,)),
-    verbs.roll_back_in_dev: (DEV, (PlanStatus.PROMOTED,)),
-    verbs.undo: (PROD, (PlanStatus.PROMOTED,)),
-    verbs.undo_in_dev: (DEV, (PlanStatus.PROMOTED,)),
-    verbs.abandon: (PROD, verbs.UNFINISHED),
-}
-"""The environment, and the statuses of its plans that there must be one of for a step."""
 
 _MOST_PLANS = 5
 _DEATHS = 0.25
@@ -87,6 +81,8 @@ def step(history: History) -> None:
     try:
         _taken(history, chosen)
         history.done[chosen.__name__] += len(history.said) > said
+    except UnknownModelError:
+        raise  # nothing was asked of a model that is not there
     except BackfillAssetsError as error:
         history.say(f"  {chosen.__name__} is refused, {type(error).__name__}: {error}")
         history.refused[f"{chosen.__name__}: {type(error).__name__}"] += 1
@@ -104,8 +100,9 @@ def _taken(history: History, chosen: Step) -> None:
 
 
 def _is_possible(history: History, chosen: Step) -> bool:
-    needs = _NEEDS.get(chosen)
-    return needs is None or bool(history.plans_for(needs[0], *needs[1]))
+    if chosen in meanwhile.BESIDE_PUBLICATIONS:
+        return bool(meanwhile.publications(history))
+    return verbs.is_possible(history, chosen)
 
 
 def check(history: History) -> None:

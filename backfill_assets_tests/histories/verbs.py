@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from backfill_assets.engine.automatic.late_plan import refresh_late
 from backfill_assets.engine.plans.plan_verbs import abandon_plan, rollback_plan, undo_plan
+from backfill_assets.engine.plans.promoted_after import promoted_after
 from backfill_assets.engine.project.events import Failed, Waiting
 from backfill_assets.engine.project.holds import hold_consumer, release_consumer
 from backfill_assets.engine.upkeep.collecting import collect
 from backfill_assets.planning.plan.plan import Build
-from backfill_assets.planning.plan.request import Category
+from backfill_assets.planning.plan.request import Category, KeptRows
 from backfill_assets.snapshots.environment import PROD, Environment, workspace_name
 from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets_tests.histories.checks import (
@@ -20,16 +22,18 @@ from backfill_assets_tests.histories.checks import (
     differ_only,
     differing,
     holds_what_follows,
+    keeps,
     unchanged,
 )
 from backfill_assets_tests.histories.edits import days_pass
 from backfill_assets_tests.histories.history import DEV, Promoted
 from backfill_assets_tests.histories.models import READER
 from backfill_assets_tests.histories.published import Contents, WrongError, starts
+from backfill_assets_tests.histories.receipts import RECEIPTS
 from backfill_assets_tests.histories.requests import Asked, any_request
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from datetime import datetime
 
     from backfill_assets.engine.plans.outcome import Outcome
@@ -38,6 +42,8 @@ if TYPE_CHECKING:
     from backfill_assets.planning.plan.plan import ModelPlan, Plan
     from backfill_assets_tests.histories.history import History
     from backfill_assets_tests.histories.oracle import Cells
+
+Verb: TypeAlias = "Callable[[History], None]"
 
 _AGE = timedelta(days=30)
 
@@ -56,6 +62,7 @@ def fill(history: History) -> None:
         for name in looked.works
     }
     differ_only(before.cells, after.cells, allowed, "a run")
+    keeps(before, after, "a run")
     _written_as_declared(history, before, after)
 
 
@@ -71,7 +78,16 @@ def refresh(history: History) -> None:
     before = history.contents()
     refresh_late(history.world.open(history.graph))
     history.world.fill(history.graph)
+    keeps(before, history.contents(), "a refresh")
     _written_as_declared(history, before, history.contents())
+
+
+def fill_in_dev(history: History) -> None:
+    """Run every model in an environment that follows prod: nothing that prod publishes changes."""
+    history.say(f"a run fills gaps in {DEV}")
+    before = history.contents()
+    replace(history.world, environment=DEV, runs=history.world.runs + 500).fill(history.graph)
+    unchanged(before, history.contents(), f"a run in {DEV}")
 
 
 def plan(history: History) -> None:
@@ -82,6 +98,8 @@ def plan(history: History) -> None:
 def made(history: History, environment: str, **asked: Any) -> Plan:  # noqa: ANN401
     """Make a plan."""
     asked.setdefault("reason", f"line {len(history.said)}")
+    if history.has_receipts:
+        asked.setdefault("kept_rows", history.random.choice(list(KeptRows)))
     history.look(environment)
     new = history.plans.make(history.graph, environment, **asked)
     work = [
@@ -156,6 +174,8 @@ def promoted(history: History, plan: Plan) -> None:
         f"promotion of {plan.plan_id}",
     )
     _publishes_what_was_shown(shown, after, plan, carried)
+    if plan.request.kept_rows is not KeptRows.DROP:
+        keeps(before, after, f"promotion of {plan.plan_id}")
     history.promoted[plan.plan_id] = Promoted(before, after)
 
 
@@ -205,17 +225,31 @@ def _keeps(planned: ModelPlan) -> bool:
 
 def roll_back(history: History) -> None:
     """Roll one of prod's promoted plans back: what it has moved is as before it, no other changes."""
-    _rolled_back(history, PROD)
+    _roll_back_one(history, PROD)
 
 
 def roll_back_in_dev(history: History) -> None:
     """The same in an environment that follows prod."""
-    _rolled_back(history, DEV)
+    _roll_back_one(history, DEV)
 
 
-def _rolled_back(history: History, environment: str) -> None:
-    found = history.recent_plan(PlanStatus.PROMOTED, environment=environment)
-    if found is None or found.plan_id not in history.promoted:
+def roll_back_to(history: History) -> None:
+    """Roll back all that was promoted in an environment after a plan, the latest first."""
+    environment = history.random.choice(history.environments)
+    if found := history.recent(history.ways_back(environment)[1:]):
+        history.say(f"rollback to {found.plan_id}")
+        for each in promoted_after(history.world.store, found):
+            _rolled_back(history, each)
+
+
+def _roll_back_one(history: History, environment: str) -> None:
+    if found := history.recent(history.ways_back(environment)):
+        _rolled_back(history, found)
+
+
+def _rolled_back(history: History, found: Plan) -> None:
+    environment = found.environment
+    if found.plan_id not in history.promoted:
         return
     then, before = history.promoted[found.plan_id], history.contents(environment)
     history.say(f"rollback of {found.plan_id} in {environment}")
@@ -253,8 +287,8 @@ def undo_in_dev(history: History) -> None:
 
 
 def _undone(history: History, environment: str) -> None:
-    found = history.recent_plan(PlanStatus.PROMOTED, environment=environment)
-    if found is None or found.plan_id not in history.promoted:
+    found = history.recent(history.ways_back(environment))
+    if found is None:
         return
     then, before = history.promoted[found.plan_id], history.contents(environment)
     history.say(f"undo of {found.plan_id} in {environment}")
@@ -263,6 +297,8 @@ def _undone(history: History, environment: str) -> None:
     after, moved = history.contents(environment), _moved(found)
     others: Allowed = dict.fromkeys(moved, EVERYTHING)
     differ_only(before.cells, after.cells, others, f"undo of {found.plan_id}")
+    if found.request.kept_rows is not KeptRows.DROP:
+        keeps(before, after, f"undo of {found.plan_id}", but=then.before.of(RECEIPTS).keys())
     for name in moved:
         brought_back, kept = _after_undo(found, name, then, before.of(name))
         now, wanted = after.of(name), brought_back | kept
@@ -370,3 +406,22 @@ def _tells_what_differs(history: History, held: Contents, told: CellsByModel) ->
             raise WrongError(
                 f"{READER} reads {name} otherwise in {untold} since its release, untold"
             )
+
+
+_NEEDS: Mapping[Verb, Callable[[History], object]] = {
+    fill_in_dev: lambda history: DEV in history.environments,
+    apply: lambda history: history.plans_for(PROD, *UNBUILT),
+    promote: lambda history: history.plans_for(PROD, PlanStatus.BUILT),
+    abandon: lambda history: history.plans_for(PROD, *UNFINISHED),
+    roll_back: lambda history: history.ways_back(PROD),
+    undo: lambda history: history.ways_back(PROD),
+    roll_back_in_dev: lambda history: history.ways_back(DEV),
+    undo_in_dev: lambda history: history.ways_back(DEV),
+    roll_back_to: lambda history: any(history.ways_back(one)[1:] for one in history.environments),
+}
+"""What there must be for a verb to do something."""
+
+
+def is_possible(history: History, verb: Verb) -> bool:
+    """Whether there is something that a verb is for."""
+    return verb not in _NEEDS or bool(_NEEDS[verb](history))
