@@ -68,10 +68,10 @@ def _taken(events: Iterable[PlanEvent], timings: Sequence[Timing]) -> float | No
     """Give the time in which operations were at work; if no operation is stored, the time of building alone."""
     if timings:
         return _covered(timings)
-    said = [
+    durations = [
         event.detail.get("seconds") for event in events if event.event != PlanEventKind.MEASURED
     ]
-    walls = [float(seconds) for seconds in said if isinstance(seconds, int | float)]
+    walls = [float(seconds) for seconds in durations if isinstance(seconds, int | float)]
     return sum(walls) if walls else None
 
 

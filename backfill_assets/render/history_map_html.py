@@ -75,9 +75,9 @@ def _table(models: Sequence[MappedModel], naming: Naming) -> Iterator[str]:
     yield '<thead><tr><th scope="col">model</th><th scope="col">'
     yield f'<div class="axis"><span>{first}</span><span>{last}</span></div></th></tr></thead>\n<tbody>'
     for model in models:
-        told = escape(f"{model.model}: {'; '.join(model_texts(model, naming))}", quote=True)
+        label = escape(f"{model.model}: {'; '.join(model_texts(model, naming))}", quote=True)
         yield f'<tr><th scope="row">{escape(model.model)}</th><td class="strip">'
-        yield f'<div class="line" role="img" aria-label="{told}">'
+        yield f'<div class="line" role="img" aria-label="{label}">'
         yield from _spans(model, naming, span)
         yield "</div></td></tr>"
     yield "</tbody>\n</table>"
@@ -98,8 +98,8 @@ def _pieces(model: MappedModel) -> Iterator[_Piece]:
     for at, made in enumerate(model.made):
         colour = f"background:{_COLOURS[at % len(_COLOURS)]};"
         for by in made.by:
-            told = f"{made.letter}, {made_text(made)}; {by_text(by)}"
-            yield _Piece(by.cells, "made", told, made.letter, colour)
+            text = f"{made.letter}, {made_text(made)}; {by_text(by)}"
+            yield _Piece(by.cells, "made", text, made.letter, colour)
     yield _Piece(model.stale, "stale", "stale")
     yield _Piece(model.empty, "empty", "recorded as empty", "0")
     yield _Piece(model.missing, "missing", "missing", ".")
@@ -112,13 +112,13 @@ def _spans(model: MappedModel, naming: Naming, span: tuple[int, int]) -> Iterato
             if model.is_whole:
                 left, right = 0.0, 100.0
             named = naming.ranges(model.model, IntervalSet((start, end)))
-            told = escape(f"{named}: {piece.text}", quote=True)
+            title = escape(f"{named}: {piece.text}", quote=True)
             style = f"{piece.colour}left:{left:.3f}%;width:{right - left:.3f}%"
-            yield f'<span class="{piece.kind}" style="{style}" title="{told}">{piece.sign}</span>'
+            yield f'<span class="{piece.kind}" style="{style}" title="{title}">{piece.sign}</span>'
     if model.cutoff is not None and model.boundary is not None:
-        told = escape(f"cutoff: {model.cutoff.words(model.model)}", quote=True)
+        title = escape(f"cutoff: {model.cutoff.words(model.model)}", quote=True)
         left = _percent(model.boundary, span)
-        yield f'<span class="cutoff" style="left:{left:.3f}%" title="{told}"></span>'
+        yield f'<span class="cutoff" style="left:{left:.3f}%" title="{title}"></span>'
 
 
 def _percent(at: int, span: tuple[int, int]) -> float:

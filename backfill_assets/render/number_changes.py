@@ -51,12 +51,12 @@ def plans_told(store: StateReader, steps: tuple[HistoryStep, ...]) -> dict[str, 
 def _plan_told(store: StateReader, plan_id: str) -> str:
     try:
         stored = store.plans.get(plan_id)
-        asked = asked_text(read_plan(stored.content).request)
+        request_text = asked_text(read_plan(stored.content).request)
     except UnknownPlanError:
         return "which is no longer in the state"
     except PlanFormatError:
         return ""
-    return "; ".join(text for text in (stored.reason, asked) if text)
+    return "; ".join(text for text in (stored.reason, request_text) if text)
 
 
 def step_text(step: HistoryStep, told: Mapping[str, str]) -> str:
@@ -65,10 +65,10 @@ def step_text(step: HistoryStep, told: Mapping[str, str]) -> str:
     return f"{minute_text(step.at)}, {_what(step, told)}{by}"
 
 
-def _what(step: HistoryStep, told: Mapping[str, str]) -> str:
+def _what(step: HistoryStep, plan_texts: Mapping[str, str]) -> str:
     plan = ""
     if step.plan_id:
-        why = told.get(step.plan_id) or step.why
+        why = plan_texts.get(step.plan_id) or step.why
         plan = f" of plan {step.plan_id}" + (f" ({why})" if why else "")
     if step.batch_id:
         words = {GAP: ", gap fill", EMPTY: ", recorded as empty", PLANNED: ""}
@@ -125,13 +125,13 @@ def part_json(
 
 
 def _step_json(
-    happened: Happened, step: HistoryStep, told: Mapping[str, str], naming: Naming
+    happened: Happened, step: HistoryStep, plan_texts: Mapping[str, str], naming: Naming
 ) -> dict[str, Any]:
     return {
         "at": step.at.isoformat(),
         "what": step.what,
         "plan_id": step.plan_id,
-        "plan": told.get(step.plan_id) if step.plan_id else None,
+        "plan": plan_texts.get(step.plan_id) if step.plan_id else None,
         "batch_id": step.batch_id,
         "who": step.who,
         "why": step.why,

@@ -178,10 +178,10 @@ def blocks(audited: Mapping[str, Sequence[AuditResult]]) -> bool:
 def watch_text(watch: Watch) -> str:
     """Say how long a plan is watched, how often it was looked at, and what was found."""
     wrong = sum(bool(look.detail["found"]) for look in watch.looks)
-    found = "all well" if not wrong else f"{wrong} of them with problems"
+    outcome = "all well" if not wrong else f"{wrong} of them with problems"
     if watch.looks and wrong and not watch.found:
-        found += ", the last look without problems"
-    looks = f"{counted(len(watch.looks), 'look')}, {found}" if watch.looks else "no look yet"
+        outcome += ", the last look without problems"
+    looks = f"{counted(len(watch.looks), 'look')}, {outcome}" if watch.looks else "no look yet"
     begin = "was watched" if watch.ended else "is watched"
     return f"{begin} until {minute_text(watch.until)}, {looks}"
 
@@ -189,8 +189,8 @@ def watch_text(watch: Watch) -> str:
 def dual_run_text(dual: DualRun) -> str:
     """Say until when both histories are filled, how often they were compared, and what was found last."""
     times = counted(len(dual.compared), "comparison")
-    found = dual.refused or "every difference explained"
-    compared = f"{times}, in the last one: {found}" if dual.compared else "not compared yet"
+    outcome = dual.refused or "every difference explained"
+    compared = f"{times}, in the last one: {outcome}" if dual.compared else "not compared yet"
     return f"both histories are filled until {minute_text(dual.until)}; {compared}"
 
 

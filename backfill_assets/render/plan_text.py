@@ -160,9 +160,9 @@ def _model(model: ModelWork, width: int, *, whole: bool) -> Iterator[Line]:
         yield _cells(start, cells, Tone.PLAIN if cells.certain else Tone.QUIET)
     hidden = model.cells[len(shown) :]
     if hidden:
-        said = f"for {counted(len(hidden), 'other reason')}"
+        text = f"for {counted(len(hidden), 'other reason')}"
         yield _cells(
-            " " * len(first), Cells(sum(cells.count for cells in hidden), said), Tone.QUIET
+            " " * len(first), Cells(sum(cells.count for cells in hidden), text), Tone.QUIET
         )
     if model.waiting:
         yield _cells(" " * len(first), model.waiting, Tone.WARNING)
@@ -176,13 +176,13 @@ def _cells(start: str, cells: Cells, tone: Tone) -> Line:
     return Line(f"{start}{cells.count:>6,}  {cells.text}", tone, len(start) + 8)
 
 
-def _left_alone(left: LeftAlone, *, whole: bool) -> Iterator[Line]:
+def _left_alone(left_alone: LeftAlone, *, whole: bool) -> Iterator[Line]:
     yield Line("Left alone", Tone.HEAD)
-    shown = left.readers if whole else left.readers[:_OTHERS]
+    shown = left_alone.readers if whole else left_alone.readers[:_OTHERS]
     width = max(len(model) for model, _ in shown)
     for model, because in shown:
         yield Line(f"    {model:<{width}}  {because}", indent=width + 6)
-    yield from _more(len(left.readers) - len(shown), "reader")
+    yield from _more(len(left_alone.readers) - len(shown), "reader")
 
 
 def _at_work(at_work: AtWork, *, whole: bool) -> Iterator[Line]:

@@ -96,12 +96,12 @@ def work_text(naming: Naming, model: str, work: CellWork, limit: int = 3) -> str
 def reason_text(work: CellWork) -> str:
     """Say why cells need work, and whether that is certain."""
     why, because = work.why.value, work.because
-    said = because if why in because else f"{why}: {because}" if because else why
+    reason = because if why in because else f"{why}: {because}" if because else why
     if work.certain:
-        return said
+        return reason
     if because.startswith("if "):
         return f"{why}: only {because}"
-    return f"{said}, if its input changes"
+    return f"{reason}, if its input changes"
 
 
 _SIZED = {
@@ -145,8 +145,8 @@ def strategy_texts(planned: ModelPlan) -> tuple[str, ...]:
     """Write a strategy, its main risk and its validation signal."""
     if planned.strategy is None:
         return ()
-    said = (("risk", planned.risk), ("watched", planned.signal))
-    return (planned.strategy.value, *(f"{label}: {text}" for label, text in said if text))
+    notes = (("risk", planned.risk), ("watched", planned.signal))
+    return (planned.strategy.value, *(f"{label}: {text}" for label, text in notes if text))
 
 
 def estimate_text(estimate: Estimate) -> str:
@@ -198,7 +198,7 @@ def asked_text(request: PlanRequest) -> str:
         if request.effective_from
         else "forward-only" * request.forward_only
     )
-    said = (
+    parts = (
         *(f"restate {_restated(restatement)}" for restatement in request.restate),
         "in all snapshots" * request.restate_all_snapshots,
         span,
@@ -220,7 +220,7 @@ def asked_text(request: PlanRequest) -> str:
         *(f"{model} by {strategy.value}" for model, strategy in request.strategies),
         *(f"Spark's {key} = {value}" for key, value in request.spark),
     )
-    return "; ".join(part for part in said if part)
+    return "; ".join(part for part in parts if part)
 
 
 def _restated(restatement: Restatement) -> str:

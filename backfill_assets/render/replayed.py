@@ -47,10 +47,10 @@ def replay_lines(replayed: Iterable[Replayed]) -> tuple[ReplayLine, ...]:
 
 
 def _rows(several: Sequence[Replayed]) -> tuple[int, int] | None:
-    known = [cell.rows for cell in several if cell.rows is not None]
-    if len(known) < len(several):
+    counts = [cell.rows for cell in several if cell.rows is not None]
+    if len(counts) < len(several):
         return None
-    return sum(before for before, _ in known), sum(after for _, after in known)
+    return sum(before for before, _ in counts), sum(after for _, after in counts)
 
 
 def replay_text(line: ReplayLine, naming: Naming) -> str:

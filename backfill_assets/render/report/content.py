@@ -131,8 +131,8 @@ class ModelDifference:
     @cached_property
     def series(self) -> tuple[Series, ...]:
         """The columns that differ, those with most changed rows first."""
-        found = [_series(name, numbers) for name, numbers in self.found["columns"].items()]
-        return tuple(sorted(found, key=lambda series: (-series.changed, series.column)))
+        columns = [_series(name, numbers) for name, numbers in self.found["columns"].items()]
+        return tuple(sorted(columns, key=lambda series: (-series.changed, series.column)))
 
 
 @dataclass(frozen=True)
@@ -166,8 +166,8 @@ class Report:
     @cached_property
     def known(self) -> tuple[str, ...]:
         """The known differences of its release note: cells that keep an old definition are among them."""
-        _, found, after = self.text("release_note.md").partition(f"## {KNOWN}\n")
-        section = after.partition("\n## ")[0] if found else ""
+        _, heading, after = self.text("release_note.md").partition(f"## {KNOWN}\n")
+        section = after.partition("\n## ")[0] if heading else ""
         return tuple(line.removeprefix("- ") for line in section.splitlines() if line)
 
     @cached_property
@@ -181,7 +181,7 @@ class Report:
         checks = self.read("audits.json").get("checks", [])
         named = {(check["model"], check["check"]) for check in checks}
         rules = self.read("contract.json").get("rules", [])
-        found = [
+        findings = [
             *map(_checked, checks),
             *(
                 Finding(rule["model"], rule["rule"], "", rule["decided_by"], "not compared yet")
@@ -189,13 +189,13 @@ class Report:
                 if (rule["model"], rule["rule"]) not in named
             ),
         ]
-        return tuple(sorted(found, key=lambda finding: not finding.stops))
+        return tuple(sorted(findings, key=lambda finding: not finding.stops))
 
     @cached_property
     def models(self) -> tuple[ModelDifference, ...]:
         """Old against new, model by model."""
-        found = self.read("diff.json").get("models", [])
-        return tuple(ModelDifference(entry["model"], entry) for entry in found)
+        entries = self.read("diff.json").get("models", [])
+        return tuple(ModelDifference(entry["model"], entry) for entry in entries)
 
     @cached_property
     def definitions(self) -> Sequence[Json]:
@@ -205,20 +205,20 @@ class Report:
     @cached_property
     def publication(self) -> Json | None:
         """What its promotion moved; None while nothing is published."""
-        found = [
+        publications = [
             publication
             for publication in self.read("outputs.json").get("publications", [])
             if publication["kind"] == "promote"
         ]
-        return found[-1] if found else None
+        return publications[-1] if publications else None
 
     @cached_property
     def audits(self) -> Counter[str]:
         """How many results of committed batches and of kept cells passed, and how many failed, by severity."""
-        found = self.read("audits.json")
+        audits = self.read("audits.json")
         results = [
-            *(result for result in found.get("batches", []) if result["committed"]),
-            *(audit for event in found.get("kept_cells", []) for audit in event["audits"]),
+            *(result for result in audits.get("batches", []) if result["committed"]),
+            *(audit for event in audits.get("kept_cells", []) for audit in event["audits"]),
         ]
         return Counter(
             "passed" if result["passed"] else str(result["severity"]) for result in results
@@ -315,15 +315,15 @@ class Report:
     @property
     def why(self) -> str:
         """Why it was asked for or, where that was not said, promoted; empty where no reason was given."""
-        said = self.plan.get("reason") or (self.publication or {}).get("why")
-        return said or ""
+        reason = self.plan.get("reason") or (self.publication or {}).get("why")
+        return reason or ""
 
     @property
     def until(self) -> str:
         """Until when it can be taken back; empty where that is not known."""
         lines = self.text("way_back.md").splitlines()
-        found = [line.strip(" :") for line in lines if line.startswith("Until ")]
-        return found[0].replace("Until", "until", 1) if found else ""
+        ends = [line.strip(" :") for line in lines if line.startswith("Until ")]
+        return ends[0].replace("Until", "until", 1) if ends else ""
 
     @property
     def agreed(self) -> Iterator[str]:
@@ -399,8 +399,8 @@ def _built(model: ModelDifference) -> str:
         if model.total(name)
     ]
     differing = sum(share > 0 for share in model.shares)
-    said = f"{model.model}: {differing:,} of {counted(len(model.cells), 'compared cell')} differ"
-    return f"{said}: {', '.join(counts)}" if counts else said
+    text = f"{model.model}: {differing:,} of {counted(len(model.cells), 'compared cell')} differ"
+    return f"{text}: {', '.join(counts)}" if counts else text
 
 
 def by_checksums(model: ModelDifference, *, published: bool) -> str:

@@ -89,31 +89,31 @@ def _findings_line(report: Report) -> str:
         (sum(finding.word == word for finding in report.findings), plural)
         for word, plural in _PLURALS.items()
     ]
-    told = ", ".join(f"{count:,} {plural}" for count, plural in counts if count)
-    return f"{counted(len(report.findings), 'expectation')}: {told}."
+    counts_text = ", ".join(f"{count:,} {plural}" for count, plural in counts if count)
+    return f"{counted(len(report.findings), 'expectation')}: {counts_text}."
 
 
 def _audits_line(report: Report) -> str:
-    found = report.audits
+    results = report.audits
     lost = sum(not result["committed"] for result in report.failed_audits)
     names = dict.fromkeys(
         result["audit"] for result in report.failed_audits if not result["committed"]
     )
     uncommitted = f"{counted(lost, 'result')} failed ({ranges([*names])}), and nothing of these batches was committed."
-    if not found.total():
+    if not results.total():
         return uncommitted if lost else "No audit has run."
     failed = [
-        f"{counted(found[word], f'{word} result')} failed"
+        f"{counted(results[word], f'{word} result')} failed"
         for word in ("blocking", "warning")
-        if found[word]
+        if results[word]
     ]
-    passed = f"{found['passed']:,} of {counted(found.total(), 'audit result')} passed"
+    passed = f"{results['passed']:,} of {counted(results.total(), 'audit result')} passed"
     return f"{'; '.join((passed, *failed))}."
 
 
 def _cost(report: Report) -> str:
-    found = report.read("estimate.json")
-    actual, estimate = found.get("actual"), found.get("estimate")
+    costs = report.read("estimate.json")
+    actual, estimate = costs.get("actual"), costs.get("estimate")
     if not actual:
         return "Nothing was measured."
     took = (

@@ -38,9 +38,9 @@ def heatmap(models: Sequence[ModelDifference]) -> Markup:
     first, last = min(start for start, _ in spans), max(end for _, end in spans)
     scale = _Scale(first, max(last, first + 1))
     height = _ROW * len(models) + 24
-    told = "; ".join(_heat_words(model) for model in models)
+    words = "; ".join(_heat_words(model) for model in models)
     head = Markup('<svg viewBox="0 0 {} {}" role="img" aria-label="{}">').format(
-        _WIDTH, height, f"Cells over time. {told}"
+        _WIDTH, height, f"Cells over time. {words}"
     )
     rows = [_heat_row(model, at * _ROW, scale) for at, model in enumerate(models)]
     axis = Markup('<text x="{}" y="{}">{}</text><text x="{}" y="{}" text-anchor="end">{}</text>')
@@ -81,9 +81,9 @@ def _heat_row(model: ModelDifference, top: int, scale: _Scale) -> Markup:
     ]
     shades = [
         rectangle.format(
-            scale.at(start), top + 3, max(scale.at(end) - scale.at(start), 1), shade, told
+            scale.at(start), top + 3, max(scale.at(end) - scale.at(start), 1), shade, text
         )
-        for start, end, shade, told in _shaded(model)
+        for start, end, shade, text in _shaded(model)
     ]
     return label + Markup().join((*built, *differing, *shades))
 
@@ -126,12 +126,12 @@ def plot(model: ModelDifference, series: Series) -> Markup:
     old, new = (_summed(side, size) for side in (series.old, series.new))
     low, high = min(*old, *new, 0.0), max(*old, *new, 0.0)
     span = (high - low) or 1.0
-    told = (
+    label = (
         f"{series.column} of {model.model}, sum per cell from {model.cells[0]} to {model.cells[-1]}: "
         f"{number(sum(series.old))} before, {number(sum(series.new))} after ({series.change})"
     )
     head = Markup('<svg viewBox="0 0 {} {}" role="img" aria-label="{}">').format(
-        _PLOT_WIDTH, _PLOT_HEIGHT + 22, told
+        _PLOT_WIDTH, _PLOT_HEIGHT + 22, label
     )
     lines = [_line(values, low, span, name) for values, name in ((old, "before"), (new, "after"))]
     zero = _PLOT_HEIGHT - (0.0 - low) / span * (_PLOT_HEIGHT - 30) - 5
