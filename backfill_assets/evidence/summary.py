@@ -60,7 +60,9 @@ def _title(manifest: dict[str, Any], plan: dict[str, Any]) -> str:
 
 
 def _changed(outputs: dict[str, Any]) -> Iterator[str]:
-    published = [found for found in outputs["publications"] if found["kind"] == "promote"]
+    published = [
+        publication for publication in outputs["publications"] if publication["kind"] == "promote"
+    ]
     if not published:
         yield "Changed   nothing that readers read"
         return
@@ -80,68 +82,72 @@ def _changed(outputs: dict[str, Any]) -> Iterator[str]:
 
 
 def _depends(consumers: dict[str, Any]) -> str:
-    found = [
+    readers = [
         f"{each['consumer']} ({each['owner']}) on {each['model']}"
         for each in consumers["consumers"]
     ]
-    return f"Depend    {_listed(found) or 'no declared consumer reads what changed'}"
+    return f"Depend    {_listed(readers) or 'no declared consumer reads what changed'}"
 
 
 def _audits(audits: dict[str, Any]) -> str:
-    done = [found for found in audits["batches"] if found["committed"]]
-    passed = sum(found["passed"] for found in done)
-    failed = [f"{found['audit']} of {found['model']}" for found in done if not found["passed"]]
+    done = [result for result in audits["batches"] if result["committed"]]
+    passed = sum(result["passed"] for result in done)
+    failed = [f"{result['audit']} of {result['model']}" for result in done if not result["passed"]]
     checks = audits["checks"]
     kept = [event for event in audits["kept_cells"] if not event["passed"]]
     lost = {
-        f"{found['audit']} of {found['model']}": None
-        for found in audits["batches"]
-        if not found["committed"] and not found["passed"]
+        f"{result['audit']} of {result['model']}": None
+        for result in audits["batches"]
+        if not result["committed"] and not result["passed"]
     }
-    said = [f"{passed:,} of {len(done):,} results passed"]
+    parts = [f"{passed:,} of {len(done):,} results passed"]
     if lost:
-        said.append(f"failed, and nothing was committed: {_listed([*lost])}")
+        parts.append(f"failed, and nothing was committed: {_listed([*lost])}")
     if failed:
-        said.append(f"warnings: {_listed(failed)}")
+        parts.append(f"warnings: {_listed(failed)}")
     if checks:
-        said.append(
+        parts.append(
             f"{sum(check['passed'] for check in checks)} of {len(checks)} checks of the plan"
         )
     if kept:
-        said.append(f"failed on kept cells of {_listed([event['model'] for event in kept])}")
-    return f"Audits    {'; '.join(said)}"
+        parts.append(f"failed on kept cells of {_listed([event['model'] for event in kept])}")
+    return f"Audits    {'; '.join(parts)}"
 
 
 def _expected(contract: dict[str, Any]) -> Iterator[str]:
     """Say whether what was expected was found, and whose word stands for what was not."""
     rules = contract["rules"]
-    known = [
+    acceptances = [
         f"{each['check']} of {each['model']} by {each['who']} ({each['reason']})"
         for each in contract["accepted"]
     ]
     compared = [rule for rule in rules if rule["passed"] is not None]
-    said = [f"{sum(rule['passed'] for rule in compared)} of {len(compared)} rules hold"]
-    if left := len(rules) - len(compared):
-        said.append(f"{left} not compared")
-    if known:
-        said.append(f"accepted: {_listed(known)}")
-    if rules or known:
-        yield f"Expected  {'; '.join(said)}"
+    parts = [f"{sum(rule['passed'] for rule in compared)} of {len(compared)} rules hold"]
+    if remaining := len(rules) - len(compared):
+        parts.append(f"{remaining} not compared")
+    if acceptances:
+        parts.append(f"accepted: {_listed(acceptances)}")
+    if rules or acceptances:
+        yield f"Expected  {'; '.join(parts)}"
 
 
 def _accepted(timeline: dict[str, Any], outputs: dict[str, Any], signed: dict[str, Any]) -> str:
     by = [each["principal"] for each in signed["signed"] if each["act"] == "approve"]
     approved = f"; approved, signed, by {_listed(dict.fromkeys(by))}" if by else ""
-    asked = timeline["plan"]["created_by"] or "an unnamed person"
-    promoted = [found for found in outputs["publications"] if found["kind"] == "promote"]
+    requester = timeline["plan"]["created_by"] or "an unnamed person"
+    promoted = [
+        publication for publication in outputs["publications"] if publication["kind"] == "promote"
+    ]
     if not promoted:
-        return f"Accepted  by none; asked for by {asked}{approved}"
+        return f"Accepted  by none; asked for by {requester}{approved}"
     last = promoted[-1]
     why = f" ({last['why']})" if last["why"] else ""
-    taken = [found for found in outputs["publications"] if found["kind"] != "promote"]
+    taken = [
+        publication for publication in outputs["publications"] if publication["kind"] != "promote"
+    ]
     back = f"; taken back by {taken[-1]['who']} on {_minute(taken[-1]['at'])}" if taken else ""
     who = last["who"] or "an unnamed person"
-    return f"Accepted  by {who} on {_minute(last['at'])}{why}; asked for by {asked}{approved}{back}"
+    return f"Accepted  by {who} on {_minute(last['at'])}{why}; asked for by {requester}{approved}{back}"
 
 
 def _back(text: str) -> str:
@@ -154,12 +160,12 @@ def _back(text: str) -> str:
 
 
 def _sound(folder: Path) -> str:
-    found = verify(folder)
-    if not found.findings:
-        return f"Evidence  as it was written: {found.files} files, manifest {found.last or 'without a place'}"
-    lacks = [each for each in found.findings if each.trouble is Trouble.INCOMPLETE]
-    word = "INCOMPLETE" if len(lacks) == len(found.findings) else "NOT as it was written"
-    first = found.findings[0]
+    result = verify(folder)
+    if not result.findings:
+        return f"Evidence  as it was written: {result.files} files, manifest {result.last or 'without a place'}"
+    lacks = [each for each in result.findings if each.trouble is Trouble.INCOMPLETE]
+    word = "INCOMPLETE" if len(lacks) == len(result.findings) else "NOT as it was written"
+    first = result.findings[0]
     return f"Evidence  {word}: {first.trouble.value} {first.path}: {first.text}"
 
 

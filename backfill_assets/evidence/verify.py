@@ -113,24 +113,24 @@ def _stray(file: Path) -> Finding:
 
 def _in_folder(folder: Path, prefix: str) -> Iterator[Finding]:
     """Hold a folder's files against its manifest."""
-    there = {str(file.relative_to(folder)): file for file in folder.rglob("*") if file.is_file()}
-    absent = [name for name in (MANIFEST, SEAL) if name not in there]
+    files = {str(file.relative_to(folder)): file for file in folder.rglob("*") if file.is_file()}
+    absent = [name for name in (MANIFEST, SEAL) if name not in files]
     yield from (Finding(Trouble.MISSING, prefix + name, "it is not there") for name in absent)
-    if MANIFEST not in there:
+    if MANIFEST not in files:
         return
-    text = there[MANIFEST].read_bytes()
-    if SEAL in there and there[SEAL].read_bytes() != seal_of(text):
-        said = f"{MANIFEST} is not what {SEAL} says: one of the two was changed"
-        yield Finding(Trouble.CHANGED, prefix + MANIFEST, said)
+    text = files[MANIFEST].read_bytes()
+    if SEAL in files and files[SEAL].read_bytes() != seal_of(text):
+        message = f"{MANIFEST} is not what {SEAL} says: one of the two was changed"
+        yield Finding(Trouble.CHANGED, prefix + MANIFEST, message)
     manifest = _manifest(text)
     if manifest is None:
-        said = f"it is not a manifest of {FORMAT}, version {FORMAT_VERSION}"
-        yield Finding(Trouble.CHANGED, prefix + MANIFEST, said)
+        message = f"it is not a manifest of {FORMAT}, version {FORMAT_VERSION}"
+        yield Finding(Trouble.CHANGED, prefix + MANIFEST, message)
         return
     listed: dict[str, dict[str, Any]] = manifest["files"]
     for name in sorted(listed):
-        yield from _held(there.get(name), listed[name], prefix + name)
-    for name in sorted(there.keys() - listed.keys() - {MANIFEST, SEAL}):
+        yield from _held(files.get(name), listed[name], prefix + name)
+    for name in sorted(files.keys() - listed.keys() - {MANIFEST, SEAL}):
         yield Finding(Trouble.ADDED, prefix + name, f"{MANIFEST} does not list it")
     yield from _lacking(manifest, prefix or "./")
 
@@ -141,21 +141,21 @@ def _held(file: Path | None, listed: dict[str, Any], path: str) -> Iterator[Find
         return
     content = file.read_bytes()
     if (sha256(content), len(content)) != (listed.get("sha256"), listed.get("bytes")):
-        said = (
+        message = (
             f"found {len(content):,} bytes with SHA-256 {sha256(content)}, "
             f"expected {listed.get('bytes'):,} with {listed.get('sha256')}"
         )
-        yield Finding(Trouble.CHANGED, path, said)
+        yield Finding(Trouble.CHANGED, path, message)
 
 
 def _lacking(manifest: dict[str, Any], path: str) -> Iterator[Finding]:
     """Say what the evidence itself says, or leaves unsaid, that it lacks."""
     if manifest.get("ended") == UNFINISHED:
-        said = (
+        message = (
             "a publication was about to begin, and its end is not written; "
             f"`backfill evidence write {manifest.get('plan_id')}` completes it"
         )
-        yield Finding(Trouble.INCOMPLETE, path, said)
+        yield Finding(Trouble.INCOMPLETE, path, message)
     lacks: dict[str, str] = manifest.get("lacks", {})
     for name in sorted({*EXPECTED, *lacks} - manifest["files"].keys()):
         yield Finding(Trouble.INCOMPLETE, path + name, lacks.get(name, "no manifest lists it"))
@@ -166,8 +166,8 @@ def _manifest(text: bytes) -> dict[str, Any] | None:
     try:
         read = json.loads(text)
         files = read["files"].values()
-        known = (read["format"], read["format_version"]) == (FORMAT, FORMAT_VERSION)
-        sound = known and all(isinstance(file["bytes"], int) for file in files)
+        is_of_format = (read["format"], read["format_version"]) == (FORMAT, FORMAT_VERSION)
+        sound = is_of_format and all(isinstance(file["bytes"], int) for file in files)
         sound = sound and isinstance(read.get("lacks", {}), dict)
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
@@ -191,8 +191,8 @@ def _in_chain(links: Sequence[_Link]) -> Iterator[Finding]:
     by_place: dict[int, _Link] = {}
     for link in links:
         if link.place in by_place:
-            said = f"{by_place[link.place].where} has the same place {link.place} in the chain"
-            yield Finding(Trouble.BROKEN_CHAIN, link.where, said)
+            message = f"{by_place[link.place].where} has the same place {link.place} in the chain"
+            yield Finding(Trouble.BROKEN_CHAIN, link.where, message)
         by_place.setdefault(link.place, link)
     for link in sorted(links, key=lambda link: link.place):
         yield from _after(link, by_place)
@@ -203,15 +203,15 @@ def _after(link: _Link, by_place: dict[int, _Link]) -> Iterator[Finding]:
         return
     before = link.before or {}
     if before.get("place") != link.place - 1:
-        said = f"its place is {link.place}, and it names none of place {link.place - 1}"
-        yield Finding(Trouble.BROKEN_CHAIN, link.where, said)
+        message = f"its place is {link.place}, and it names none of place {link.place - 1}"
+        yield Finding(Trouble.BROKEN_CHAIN, link.where, message)
     elif link.place - 1 not in by_place:
-        said = f"the manifest before it, of plan {before.get('plan_id')}, is not here"
-        yield Finding(Trouble.INCOMPLETE, link.where, said)
+        message = f"the manifest before it, of plan {before.get('plan_id')}, is not here"
+        yield Finding(Trouble.INCOMPLETE, link.where, message)
     elif by_place[link.place - 1].sha256 != before.get("sha256"):
-        found = by_place[link.place - 1]
-        said = (
-            f"{found.where} has SHA-256 {found.sha256}, and the manifest after it names "
+        predecessor = by_place[link.place - 1]
+        message = (
+            f"{predecessor.where} has SHA-256 {predecessor.sha256}, and the manifest after it names "
             f"{before.get('sha256')}: one of the two was made anew"
         )
-        yield Finding(Trouble.BROKEN_CHAIN, link.where, said)
+        yield Finding(Trouble.BROKEN_CHAIN, link.where, message)
