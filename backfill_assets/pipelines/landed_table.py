@@ -114,7 +114,7 @@ def _label_found(source: str, path: str, commits: Iterable[Mapping[str, Any]]) -
 
 def _metadata(commit: Mapping[str, Any]) -> Mapping[str, Any]:
     try:
-        found = json.loads(commit.get("userMetadata") or "{}")
+        metadata = json.loads(commit.get("userMetadata") or "{}")
     except json.JSONDecodeError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return metadata if isinstance(metadata, dict) else {}

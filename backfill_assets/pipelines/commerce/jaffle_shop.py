@@ -34,9 +34,9 @@ FILES = ("orders", "items", "products", "stores", "customers", "supplies")
 
 
 def _shop_simulation(*, exit_code: int, stderr: str) -> RequestError:
-    said = stderr.strip().splitlines()[-1:] or ["nothing"]
+    lines = stderr.strip().splitlines()[-1:] or ["nothing"]
     return RequestError(
-        found=f"jafgen ended with exit code {exit_code}, saying: {said[0]}",
+        found=f"jafgen ended with exit code {exit_code}, saying: {lines[0]}",
         expected="its csv files",
         do="Check that jafgen (the extra `demo`) is installed in the version that the project's lock "
         "names",
