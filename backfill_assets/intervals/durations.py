@@ -25,8 +25,8 @@ def read_duration(text: str) -> timedelta | None:
 def duration_text(length: timedelta) -> str:
     """Write a length of time in days, hours, minutes and seconds, such as ``1d 2h 30m``; parts of a second are left out."""
     parts: list[str] = []
-    for unit, one in (*_UNITS.items(), ("s", timedelta(seconds=1))):
-        count, length = divmod(length, one)
+    for unit, step in (*_UNITS.items(), ("s", timedelta(seconds=1))):
+        count, length = divmod(length, step)
         parts += [f"{count}{unit}"] if count else []
     return " ".join(parts) or "0s"
 

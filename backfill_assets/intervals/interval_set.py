@@ -91,11 +91,12 @@ class IntervalSet:
     @classmethod
     def union_all(cls, sets: Iterable[IntervalSet]) -> IntervalSet:
         """Everything that is in at least one of the sets."""
-        held = [each.boundaries for each in sets if each.boundaries]
-        if len(held) == 1:
-            return _canonical(held[0])
+        boundaries = [each.boundaries for each in sets if each.boundaries]
+        if len(boundaries) == 1:
+            return _canonical(boundaries[0])
         return cls.of_bounds(
-            [*chain(*(flat[::2] for flat in held))], [*chain(*(flat[1::2] for flat in held))]
+            [*chain(*(flat[::2] for flat in boundaries))],
+            [*chain(*(flat[1::2] for flat in boundaries))],
         )
 
     def pairs(self) -> Iterator[tuple[int, int]]:

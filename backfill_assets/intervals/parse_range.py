@@ -74,32 +74,32 @@ def parse_range(start: When, end: When, cadence: Cadence) -> RequestedRange:
         ReversedRangeError: the end is not after the start.
         OutsideLifeError: nothing of it lies in the model's life.
     """
-    asked = parse_interval(start, end, cadence)
-    within = _clipped(asked, cadence)
-    if _is_instant(end) and not _holds_a_cell(Interval(within.start, asked.end), cadence):
+    request = parse_interval(start, end, cadence)
+    within = _clipped(request, cadence)
+    if _is_instant(end) and not _holds_a_cell(Interval(within.start, request.end), cadence):
         note = f"shorter than one cell of one {cadence.unit.value}, so it requires none"
-        return RequestedRange(within, asked, note)
-    cells = Interval(cadence.floor(asked.start), cadence.ceil(asked.end))
+        return RequestedRange(within, request, note)
+    cells = Interval(cadence.floor(request.start), cadence.ceil(request.end))
     meant = _clipped(cells, cadence)
     notes: list[str] = []
-    if cells != asked:
+    if cells != request:
         notes.append(f"rounded outward to whole cells of one {cadence.unit.value}")
     if meant != cells:
         notes.append("clipped to the model's life")
     span = f": {ranges_text(cadence, IntervalSet.of([meant]))}"
-    return RequestedRange(meant, asked, " and ".join(notes) + span if notes else None)
+    return RequestedRange(meant, request, " and ".join(notes) + span if notes else None)
 
 
-def _clipped(asked: Interval, cadence: Cadence) -> Interval:
-    start = max(asked.start, cadence.start or asked.start)
-    end = min(asked.end, cadence.end or asked.end)
+def _clipped(request: Interval, cadence: Cadence) -> Interval:
+    start = max(request.start, cadence.start or request.start)
+    end = min(request.end, cadence.end or request.end)
     if end <= start:
-        raise OutsideLifeError(asked, cadence)
+        raise OutsideLifeError(request, cadence)
     return Interval(start, end)
 
 
-def _holds_a_cell(asked: Interval, cadence: Cadence) -> bool:
-    return asked.duration >= cadence.shortest_cell(asked.start)
+def _holds_a_cell(span: Interval, cadence: Cadence) -> bool:
+    return span.duration >= cadence.shortest_cell(span.start)
 
 
 def _is_instant(when: When) -> bool:

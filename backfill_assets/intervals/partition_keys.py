@@ -27,10 +27,10 @@ class PartitionKeyError(BackfillAssetsError):
     def __init__(self, key: str, unit: Unit, zone: str) -> None:
         grid = grid_of(unit, zone)
         example = key_at(grid.boundary(grid.index(_EXAMPLE_AT)), unit, zone)
-        found = (
+        problem = (
             no_such_day(key) or f"{key!r} is not the key of a cell of one {unit.value} in {zone}"
         )
-        super().__init__(f"{found}; a right one is {example!r}")
+        super().__init__(f"{problem}; a right one is {example!r}")
         self.key = key
         self.example = example
 
