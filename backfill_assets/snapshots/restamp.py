@@ -30,10 +30,12 @@ def against(
         own: those of the workspace's cell.
     """
     content, stamps = own
-    told = changed_at(published, content, _NEW)
+    compared_stamps = changed_at(published, content, _NEW)
     return ChangedAt(
-        row_set=_or(told.row_set, stamps.row_set),
-        columns={name: _or(at, stamps.columns[name]) for name, at in told.columns.items()},
+        row_set=_or(compared_stamps.row_set, stamps.row_set),
+        columns={
+            name: _or(at, stamps.columns[name]) for name, at in compared_stamps.columns.items()
+        },
     )
 
 
@@ -50,5 +52,5 @@ def earlier(one: ChangedAt, other: ChangedAt) -> ChangedAt:
     )
 
 
-def _or(told: int, own: int) -> int:
-    return own if told == _NEW else min(told, own)
+def _or(stamp: int, own: int) -> int:
+    return own if stamp == _NEW else min(stamp, own)

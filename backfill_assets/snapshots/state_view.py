@@ -110,9 +110,9 @@ class ModelState:
         lasting = [
             (run.bytes_per_second, run.interval.end - run.interval.start) for run in self.runs
         ]
-        known = [(held, time.total_seconds()) for held, time in lasting if held]
-        seconds = sum(each for _, each in known)
-        return sum(held * each for held, each in known) / seconds if seconds else 0
+        rates = [(rate, time.total_seconds()) for rate, time in lasting if rate]
+        seconds = sum(each for _, each in rates)
+        return sum(rate * each for rate, each in rates) / seconds if seconds else 0
 
     @cached_property
     def own(self) -> IntervalSet:
