@@ -44,8 +44,13 @@ class MortalStore(Store):
         Raises:
             Killed: the process has died.
         """
-        asked = not name.startswith("_") and name not in ("dead", "close", "die", "lease_seconds")
-        if asked and object.__getattribute__(self, "dead"):
+        is_guarded = not name.startswith("_") and name not in (
+            "dead",
+            "close",
+            "die",
+            "lease_seconds",
+        )
+        if is_guarded and object.__getattribute__(self, "dead"):
             raise Killed
         return super().__getattribute__(name)
 

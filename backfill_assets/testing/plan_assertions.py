@@ -44,7 +44,7 @@ def assert_plan(
     Raises:
         AssertionError: something differs; the message shows expected and found as a difference of texts.
     """
-    expected, found = (
+    expected, actual = (
         [*_expected(change, cells, categories)],
         [*_found(plan, change, cells, categories)],
     )
@@ -53,9 +53,9 @@ def assert_plan(
             golden_file.parent.mkdir(parents=True, exist_ok=True)
             golden_file.write_text(plan_text(plan), encoding="utf-8")
         expected += _lines_of(golden_file)
-        found += plan_text(plan).splitlines()
-    if expected != found:
-        difference = unified_diff(expected, found, "expected", "found", lineterm="")
+        actual += plan_text(plan).splitlines()
+    if expected != actual:
+        difference = unified_diff(expected, actual, "expected", "found", lineterm="")
         again = f"\nif that is right, write {golden_file} again: {UPDATE}=1" if golden_file else ""
         raise AssertionError("\n".join(["the plan is another one:", *difference]) + again)
 
@@ -79,16 +79,18 @@ def _found(plan: Plan, change: object, cells: object, categories: object) -> Ite
     if change is not None:
         yield from _listed("change", {planned.model: planned.change.value for planned in changed})
     if categories is not None:
-        found = {planned.model: planned.category for planned in plan.models if planned.category}
-        yield from _listed("category", {model: category.value for model, category in found.items()})
+        by_model = {planned.model: planned.category for planned in plan.models if planned.category}
+        yield from _listed(
+            "category", {model: category.value for model, category in by_model.items()}
+        )
     if cells is not None:
         yield from _listed(
             "cells", {planned.model: planned.cells for planned in plan.models if planned.cells}
         )
 
 
-def _listed(what: str, said: Mapping[str, object] | None) -> Iterator[str]:
-    for name, value in sorted((said or {}).items()):
+def _listed(what: str, entries: Mapping[str, object] | None) -> Iterator[str]:
+    for name, value in sorted((entries or {}).items()):
         text = cells_text(value) if isinstance(value, IntervalSet) else value
         yield f"{what} {name}: {text}"
 
@@ -127,8 +129,8 @@ def _lines(plan: Plan) -> Iterator[str]:
         yield from _model_lines(planned)
     for name in plan.removed:
         yield f"removed: {name}"
-    for left in plan.untouched:
-        yield f"untouched: {left.model}: {left.because}"
+    for reader in plan.untouched:
+        yield f"untouched: {reader.model}: {reader.because}"
     for gate in plan.gates:
         yield f"gate: {gate}"
     for note in plan.notes:

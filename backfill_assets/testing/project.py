@@ -137,13 +137,13 @@ class TemporaryProject:
         """
         return self._read(model, resolve(model, plan=plan, settings=self.settings))
 
-    def _read(self, model: str, found: Resolved | ResolvedLayers) -> pa.Table:
-        if not isinstance(found, Resolved):
+    def _read(self, model: str, resolved: Resolved | ResolvedLayers) -> pa.Table:
+        if not isinstance(resolved, Resolved):
             raise RequestError(
                 found=f"'{model}' consists of several tables there",
                 do="read it with `backfill_assets.read`",
             )
-        table = DeltaTable(found.path, version=found.delta_version).to_pyarrow_table()
+        table = DeltaTable(resolved.path, version=resolved.delta_version).to_pyarrow_table()
         return table.drop_columns("_cell")
 
 
@@ -183,7 +183,7 @@ def entered(project: AnyProject) -> Iterator[AnyProject]:
     away = ("BACKFILL_", "FORCE_COLOR", "TTY_COMPATIBLE")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(away)}
     variables = {**kept, "BACKFILL_JARS_DIR": jars, **project.variables}
-    known = set(sys.modules)
+    modules_before = set(sys.modules)
     with (
         patch.dict(os.environ, variables, clear=True),
         patch.object(sys, "path", [str(project.folder), *sys.path]),
@@ -192,7 +192,7 @@ def entered(project: AnyProject) -> Iterator[AnyProject]:
         try:
             yield project
         finally:
-            for name in set(sys.modules) - known:
+            for name in set(sys.modules) - modules_before:
                 if (getattr(sys.modules[name], "__file__", None) or "").startswith(
                     f"{project.folder}/"
                 ):
