@@ -455,14 +455,14 @@ def known_rows(
                 found=f"audit '{name}': a key without '{time_column}'",
                 expected="the time column in every key: it says in which cell the row lies",
             )
-    known = tuple(
+    expected_rows = tuple(
         KnownRow(
             _when(key[time_column]) if time_column else "", _equal(key), _equal(values) or "TRUE"
         )
         for key, values in pairs
     )
     columns = dict.fromkeys(column for key, values in pairs for column in (*key, *values))
-    return KnownRows(name, tuple(columns), known, _severity(warn=warn))
+    return KnownRows(name, tuple(columns), expected_rows, _severity(warn=warn))
 
 
 def sql_audit(name: str, sql: str, *, warn: bool = False) -> SqlAudit:

@@ -29,16 +29,16 @@ class CellsByModel(Mapping[str, IntervalSet]):
     cells: Mapping[str, IntervalSet] = field(default_factory=dict[str, IntervalSet])
 
     def __post_init__(self) -> None:
-        held = {name: cells for name, cells in self.cells.items() if cells}
-        object.__setattr__(self, "cells", held)
+        non_empty = {name: cells for name, cells in self.cells.items() if cells}
+        object.__setattr__(self, "cells", non_empty)
 
     @classmethod
     def of(cls, pairs: Iterable[tuple[str, IntervalSet]]) -> CellsByModel:
         """Unite the cells that are given for the same model."""
-        held: dict[str, list[IntervalSet]] = {}
+        by_name: dict[str, list[IntervalSet]] = {}
         for name, cells in pairs:
-            held.setdefault(name, []).append(cells)
-        return cls({name: IntervalSet.union_all(each) for name, each in held.items()})
+            by_name.setdefault(name, []).append(cells)
+        return cls({name: IntervalSet.union_all(each) for name, each in by_name.items()})
 
     def __getitem__(self, name: str) -> IntervalSet:
         return self.cells.get(name, _NONE)

@@ -92,10 +92,10 @@ def _plain(value: Any) -> Any:  # noqa: ANN401
             items = cast("Mapping[str, Any]", value).items()
             plain = {"@": "map", "v": {key: _plain(item) for key, item in items}}
         case _ if is_dataclass(value):
-            held = {field.name: getattr(value, field.name) for field in fields(value)}
-            left_out = [name for name, default in _later(type(value)) if held[name] == default]
+            values = {field.name: getattr(value, field.name) for field in fields(value)}
+            left_out = [name for name, default in _later(type(value)) if values[name] == default]
             plain = _tagged(
-                value, {name: _plain(item) for name, item in held.items() if name not in left_out}
+                value, {name: _plain(item) for name, item in values.items() if name not in left_out}
             )
         case _:
             message = f"can't store a {type(value).__name__}"

@@ -182,10 +182,10 @@ def _refuse_edits(what: str, declared: Any) -> None:  # noqa: ANN401
     Raises:
         DeclarationError: one is declared.
     """
-    for asked in ("parsers", "drop_invalid_rows", "regex"):
-        if getattr(declared, asked, None):
+    for option in ("parsers", "drop_invalid_rows", "regex"):
+        if getattr(declared, option, None):
             raise DeclarationError(
-                found=f"{what} declares pandera's '{asked}', which is not run here",
+                found=f"{what} declares pandera's '{option}', which is not run here",
                 do="write it into the query, and name each column",
             )
 

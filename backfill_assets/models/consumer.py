@@ -141,9 +141,9 @@ class Consumer:
         object.__setattr__(self, "channels", tuple(self.channels))
         object.__setattr__(self, "checks", tuple(self.checks))
         object.__setattr__(self, "evaluations", tuple(self.evaluations))
-        for found, expected in _wrong(self):
+        for problem, expected in _wrong(self):
             raise DeclarationError(
-                found=f"consumer '{self.name}': found {found}", expected=expected
+                found=f"consumer '{self.name}': found {problem}", expected=expected
             )
         object.__setattr__(self, "kind", ConsumerKind(self.kind))
         object.__setattr__(self, "on_change", OnChange(self.on_change))
@@ -207,8 +207,8 @@ def _wrong_checks(consumer: Consumer) -> Iterator[tuple[str, str]]:
     for check in consumer.checks:
         strange = check.query.tables() - read
         if strange or not check.query.tables():
-            found = f"'{min(strange)}'" if strange else "no model"
-            yield f"that check '{check.name}' reads {found}", f"one of {', '.join(sorted(read))}"
+            table = f"'{min(strange)}'" if strange else "no model"
+            yield f"that check '{check.name}' reads {table}", f"one of {', '.join(sorted(read))}"
         if check.query.parameters():
             yield f"that check '{check.name}' has parameters", "a query over all cells"
 

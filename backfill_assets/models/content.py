@@ -98,11 +98,11 @@ class Content:
         def marked(checksum: Checksum) -> Checksum:
             return f"{_ROUNDED}{checksum}:{batch_id}" if isinstance(checksum, int) else checksum
 
-        held = {
+        checksums = {
             name: marked(checksum) if name in columns else checksum
             for name, checksum in self.columns.items()
         }
-        return replace(self, key=marked(self.key) if key else self.key, columns=held)
+        return replace(self, key=marked(self.key) if key else self.key, columns=checksums)
 
 
 def _is_rounded(checksum: Checksum | None) -> bool:

@@ -46,13 +46,13 @@ def dbt_exposures(
     try:
         plain: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         nodes, exposures = plain["nodes"], plain["exposures"].values()
-        found = [_consumer(exposure, nodes, models or {}, declared) for exposure in exposures]
+        consumers = [_consumer(exposure, nodes, models or {}, declared) for exposure in exposures]
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DeclarationError(
             found=f"exposures can't be read from {path}: {type(error).__name__}: {error}",
             expected="the manifest.json that `dbt parse` writes",
         ) from error
-    return sorted((each for each in found if each), key=lambda each: each.name)
+    return sorted((each for each in consumers if each), key=lambda each: each.name)
 
 
 def _consumer(

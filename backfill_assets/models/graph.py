@@ -37,10 +37,10 @@ def unknown_model(name: str, known: Iterable[str]) -> UnknownModelError:
     )
 
 
-def _unknown_upstream(name: str, known: Iterable[str], *, named_by: str) -> DeclarationError:
+def _unknown_upstream(name: str, names: Iterable[str], *, named_by: str) -> DeclarationError:
     return DeclarationError(
         found=f"there is no model or source '{name}' (named by '{named_by}')",
-        do=close_to(name, known),
+        do=close_to(name, names),
     )
 
 
@@ -164,12 +164,12 @@ def _all_of(kind: type[_Node], declared: object) -> list[_Node]:
         DeclarationError: it is no collection, or holds something else.
     """
     is_collection = isinstance(declared, Iterable)
-    held: list[object] = [*cast("Iterable[object]", declared)] if is_collection else [declared]
-    nodes = [node for node in held if is_collection and isinstance(node, kind)]
-    if len(nodes) == len(held):
+    values: list[object] = [*cast("Iterable[object]", declared)] if is_collection else [declared]
+    nodes = [node for node in values if is_collection and isinstance(node, kind)]
+    if len(nodes) == len(values):
         return nodes
     name = kind.__name__
-    wrong = next(node for node in held if node not in nodes)
+    wrong = next(node for node in values if node not in nodes)
     raise DeclarationError(
         found=f"{name.upper()}S has {wrong!r:.60}, which is no {name}",
         expected=f"a list of {name}s",
@@ -219,12 +219,12 @@ def _unique(taken: Mapping[str, object], nodes: Iterable[_Node]) -> dict[str, _N
 
 
 def _ordered(models: Mapping[str, Model], sources: Mapping[str, Source]) -> tuple[str, ...]:
-    known = {*models, *sources}
+    names = {*models, *sources}
     sorter: TopologicalSorter[str] = TopologicalSorter()
     for name in sorted(models):
         reads = {up.name for up in models[name].reads}
-        for upstream in sorted(reads - known):
-            raise _unknown_upstream(upstream, known, named_by=name)
+        for upstream in sorted(reads - names):
+            raise _unknown_upstream(upstream, names, named_by=name)
         sorter.add(name, *sorted(reads - {name} - {*sources}))
     try:
         return tuple(sorter.static_order())
@@ -276,7 +276,7 @@ def _check_outputs(model: Model, query: SqlQuery) -> None:
 
 
 def _require_column(graph: Graph, model: Model, upstream: str, column: str) -> None:
-    if column not in {known.name for known in graph.node(upstream).schema}:
+    if column not in {declared.name for declared in graph.node(upstream).schema}:
         raise DeclarationError(
             found=f"'{model.name}' names column '{column}' of '{upstream}', which has no such "
             "column",
@@ -299,11 +299,11 @@ def _check_consumer(graph: Graph, consumer: Consumer) -> None:
     for reading in consumer.reads:
         if reading.model not in graph.models:
             raise _unknown_upstream(reading.model, graph.models, named_by=consumer.name)
-        known = [column.name for column in graph.models[reading.model].schema]
+        columns = [column.name for column in graph.models[reading.model].schema]
         for column in reading.columns:
-            if column not in known:
+            if column not in columns:
                 raise DeclarationError(
                     found=f"consumer '{consumer.name}' reads '{column}' of '{reading.model}', which "
-                    f"has the columns {', '.join(known)}",
+                    f"has the columns {', '.join(columns)}",
                     do="correct the name, or declare the column there",
                 )

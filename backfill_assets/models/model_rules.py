@@ -74,17 +74,17 @@ def require_consistency(model: Model) -> None:
         DeclarationError: two repeat or contradict each other, or one is out of range.
     """
     _require_distinct(model)
-    known = [column.name for column in model.schema]
+    columns = [column.name for column in model.schema]
     for role, column in _named_columns(model):
-        if column not in known:
+        if column not in columns:
             raise DeclarationError(
                 found=f"model '{model.name}' names '{column}' as its {role}, but has the columns "
-                f"{', '.join(known)}",
+                f"{', '.join(columns)}",
                 do="declare the column or correct the name",
             )
     _require_grid(model)
-    for found, expected in _out_of_range(model):
-        raise DeclarationError(found=f"model '{model.name}': found {found}", expected=expected)
+    for problem, expected in _out_of_range(model):
+        raise DeclarationError(found=f"model '{model.name}': found {problem}", expected=expected)
 
 
 def automation_of(model: str, written: Automation | str) -> Automation:

@@ -69,11 +69,11 @@ class Source:
     def __post_init__(self) -> None:
         check_name(self.name)
         object.__setattr__(self, "columns", columns_of(self.columns))
-        known = [column.name for column in self.schema]
-        if self.time_column is not None and self.time_column not in known:
+        columns = [column.name for column in self.schema]
+        if self.time_column is not None and self.time_column not in columns:
             raise DeclarationError(
                 found=f"source '{self.name}' names '{self.time_column}' as its event time, but "
-                f"declares the columns {', '.join(known)}",
+                f"declares the columns {', '.join(columns)}",
                 do="declare the column or correct the name",
             )
         for column in self.schema:

@@ -72,11 +72,11 @@ def changed_sources(
 
 def declared_as(source: Source, reading: SourceReading) -> Source:
     """Declare a source as a reader relies on it; the other attributes are as declared now."""
-    known = {(column.name, column.dtype): column for column in source.schema}
+    declared = {(column.name, column.dtype): column for column in source.schema}
     return replace(
         source,
         cadence=replace(source.cadence, unit=reading.unit, tz=reading.tz),
-        columns=[known.get(column, Column(*column)) for column in reading.columns],
+        columns=[declared.get(column, Column(*column)) for column in reading.columns],
         times=replace(source.times, event=reading.time_column),
     )
 

@@ -84,10 +84,10 @@ def could_be_cut_from(
         if not isinstance(node, (ast.Import, ast.ImportFrom))
         for name in _defined(node)
     }
-    left = [
+    remaining = [
         node for kept_module in kept for node in kept_module.body if not in_bundle & {*_binds(node)}
     ]
-    return not any(_reaches(node, left, in_bundle) for node in left if _acts(node))
+    return not any(_reaches(node, remaining, in_bundle) for node in remaining if _acts(node))
 
 
 def _binds(node: ast.stmt) -> Iterator[str]:
@@ -101,7 +101,7 @@ def _acts(node: ast.stmt) -> bool:
     return not isinstance(node, (ast.Import, ast.ImportFrom)) and inert([node])[0] is None
 
 
-def _reaches(node: ast.stmt, left: list[ast.stmt], names: set[str]) -> bool:
+def _reaches(node: ast.stmt, remaining: list[ast.stmt], names: set[str]) -> bool:
     """Whether a statement mentions one of these names, directly or through names that it mentions."""
     mentioned: set[str] = set()
     waiting = words([node])
@@ -111,7 +111,7 @@ def _reaches(node: ast.stmt, left: list[ast.stmt], names: set[str]) -> bool:
             return True
         waiting = {
             word
-            for statement in left
+            for statement in remaining
             if mentioned & {*_binds(statement)}
             for word in words([statement])
         } - mentioned  # fmt: skip

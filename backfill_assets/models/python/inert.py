@@ -85,8 +85,8 @@ def _only_defines(module: str) -> bool:
     top = module.partition(".")[0]
     if top == PRODUCT:
         return not f"{module}.".startswith(f"{MODELS}.")
-    known = sys.stdlib_module_names - _DOES_MORE - {"__future__"}
-    return top in known or f"{module}.".startswith("pyspark.sql.")
+    names = sys.stdlib_module_names - _DOES_MORE - {"__future__"}
+    return top in names or f"{module}.".startswith("pyspark.sql.")
 
 
 def _bound(node: ast.stmt, quiet: _Quiet) -> frozenset[str] | None:

@@ -65,16 +65,16 @@ class Isolated:
         """
         with _LOADING:
             private = f"{self.package}.{name}"
-            known = sys.modules.get(private)
-            if known is not None:
-                return known
+            module = sys.modules.get(private)
+            if module is not None:
+                return module
             package, _, last = name.rpartition(".")
             parent = self.module(package) if package else sys.modules[self.package]
-            known = sys.modules.get(private)
-            if known is None:  # its package may have imported it
-                known = self._run(name, private)
-            setattr(parent, last, known)
-            return known
+            module = sys.modules.get(private)
+            if module is None:  # its package may have imported it
+                module = self._run(name, private)
+            setattr(parent, last, module)
+            return module
 
     def _run(self, name: str, private: str) -> ModuleType:
         module = ModuleType(private)
@@ -132,8 +132,8 @@ class Isolated:
         imported = self.module(absolute)
         if not fromlist:
             return self.module(absolute.partition(".")[0])
-        wanted = getattr(imported, "__all__", ()) if "*" in fromlist else fromlist
-        for attribute in wanted:
+        attributes = getattr(imported, "__all__", ()) if "*" in fromlist else fromlist
+        for attribute in attributes:
             if not hasattr(imported, attribute) and self._holds(f"{absolute}.{attribute}"):
                 self.module(f"{absolute}.{attribute}")
         return imported

@@ -132,11 +132,11 @@ def uses(kept: Iterable[KeptStatements], entry: tuple[str, str]) -> Iterator[Use
         for node, _ in _with_parents(kept_module.body)
         for name in _bindings(node)
     }
-    said = {
+    column_names = {
         text for kept_module in kept for text in _said(kept_module, texts, _NAMES_COLUMNS - bound)
     }
     for kept_module in kept:
-        reader = _Reader(kept_module, imports, names, texts, said)
+        reader = _Reader(kept_module, imports, names, texts, column_names)
         for node, parent in _with_parents(kept_module.body):
             for outside, name in reader.found(node, parent):
                 yield Use(outside, name, kept_module.module.name, getattr(node, "lineno", 0))

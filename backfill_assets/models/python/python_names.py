@@ -86,20 +86,20 @@ class Names:
                     self._note(parent, node, module.module.name)
 
     def _note(self, parent: ast.AST | None, node: ast.AST, module: str) -> None:
-        known = self._modules[module]
-        known.times.update(bindings(node))
+        notes = self._modules[module]
+        notes.times.update(bindings(node))
         for name, binding in _bound_by(node, is_method=isinstance(parent, ast.ClassDef)):
-            known.bound[name].append(binding)
+            notes.bound[name].append(binding)
         for name, type_ in _declared_by(node, parent):
-            known.declared[name].append(type_)
+            notes.declared[name].append(type_)
         self._note_uses(parent, node, module)
         match node:
             case ast.ClassDef(name=name):
-                known.classes[name] = node
+                notes.classes[name] = node
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) if not isinstance(
                 parent, ast.ClassDef
             ):
-                known.functions[name] = node
+                notes.functions[name] = node
             case _:
                 return
 
@@ -127,18 +127,18 @@ class Names:
 
     def _values(self, name: str, module: str) -> Pieces:
         first, _, rest = name.partition(".")
-        known = self._modules.get(module)
-        if known is None:
+        notes = self._modules.get(module)
+        if notes is None:
             return _UNKNOWN
-        if not rest and first in known.bound:
-            values = [self._of(binding, module) for binding in known.bound[first]]
-            return _all(values, complete=known.times[first] <= len(values))
-        if rest and known.times[first] == 1 and first in known.classes:
-            return self._in_class(known.classes[first], rest, module)
+        if not rest and first in notes.bound:
+            values = [self._of(binding, module) for binding in notes.bound[first]]
+            return _all(values, complete=notes.times[first] <= len(values))
+        if rest and notes.times[first] == 1 and first in notes.classes:
+            return self._in_class(notes.classes[first], rest, module)
         holder, inner = self._imported(name, module)
         if not holder:
             return _UNKNOWN
-        return _all([self.values(inner, holder)], complete=known.times[first] <= 1)
+        return _all([self.values(inner, holder)], complete=notes.times[first] <= 1)
 
     def _of(self, binding: _Bound, module: str) -> Pieces:
         if binding.value is not None:
@@ -185,10 +185,10 @@ class Names:
     def _given(self, function: _Function, parameter: str, module: str) -> Pieces:
         """The values that all calls of an own function pass as a parameter, if its name is only called."""
         name = function.name
-        known = self._modules[module]
+        notes = self._modules[module]
         is_followed = (
-            known.functions.get(name) is function
-            and known.times[name] == 1
+            notes.functions.get(name) is function
+            and notes.times[name] == 1
             and not function.decorator_list
             and name not in self._renamed | self._stored
             and (module, name) != self._entry
@@ -213,12 +213,12 @@ class Names:
         if not holder or name not in self._modules[module].functions:
             is_shadowed = self._modules[module].times[name.partition(".")[0]] > 1
             holder, inner = ("", "") if is_shadowed else self._imported(name, module)
-        known = self._modules.get(holder)
-        function = known.functions.get(inner) if known else None
-        if known is None or not isinstance(function, ast.FunctionDef) or function.decorator_list:
+        notes = self._modules.get(holder)
+        function = notes.functions.get(inner) if notes else None
+        if notes is None or not isinstance(function, ast.FunctionDef) or function.decorator_list:
             return _UNKNOWN
         inside = [*_of_its_own(function)]
-        if known.times[inner] != 1 or any(
+        if notes.times[inner] != 1 or any(
             isinstance(x, (ast.Yield, ast.YieldFrom)) for x in inside
         ):
             return _UNKNOWN
@@ -291,15 +291,15 @@ class Names:
             case ast.Call(func=func):
                 return attribute in self._defined(func, module)
             case ast.Name(id=name) if name in self._modules[module].declared:
-                known = self._modules[module]
-                types = known.declared[name]
+                notes = self._modules[module]
+                types = notes.declared[name]
                 made = [
                     binding.value
-                    for binding in known.bound.get(name, [])
+                    for binding in notes.bound.get(name, [])
                     if binding.parameter is None or binding.parameter.annotation is None
                 ]
                 return (
-                    known.times[name] == len(types) + len(made)
+                    notes.times[name] == len(types) + len(made)
                     and all(attribute in self._defined(type_, module) for type_ in types)
                     and all(
                         isinstance(x, ast.Call) and self.is_own(x, attribute, module) for x in made
@@ -323,10 +323,10 @@ class Names:
         holder, inner = (module, str(name))
         if inner not in self._modules[module].classes:
             holder, inner = self._imported(str(name), module)
-        known = self._modules.get(holder)
-        if known is None or inner not in known.classes or known.times[inner] != 1:
+        notes = self._modules.get(holder)
+        if notes is None or inner not in notes.classes or notes.times[inner] != 1:
             return set()
-        body = known.classes[inner].body
+        body = notes.classes[inner].body
         return {name for node in body for inner in _shallow(node) for name in bindings(inner)}
 
 

@@ -64,20 +64,20 @@ def with_parents(top: ast.AST) -> Iterator[tuple[ast.AST | None, ast.AST]]:
 
 def module_names(body: Iterable[ast.stmt], package: str, stored: Set[str]) -> frozenset[str]:
     """Names under which code knows own modules."""
-    known: set[str] = set()
+    own_names: set[str] = set()
     for node in (inner for top in body for inner in ast.walk(top)):
         match node:
             case ast.Import(names=names):
                 for alias in names:
                     bound = alias.asname or alias.name.partition(".")[0]
-                    known |= {bound} if alias.name in stored else set()
+                    own_names |= {bound} if alias.name in stored else set()
             case ast.ImportFrom(names=names):
                 base = imported_base(node, package)
-                known |= {
+                own_names |= {
                     alias.asname or alias.name
                     for alias in names
                     if f"{base}.{alias.name}" in stored
                 }
             case _:
                 continue
-    return frozenset(known)
+    return frozenset(own_names)

@@ -52,8 +52,8 @@ def check_bounds(model: Model, time_columns: Mapping[str, str | None]) -> None:
         return
     cuts = {up.name: up.time_column or time_columns.get(up.name) for up in model.reads}
     bounding = _bounding(model, model.logic, cuts)
-    for missing, wanted in (("start", _STARTS), ("end", _ENDS)):
-        if not bounding & wanted:
+    for missing, parameters in (("start", _STARTS), ("end", _ENDS)):
+        if not bounding & parameters:
             column = _declared(model, cuts.values())[0]
             raise DeclarationError(
                 found=f"model '{model.name}' is incremental but its query has no {missing} bound",

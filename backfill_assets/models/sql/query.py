@@ -56,7 +56,7 @@ class SqlQuery:
         if unknown:
             raise DeclarationError(
                 found=f"the query has the parameter :{min(unknown)}",
-                do=f"known are {', '.join(':' + known for known in PARAMETERS)}",
+                do=f"known are {', '.join(':' + name for name in PARAMETERS)}",
             )
 
     def tokens(self) -> tuple[Token, ...]:

@@ -312,7 +312,7 @@ def _replace(
     while place < len(tokens):
         stretch = tokens[place : place + len(shape)]
         fits = len(stretch) == len(shape) and all(
-            wanted in (None, token) for wanted, token in zip(shape, stretch, strict=True)
+            part in (None, token) for part, token in zip(shape, stretch, strict=True)
         )
         replaced += by(stretch) if fits else [tokens[place]]
         place += len(shape) if fits else 1

@@ -273,7 +273,7 @@ def parameters_in(text: str, tokens: Sequence[Token], known: Sequence[str]) -> l
     return [at for at in range(len(tokens) - 1) if _is_parameter(text, tokens, at, known)]
 
 
-def _is_parameter(text: str, tokens: Sequence[Token], at: int, known: Sequence[str]) -> bool:
+def _is_parameter(text: str, tokens: Sequence[Token], at: int, parameters: Sequence[str]) -> bool:
     """Whether a value is expected where a colon stands; after a value it begins a path."""
     colon, named = tokens[at], tokens[at + 1]
     if colon.text != ":" or not named.name or at == 0:
@@ -281,7 +281,7 @@ def _is_parameter(text: str, tokens: Sequence[Token], at: int, known: Sequence[s
     before, earlier = tokens[at - 1], tokens[at - 2].text if at > 1 else ""
     if before.kind == "operator":
         return before.text not in (")", "]")
-    if before.keyword in _MAY_PRECEDE and named.name in known:
+    if before.keyword in _MAY_PRECEDE and named.name in parameters:
         raise unplaceable_token(
             token=f"{before.text}:{named.text}", text=text, at=before.start,
             why="may be a column with a path, or a keyword with a parameter; put the column into "

@@ -134,6 +134,6 @@ def check_stable(model: Model, columns: frozenset[str] = frozenset()) -> None:
     query = model.logic
     if model.volatile or not isinstance(query, SqlQuery):
         return
-    for found, token in volatile_in(query.tokens(), columns):
+    for function, token in volatile_in(query.tokens(), columns):
         line, _ = place(query.sql, token.start)
-        raise volatile_query(model=model.name, function=found, line=line)
+        raise volatile_query(model=model.name, function=function, line=line)
