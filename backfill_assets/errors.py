@@ -28,9 +28,9 @@ class _ToldError(BackfillAssetsError):
 
     def __init__(self, *, found: str, expected: str = "", do: str = "") -> None:
         self.found, self.expected, self.do = found, expected, do
-        wanted = f"; expected {expected}" if expected else ""
+        expectation = f"; expected {expected}" if expected else ""
         way = f"{'. ' if do[0].isupper() else '; '}{do}" if do else ""
-        super().__init__(f"{found}{wanted}{way}")
+        super().__init__(f"{found}{expectation}{way}")
 
 
 class DeclarationError(_ToldError):

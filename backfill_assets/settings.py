@@ -147,56 +147,56 @@ class Settings(BaseSettings):
 
     @field_validator("data_dir")
     @classmethod
-    def _folder(cls, found: str) -> str:
+    def _folder(cls, value: str) -> str:
         # Delta's libraries disagree about these: one takes %41 for A, and \\ for /.
-        if {"\\", "%"} & {*found} or not found.isprintable():
+        if {"\\", "%"} & {*value} or not value.isprintable():
             raise ValueError("expected a folder without \\, % and control characters")
-        if found.startswith("s3a://"):
+        if value.startswith("s3a://"):
             raise ValueError("expected s3://, by which every program that reads it knows the place")
-        return found
+        return value
 
     @field_validator("spark_remote")
     @classmethod
-    def _remote(cls, found: str) -> str:
-        if found and not re.fullmatch("sc://.+", found):
+    def _remote(cls, value: str) -> str:
+        if value and not re.fullmatch("sc://.+", value):
             raise ValueError("expected the URL of a Spark Connect server, such as sc://host:15002")
-        return found
+        return value
 
     @field_validator("spark_memory")
     @classmethod
-    def _memory(cls, found: str) -> str:
-        if not _MEMORY.fullmatch(found):
+    def _memory(cls, value: str) -> str:
+        if not _MEMORY.fullmatch(value):
             raise ValueError("expected a number and its unit, such as 4g or 512m")
-        return found
+        return value
 
     @field_validator("off_peak")
     @classmethod
-    def _window(cls, found: str) -> str:
-        window = _OFF_PEAK.fullmatch(" ".join(found.split()))
-        if found and (window is None or window[3] not in available_timezones()):
+    def _window(cls, value: str) -> str:
+        window = _OFF_PEAK.fullmatch(" ".join(value.split()))
+        if value and (window is None or window[3] not in available_timezones()):
             raise ValueError(
                 "expected two times of the day and a time zone, such as 22:00-06:00 Europe/Berlin"
             )
-        return found
+        return value
 
     @field_validator("spark_master")
     @classmethod
-    def _master(cls, found: str) -> str:
-        return found or LOCAL
+    def _master(cls, value: str) -> str:
+        return value or LOCAL
 
     @field_validator("operators", mode="before")
     @classmethod
-    def _names(cls, found: object) -> object:
-        if not isinstance(found, str):
-            return found
-        return tuple(name.strip() for name in found.split(",") if name.strip())
+    def _names(cls, value: object) -> object:
+        if not isinstance(value, str):
+            return value
+        return tuple(name.strip() for name in value.split(",") if name.strip())
 
     @field_validator("views", mode="before")
     @classmethod
-    def _views(cls, found: object) -> object:
-        if not isinstance(found, str):
-            return found
-        return tuple(_views_file(file.strip()) for file in found.split(",") if file.strip())
+    def _views(cls, value: object) -> object:
+        if not isinstance(value, str):
+            return value
+        return tuple(_views_file(file.strip()) for file in value.split(",") if file.strip())
 
     @property
     def data_root(self) -> str:
@@ -226,8 +226,8 @@ class Settings(BaseSettings):
         return self.state_url or f"sqlite:///{self.data_root}/state.db"
 
 
-def _views_file(found: str) -> ViewsFile:
-    named = _VIEWS.fullmatch(found)
+def _views_file(text: str) -> ViewsFile:
+    named = _VIEWS.fullmatch(text)
     if named is None:
         raise ValueError(
             f"expected an engine ({', '.join(Dialect)}), a colon and a file, such as duckdb:/srv/views.sql, or "
@@ -256,10 +256,10 @@ def read_settings() -> Settings:
         ) from error
 
 
-def _expected(field: str, said: str) -> str:
+def _expected(field: str, message: str) -> str:
     """Say what a setting has to be: our own words where it has some, else which number."""
-    ours = said.removeprefix("Value error, expected ")
-    if ours != said:
+    ours = message.removeprefix("Value error, expected ")
+    if ours != message:
         return ours
     number = Settings.model_fields[field]
     kind = "a whole number" if number.annotation is int else "a number"
