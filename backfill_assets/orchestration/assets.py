@@ -139,7 +139,7 @@ def _dependencies(graph: Graph, model: Model) -> list[dg.AssetDep]:
 
 def _dependency(graph: Graph, model: Model, name: str) -> dg.AssetDep:
     upstream = next(read for read in model.reads if read.name == name)
-    theirs = graph.node(name)
-    if isinstance(theirs, Source):
+    node = graph.node(name)
+    if isinstance(node, Source):
         return dg.AssetDep(asset_key(name))  # observed as a whole: it has no partitions
-    return dependency(model.cadence, upstream, theirs.cadence, asset_key(name))
+    return dependency(model.cadence, upstream, node.cadence, asset_key(name))

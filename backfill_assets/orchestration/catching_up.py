@@ -54,7 +54,7 @@ def _report_model(
     model, state = run.graph.model(name), run.view().models.get(name)
     if state is None or not state.ready:
         return 0
-    known = _known(instance, asset_key(name))
+    versions = _known(instance, asset_key(name))
     contents = run.store.views.content_at_pin(run.environment.name, name, state.ready)
     batches = {
         cell: ready.batch_id for ready in state.runs for cell in model.cadence.cells(ready.interval)
@@ -62,7 +62,7 @@ def _report_model(
     lacking = [
         cell
         for cell in sorted(contents)
-        if known.get(key_of(model.cadence, cell) or "") != data_version(contents[cell])
+        if versions.get(key_of(model.cadence, cell) or "") != data_version(contents[cell])
     ]
     reports = {
         batch_id: _plan_of(run, batch_id) for batch_id in {batches[cell] for cell in lacking}
@@ -105,14 +105,17 @@ def _report_source(instance: dg.DagsterInstance, seen: ObservedSource) -> None:
     """
     key, version = asset_key(seen.source), str(seen.head)
     latest = instance.get_latest_materialization_event(key)
-    told = latest.asset_materialization if latest else None
-    if told is not None and (told.tags or {}).get(DATA_VERSION_TAG) == version:
+    materialization = latest.asset_materialization if latest else None
+    if (
+        materialization is not None
+        and (materialization.tags or {}).get(DATA_VERSION_TAG) == version
+    ):
         return
     looked = seen.observed_at.isoformat() if seen.observed_at else "not known"
-    said = {"delta_version": seen.head, "looked_at": looked, "bytes": seen.bytes or 0}
+    metadata = {"delta_version": seen.head, "looked_at": looked, "bytes": seen.bytes or 0}
     for event in (
-        dg.AssetMaterialization(key, metadata=said, tags={DATA_VERSION_TAG: version}),
-        dg.AssetObservation(key, metadata=said, tags={DATA_VERSION_TAG: version}),
+        dg.AssetMaterialization(key, metadata=metadata, tags={DATA_VERSION_TAG: version}),
+        dg.AssetObservation(key, metadata=metadata, tags={DATA_VERSION_TAG: version}),
     ):
         instance.report_runless_asset_event(event)
 
@@ -141,9 +144,13 @@ def _report_published_audits(instance: dg.DagsterInstance, run: RunContext, mode
         if row is None:
             continue
         key = dg.AssetCheckKey(asset_key(model.name), check)
-        told = instance.get_latest_asset_check_evaluation_record(key)
+        record = instance.get_latest_asset_check_evaluation_record(key)
         # The record's own time is in whole seconds.
-        if told is None or told.event is None or told.event.timestamp < row.audited_at.timestamp():
+        if (
+            record is None
+            or record.event is None
+            or record.event.timestamp < row.audited_at.timestamp()
+        ):
             _report_check(instance, model, audit, check, [row.result])
 
 
@@ -173,8 +180,8 @@ def _known(instance: dg.DagsterInstance, key: dg.AssetKey) -> dict[str, str]:
     tags_by_partition = instance.event_log_storage.get_latest_tags_by_partition(
         key, dg.DagsterEventType.ASSET_MATERIALIZATION, [DATA_VERSION_TAG]
     )
-    known = {partition: tags[DATA_VERSION_TAG] for partition, tags in tags_by_partition.items()}
+    versions = {partition: tags[DATA_VERSION_TAG] for partition, tags in tags_by_partition.items()}
     whole = instance.get_latest_materialization_event(key)
     if whole and whole.asset_materialization and whole.asset_materialization.partition is None:
-        known[""] = (whole.asset_materialization.tags or {}).get(DATA_VERSION_TAG, "")
-    return known
+        versions[""] = (whole.asset_materialization.tags or {}).get(DATA_VERSION_TAG, "")
+    return versions

@@ -62,8 +62,8 @@ def published_checks(graph: Graph, model: Model) -> dg.AssetChecksDefinition:
         else:
             results = audited_on_record(run, model.name, target)
             due = required(model.cadence, now=run.clock())
-            left = (target & due) - run.view().ready(model.name)
-            lacking = ranges_text(model.cadence, left) if left else ""
+            remaining = (target & due) - run.view().ready(model.name)
+            lacking = ranges_text(model.cadence, remaining) if remaining else ""
         for audit in audits_of(model):
             evaluated = [each for each in results if each.audit == audit.name]
             result = check_result(key, f"{PUBLISHED}{audit.name}", evaluated)

@@ -178,69 +178,69 @@ def _job(
     return of_plan
 
 
-def _plan(work: PlanWork, asked: PlanConfig) -> None:
+def _plan(work: PlanWork, config: PlanConfig) -> None:
     request = PlanRequest(
-        environment=asked.environment,
+        environment=config.environment,
         asked_by=str(work.who),
-        reason=asked.reason,
+        reason=config.reason,
         restate=tuple(
             written.restatement(restatement.name, restatement.first, restatement.last)
-            for restatement in asked.restate
+            for restatement in config.restate
         ),
-        select=written.chosen(asked.select),
-        start=asked.first or None,
-        end=asked.last or None,
-        forward_only=asked.forward_only,
-        empty=asked.empty,
-        restate_all_snapshots=asked.restate_all_snapshots,
-        end_bounded=asked.end_bounded,
-        ignore_cron=asked.ignore_cron,
-        skip_upstream=asked.skip_upstream,
-        effective_from=asked.effective_from or None,
-        where=asked.where or None,
-        cutoff=asked.cutoff or None,
-        lift_cutoffs=written.chosen(asked.lift_cutoff),
-        dual_run_days=asked.dual_run,
-        pause_schedules=asked.pause_schedules,
-        canary=asked.canary,
-        categories=written.categories(asked.category),
-        strategies=written.strategies(asked.strategy),
-        kept_rows=written.kept_rows(asked.kept_rows or None),
-        spark=written.spark(asked.spark),
-        expect=written_expectations(asked.expect),
+        select=written.chosen(config.select),
+        start=config.first or None,
+        end=config.last or None,
+        forward_only=config.forward_only,
+        empty=config.empty,
+        restate_all_snapshots=config.restate_all_snapshots,
+        end_bounded=config.end_bounded,
+        ignore_cron=config.ignore_cron,
+        skip_upstream=config.skip_upstream,
+        effective_from=config.effective_from or None,
+        where=config.where or None,
+        cutoff=config.cutoff or None,
+        lift_cutoffs=written.chosen(config.lift_cutoff),
+        dual_run_days=config.dual_run,
+        pause_schedules=config.pause_schedules,
+        canary=config.canary,
+        categories=written.categories(config.category),
+        strategies=written.strategies(config.strategy),
+        kept_rows=written.kept_rows(config.kept_rows or None),
+        spark=written.spark(config.spark),
+        expect=written_expectations(config.expect),
     )
-    as_of = written.instant(asked.now)
+    as_of = written.instant(config.now)
     made = make_plan(work.project, request, as_of, told=work.context.log.warning)
-    plan, left = made.plan, left_before(work.project, made, as_of)
+    plan, remaining = made.plan, left_before(work.project, made, as_of)
     if plan.is_empty:
-        outcome = f"nothing to plan; {left.words}" if left.is_open else "nothing to do"
-        notes = "; ".join(filter(None, (left.warning, *plan.notes)))
+        outcome = f"nothing to plan; {remaining.words}" if remaining.is_open else "nothing to do"
+        notes = "; ".join(filter(None, (remaining.warning, *plan.notes)))
         work.context.add_output_metadata({"plan": outcome, "notes": notes})
         return
     work.tag(plan)
-    work.show(plan, left=left.words)
+    work.show(plan, left=remaining.words)
 
 
-def _apply(work: PlanWork, asked: ApplyConfig) -> None:
-    plan = work.plan(asked.plan)
+def _apply(work: PlanWork, config: ApplyConfig) -> None:
+    plan = work.plan(config.plan)
     prepare(work.project, plan, work.who, read_settings().operators)
-    op = work.operation(plan, asked.reason)
-    if asked.queue:
-        queue_plan(op, asked.off_peak or None)
+    op = work.operation(plan, config.reason)
+    if config.queue:
+        queue_plan(op, config.off_peak or None)
         work.show(plan, queued=True)
         return
     _ended(work, plan, run_apply(op))
 
 
-def _finish(work: PlanWork, asked: OfPlan) -> None:
-    plan = work.plan(asked.plan)
-    _ended(work, plan, run_apply(work.operation(plan, asked.reason)))
+def _finish(work: PlanWork, config: OfPlan) -> None:
+    plan = work.plan(config.plan)
+    _ended(work, plan, run_apply(work.operation(plan, config.reason)))
 
 
-def _late(work: PlanWork, asked: InEnvironment) -> None:
-    run = work.run(asked.environment)
-    done = refresh_late(run, _not_automatic(work), asked.reason)
-    reported = work.report_published(asked.environment)
+def _late(work: PlanWork, config: InEnvironment) -> None:
+    run = work.run(config.environment)
+    done = refresh_late(run, _not_automatic(work), config.reason)
+    reported = work.report_published(config.environment)
     counted = {
         what: {
             name: run.graph.models[name].cadence.count(cells) for name, cells in by_model.items()
@@ -282,57 +282,61 @@ def _ended(work: PlanWork, plan: Plan, done: Outcome) -> None:
     """Show what became of a plan; the run fails if cells are left."""
     if done.status is PlanStatus.PROMOTED:
         work.report_published(plan.environment)
-    left = {
+    remaining = {
         name: ranges_text(work.graph.models[name].cadence, cells)
         for name, cells in done.left.items()
     }
     audits = "; ".join(audit_lines(done.audited))
-    told = {"left": left, "cells_spared": dict(done.spared), "audits": audits or "none changed"}
-    if left:
-        listed = "; ".join(f"{name}: {cells}" for name, cells in left.items())
-        said = (
+    metadata = {
+        "left": remaining,
+        "cells_spared": dict(done.spared),
+        "audits": audits or "none changed",
+    }
+    if remaining:
+        listed = "; ".join(f"{name}: {cells}" for name, cells in remaining.items())
+        message = (
             f"plan {plan.plan_id} is not completely built; cells still to build: {listed}; "
             f"`backfill apply {plan.plan_id}` builds them"
         )
-        raise work.failure(plan, said, **told)
+        raise work.failure(plan, message, **metadata)
     if blocks(done.audited):
-        raise work.failure(plan, audits, **told)
+        raise work.failure(plan, audits, **metadata)
     if done.refused:
-        raise work.failure(plan, f"`promote` would refuse: {done.refused}", **told)
-    work.show(plan, **told)
+        raise work.failure(plan, f"`promote` would refuse: {done.refused}", **metadata)
+    work.show(plan, **metadata)
 
 
 def _notices(work: PlanWork, _: OperatorConfig) -> None:
     send_notices(work)
 
 
-def _aftercare(work: PlanWork, asked: OfPlan) -> None:
-    plan = work.plan(asked.plan)
+def _aftercare(work: PlanWork, config: OfPlan) -> None:
+    plan = work.plan(config.plan)
     looked = look_after(work.project, plan.plan_id)
     if looked.found:
         raise work.failure(plan, looked.alarm, watch=watch_text(looked.watch))
     work.show(plan, watch=watch_text(looked.watch))
 
 
-def _promote(work: PlanWork, asked: PromoteConfig) -> None:
-    plan, now = work.plan(asked.plan), work.project.clock()
+def _promote(work: PlanWork, config: PromoteConfig) -> None:
+    plan, now = work.plan(config.plan), work.project.clock()
     due = appointments_due(work.store, now).get(plan.plan_id)
-    if due is None or asked.at:
+    if due is None or config.at:
         work.may_change(plan.environment)  # who made an appointment was allowed to, then
-    if asked.watch:
-        ask_watch(work.project, plan.plan_id, read_watch(asked.watch))
-    if asked.at:
-        made = appoint_at(work.project, plan.plan_id, asked.at, asked.reason)
+    if config.watch:
+        ask_watch(work.project, plan.plan_id, read_watch(config.watch))
+    if config.at:
+        made = appoint_at(work.project, plan.plan_id, config.at, config.reason)
         work.show(plan, appointment=appointment_text(made))
         return
-    promoted = _promoted(work, plan, asked.reason, due)
+    promoted = _promoted(work, plan, config.reason, due)
     reported = work.report_published(plan.environment)
     work.show(plan, publication=promoted.number, changed_cells=reported)
 
 
-def _approve(work: PlanWork, asked: OfPlan) -> None:
-    of = to_approve(work.project, work.plan(asked.plan).plan_id)
-    made = approve(of, bound_parts(of), asked.reason)
+def _approve(work: PlanWork, config: OfPlan) -> None:
+    of = to_approve(work.project, work.plan(config.plan).plan_id)
+    made = approve(of, bound_parts(of), config.reason)
     now = standing(work.project, of.plan.plan_id)
     work.show(
         of.plan,
@@ -353,22 +357,22 @@ def _promoted(work: PlanWork, plan: Plan, why: str, due: Appointment | None) -> 
         raise
 
 
-def _abandon(work: PlanWork, asked: OfPlan) -> None:
-    plan = work.plan(asked.plan)
-    abandon_plan(work.project, plan, asked.reason)
+def _abandon(work: PlanWork, config: OfPlan) -> None:
+    plan = work.plan(config.plan)
+    abandon_plan(work.project, plan, config.reason)
     work.show(plan)
 
 
-def _rollback(work: PlanWork, asked: RollbackConfig) -> None:
-    if bool(asked.plan) == bool(asked.to):
+def _rollback(work: PlanWork, config: RollbackConfig) -> None:
+    if bool(config.plan) == bool(config.to):
         raise RequestError(
             found="name the plan to roll back, or in `to` the one to go back to; one of the two"
         )
-    named = work.plan(asked.to or asked.plan)
+    named = work.plan(config.to or config.plan)
     work.may_change(named.environment)
-    plans = promoted_after(work.store, named) if asked.to else (named,)
+    plans = promoted_after(work.store, named) if config.to else (named,)
     for plan in plans:
-        rollback_plan(work.project, plan, why=asked.reason)
+        rollback_plan(work.project, plan, why=config.reason)
     work.show(
         named,
         rolled_back=", ".join(plan.plan_id for plan in plans),
@@ -376,21 +380,21 @@ def _rollback(work: PlanWork, asked: RollbackConfig) -> None:
     )
 
 
-def _undo(work: PlanWork, asked: OfPlan) -> None:
-    plan = work.plan(asked.plan)
+def _undo(work: PlanWork, config: OfPlan) -> None:
+    plan = work.plan(config.plan)
     work.may_change(plan.environment)
-    undo_plan(work.project, plan, why=asked.reason)
+    undo_plan(work.project, plan, why=config.reason)
     work.show(plan, changed_cells=work.report_published(plan.environment))
 
 
 def _control(control: Control) -> _Body:
-    def body(work: PlanWork, asked: OfPlan) -> None:
-        plan = work.plan(asked.plan)
-        work.store.queue.control_plan(plan.plan_id, control, str(work.who), asked.reason)
+    def body(work: PlanWork, config: OfPlan) -> None:
+        plan = work.plan(config.plan)
+        work.store.queue.control_plan(plan.plan_id, control, str(work.who), config.reason)
         work.show(plan, control=control.words)
 
     return body
 
 
-def _stop(work: PlanWork, asked: StopConfig) -> None:
-    _control(Control.CANCELLED if asked.now else Control.STOPPED)(work, asked)
+def _stop(work: PlanWork, config: StopConfig) -> None:
+    _control(Control.CANCELLED if config.now else Control.STOPPED)(work, config)

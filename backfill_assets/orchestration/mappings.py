@@ -42,8 +42,8 @@ def compile_lookback(own: Cadence, upstream: Upstream, theirs: Cadence) -> Compi
     if lookback == 0 or own.unit is theirs.unit:
         return CompiledLookback(-lookback, exact=True)
     if own.tz == "UTC" and own.unit in _HOURS and theirs.unit in _HOURS:
-        hours, left = divmod(lookback * _HOURS[theirs.unit], _HOURS[own.unit])
-        return CompiledLookback(-hours - bool(left), exact=not left)
+        hours, remainder = divmod(lookback * _HOURS[theirs.unit], _HOURS[own.unit])
+        return CompiledLookback(-hours - bool(remainder), exact=not remainder)
     hours = lookback * _longest(theirs)
     return CompiledLookback(-math.ceil(hours / _shortest(own)), exact=False)
 

@@ -49,8 +49,10 @@ class PlanReporter(Reporter):
                 f"`backfill promote {self.plan_id}`"
             )
             self._observed(new, why, {"plan": self.plan_id})
-        if left := done.cells - done.built - self.reported:
-            self._lacks(left, f"left to do in plan {self.plan_id}: `backfill show {self.plan_id}`")
+        if remaining := done.cells - done.built - self.reported:
+            self._lacks(
+                remaining, f"left to do in plan {self.plan_id}: `backfill show {self.plan_id}`"
+            )
 
 
 def serve_plan(

@@ -147,8 +147,8 @@ def _range_tags(graph: Graph, release: Release) -> dict[str, str]:
 
 
 def _config(release: Release) -> dict[str, str]:
-    asked = {"who": "sensor"}
-    return {**asked, "plan": release.plan_id} if release.plan_id else asked
+    config = {"who": "sensor"}
+    return {**config, "plan": release.plan_id} if release.plan_id else config
 
 
 @dataclass(frozen=True)
@@ -233,10 +233,10 @@ def _ended(
     instance: dg.DagsterInstance, now: datetime, reasons: tuple[str, ...]
 ) -> Iterator[dg.RunRecord]:
     for status, remembered in _REMEMBERED.items():
-        wanted = dg.RunsFilter(
+        filters = dg.RunsFilter(
             statuses=[status], tags={REASON_TAG: list(reasons)}, updated_after=now - remembered
         )
-        yield from instance.get_run_records(wanted, limit=_SEEN)
+        yield from instance.get_run_records(filters, limit=_SEEN)
 
 
 def name_of(graph: Graph, release: Release) -> tuple[str, ...]:
@@ -261,21 +261,21 @@ def numbered(
 
 def is_done(instance: dg.DagsterInstance, release: Release) -> bool:
     """Whether a run of a release without a model has succeeded, or failed for good."""
-    wanted = {
+    tags = {
         REASON_TAG: release.kind.value,
         ENVIRONMENT_TAG: release.environment,
         CELLS_TAG: release.mark,
     }
     done = (
-        dg.RunsFilter(tags=wanted, statuses=[dg.DagsterRunStatus.SUCCESS]),
-        dg.RunsFilter(tags={**wanted, ENDED_TAG: FOR_GOOD}),
+        dg.RunsFilter(tags=tags, statuses=[dg.DagsterRunStatus.SUCCESS]),
+        dg.RunsFilter(tags={**tags, ENDED_TAG: FOR_GOOD}),
     )
     return any(instance.get_runs(filters=filters, limit=1) for filters in done)
 
 
 def _last_attempt(instance: dg.DagsterInstance, tags: Mapping[str, str]) -> int:
-    wanted = {tag: tags[tag] for tag in _NAMING if tag in tags and tag != ATTEMPT_TAG}
-    runs = instance.get_runs(filters=dg.RunsFilter(tags=wanted), limit=_SEEN)
+    naming_tags = {tag: tags[tag] for tag in _NAMING if tag in tags and tag != ATTEMPT_TAG}
+    runs = instance.get_runs(filters=dg.RunsFilter(tags=naming_tags), limit=_SEEN)
     name = named(tags)
     return max(
         (int(run.tags.get(ATTEMPT_TAG, "0")) for run in runs if named(run.tags) == name),

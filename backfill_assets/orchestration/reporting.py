@@ -127,16 +127,22 @@ class Reporter:
             self.context.log.warning("%s: %s", self._ranges(built), _waits(done.plan_id))
         why = None if done.promoted else _waits(done.plan_id)
         self._materialized({cell: (content, metadata) for cell, content in contents.items()}, why)
-        if left := done.left - self.reported:
-            self._lacks(left, f"left to do in plan {done.plan_id}: `backfill show {done.plan_id}`")
+        if remaining := done.left - self.reported:
+            self._lacks(
+                remaining, f"left to do in plan {done.plan_id}: `backfill show {done.plan_id}`"
+            )
 
     def untouched(self, cells: IntervalSet, required: IntervalSet) -> None:
         """Report those of the targeted cells that have no report yet."""
-        left = cells - self.reported
-        if left & required:
-            self._lacks(left & required, "left by another run that was at work here; run again")
-        if left - required:
-            self._observed(left - required, "not required, or not due yet: nothing was done", {})
+        remaining = cells - self.reported
+        if remaining & required:
+            self._lacks(
+                remaining & required, "left by another run that was at work here; run again"
+            )
+        if remaining - required:
+            self._observed(
+                remaining - required, "not required, or not due yet: nothing was done", {}
+            )
 
     def check_results(self) -> Iterator[dg.AssetCheckResult]:
         """Give one result per audit of the loaded model over all cells of this run.

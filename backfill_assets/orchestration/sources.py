@@ -151,9 +151,9 @@ def look_by_logs(
     looks = observe_sources(state.store, read.values(), state.data_root, None)
     unjudged = sorted(look.source for look in looks if not look.judged)
     tags = {REASON_TAG: _LOOK, CELLS_TAG: ",".join(unjudged), PRIORITY_TAG: "10"}
-    asked = bool(unjudged) and not _rests(instance, tags)
+    is_due = bool(unjudged) and not _rests(instance, tags)
     return SourcesObserved(
-        requests=(_request(unjudged, tags),) if asked else (),
+        requests=(_request(unjudged, tags),) if is_due else (),
         events=tuple(_observation(read[look.source], look) for look in looks if look.judged),
         notes=tuple(f"{look.source}: {_words(read[look.source], look)}" for look in looks),
     )

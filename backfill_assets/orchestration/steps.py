@@ -31,10 +31,10 @@ def targeted(context: dg.AssetExecutionContext, model: Model) -> IntervalSet:
     """Read the cells that the run targets: all of its partitions, or those that a release names."""
     if partitions_of(model.cadence) is None:
         return cells_of(model.cadence, [])
-    asked, tags = cells_of(model.cadence, list(context.partition_keys)), context.run.tags
+    cells, tags = cells_of(model.cadence, list(context.partition_keys)), context.run.tags
     if CELLS_TAG in tags and tags.get(MODEL_TAG) == model.name:
-        return asked & cells_of_text(model.cadence, tags[CELLS_TAG])
-    return asked
+        return cells & cells_of_text(model.cadence, tags[CELLS_TAG])
+    return cells
 
 
 def ended(reporter: Reporter, metadata: Mapping[str, Any]) -> Iterator[Any]:

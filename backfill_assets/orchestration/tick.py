@@ -67,21 +67,19 @@ def tick(
     """
     graph, now = project.loaded.graph, project.clock()
     work = ready_work(project, memory)
-    there = under_way(instance)
+    runs = under_way(instance)
     closed = pools_without_slots(instance, graph)
     room = Room(
         places=places(instance),
         share=share,
         batches=batches,
-        under_way=there.released,
-        busy=there.busy | closed,
+        under_way=runs.released,
+        busy=runs.busy | closed,
     )
     tried = tried_lately(instance, now) if work.offers else {}
     rests = _resting(graph, tried, now)
     offered = [
-        offer
-        for offer in work.offers
-        if wanted(offer) and not _is_under_way(offer, instance, there)
+        offer for offer in work.offers if wanted(offer) and not _is_under_way(offer, instance, runs)
     ]
     chosen = chosen_now(offered, room, rests)
     requests = [run_request(graph, release) for release in numbered(instance, graph, chosen)]
@@ -93,24 +91,24 @@ def chosen_now(
     offered: Iterable[Offer], room: Room, rests: Callable[[Release], bool]
 ) -> tuple[Release, ...]:
     """Choose releases; one that rests after a failure leaves its place to another."""
-    left = list(offered)
+    remaining = list(offered)
     while True:
-        chosen = releases(left, room)
+        chosen = releases(remaining, room)
         resting = {_key(release) for release in chosen if rests(release)}
         if not resting:
             return chosen
-        left = [
+        remaining = [
             offer
-            for offer in left
+            for offer in remaining
             if (offer.kind, offer.environment, offer.name, offer.plan_id) not in resting
         ]
 
 
-def _is_under_way(offer: Offer, instance: dg.DagsterInstance, there: UnderWay) -> bool:
+def _is_under_way(offer: Offer, instance: dg.DagsterInstance, runs: UnderWay) -> bool:
     """Whether an offer without a model is under way already, or its work was done."""
     if offer.model is not None:
         return False
-    if any((way.kind, way.plan_id) == (offer.kind, offer.plan_id) for way in there.released):
+    if any((way.kind, way.plan_id) == (offer.kind, offer.plan_id) for way in runs.released):
         return True
     late = Release(offer.environment, offer.kind, plan_id=offer.plan_id, mark=offer.mark)
     return offer.kind is ReleaseKind.LATE and is_done(instance, late)
@@ -124,8 +122,8 @@ def _resting(
     graph: Graph, tried: dict[tuple[str, ...], Tried], now: datetime
 ) -> Callable[[Release], bool]:
     def rests(release: Release) -> bool:
-        known = tried.get(name_of(graph, release))
-        return known is not None and now < known.rests_until
+        attempt = tried.get(name_of(graph, release))
+        return attempt is not None and now < attempt.rests_until
 
     return rests
 
