@@ -200,8 +200,8 @@ def _group(row: Row, sides: Sides, question: Question) -> Group:
     return Group(by=tuple(values[name] for name in question.by), **counts, columns=columns)
 
 
-def _percentiles(found: list[float] | None) -> tuple[float, ...] | None:
-    return None if found is None else tuple(found)
+def _percentiles(values: list[float] | None) -> tuple[float, ...] | None:
+    return None if values is None else tuple(values)
 
 
 def _decimal(text: str | None) -> Decimal | None:

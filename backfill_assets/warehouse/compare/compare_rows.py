@@ -142,15 +142,15 @@ class RowsCompared:
     ) -> Measure:
         old_filled, old_sum = _summed(name, self.sides.old_types, olds)
         new_filled, new_sum = _summed(name, self.sides.new_types, news)
-        found = Measure(changed, old_filled, new_filled, old_sum, new_sum)
+        measure = Measure(changed, old_filled, new_filled, old_sum, new_sum)
         if not self.question.profile:
-            return found
+            return measure
         before, after = (
             _profiled(name, types, rows)
             for types, rows in ((self.sides.old_types, olds), (self.sides.new_types, news))
         )
         return replace(
-            found,
+            measure,
             old_distinct=before[0],
             new_distinct=after[0],
             old_percentiles=before[1],

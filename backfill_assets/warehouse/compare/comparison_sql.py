@@ -272,9 +272,9 @@ def _side(
 
 
 def _part(part: TableRows, columns: Mapping[str, str]) -> str:
-    there = _fields((part,), own_columns_only=False)
+    names = _fields((part,), own_columns_only=False)
     selected = ", ".join(
-        quoted(name) if name in there else f"CAST(NULL AS {dtype}) AS {quoted(name)}"
+        quoted(name) if name in names else f"CAST(NULL AS {dtype}) AS {quoted(name)}"
         for name, dtype in columns.items()
     )
     return (

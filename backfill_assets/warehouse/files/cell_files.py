@@ -229,8 +229,11 @@ def files_of(table: DeltaTable, cells: Iterable[str] | None = None) -> tuple[Nam
     """Name the files that may hold rows of some cells (all, unless named) of a version of a table."""
     listed, reach = _listed(table)
     if cells is not None:
-        asked = sorted(cells)
-        within = [bisect_right(asked, last) > bisect_left(asked, first) for first, last in reach]
+        sorted_cells = sorted(cells)
+        within = [
+            bisect_right(sorted_cells, last) > bisect_left(sorted_cells, first)
+            for first, last in reach
+        ]
         listed, reach = listed.filter(_mask(within)), list(compress(reach, within))
     return tuple(
         NamedFile(unquote(entry["path"]), first, last, entry["size_bytes"], entry.get(_ROWS))
@@ -247,15 +250,15 @@ def _listed(table: DeltaTable) -> tuple[pa.Table, list[tuple[str, str]]]:
     import pyarrow as pa  # noqa: PLC0415 - only readers of a table need it
 
     actions, named = table.get_add_actions(flatten=True), f"partition.{CELL_COLUMN}"
-    there = set(actions.schema.names)
-    edges = [named, named] if named in there else [f"min.{CELL_COLUMN}", f"max.{CELL_COLUMN}"]
-    own = [column for column in ("path", "size_bytes", _ROWS) if column in there]
-    columns = [*own, *(edge for edge in dict.fromkeys(edges) if edge in there)]
+    names = set(actions.schema.names)
+    edges = [named, named] if named in names else [f"min.{CELL_COLUMN}", f"max.{CELL_COLUMN}"]
+    own = [column for column in ("path", "size_bytes", _ROWS) if column in names]
+    columns = [*own, *(edge for edge in dict.fromkeys(edges) if edge in names)]
     listed = pa.RecordBatchReader.from_stream(actions.select(columns)).read_all()
-    unknown = [NO_CELL, NO_CELL] if named in there else ["", NO_CELL]
+    unknown = [NO_CELL, NO_CELL] if named in names else ["", NO_CELL]
     first, last = (
         [word if text is None else text for text in _texts(listed[edge]).to_pylist()]
-        if edge in there
+        if edge in names
         else [word] * len(listed)
         for edge, word in zip(edges, unknown, strict=True)
     )
@@ -330,20 +333,26 @@ def copy_files(
     Raises:
         PinGoneError: one of them is not there any more.
     """
-    (here, from_), (there, to), asked = file_system(source), file_system(path), {*cells}
+    (here, from_), (there, to), requested_cells = file_system(source), file_system(path), {*cells}
     copied: list[CellFile] = []
     with _pinned(source):
         for number, file in enumerate(files):
-            held = _held(here, from_, file)
-            if not held & asked:
+            file_cells = _held(here, from_, file)
+            if not file_cells & requested_cells:
                 continue
             name = f"{folder}/cells={file.first[:_DATE]}/{number:05d}{_PARQUET}"
             there.create_dir(f"{to}/{name.rsplit('/', 1)[0]}", recursive=True)
-            if held <= asked:
+            if file_cells <= requested_cells:
                 _copy_file(f"{from_}/{file.name}", f"{to}/{name}", here, there)
                 copied.append(_described(there, to, name, (file.first, file.last)))
             else:
-                _write_part(f"{from_}/{file.name}", f"{to}/{name}", here, there, held & asked)
+                _write_part(
+                    f"{from_}/{file.name}",
+                    f"{to}/{name}",
+                    here,
+                    there,
+                    file_cells & requested_cells,
+                )
                 copied.append(_described(there, to, name))
     return tuple(copied)
 
@@ -366,12 +375,12 @@ def whole_and_partly(
     Raises:
         PinGoneError: one of them is not there any more.
     """
-    (store, root), asked = file_system(path), {*cells}
+    (store, root), requested_cells = file_system(path), {*cells}
     whole: list[NamedFile] = []
     partly: list[NamedFile] = []
     with _pinned(path):
         for file in files:
-            (whole if _held(store, root, file) <= asked else partly).append(file)
+            (whole if _held(store, root, file) <= requested_cells else partly).append(file)
     return whole, partly
 
 
@@ -388,9 +397,9 @@ def join_files(path: str, files: Sequence[NamedFile], folder: str) -> CellFile:
     store, root = file_system(path)
     name = f"{folder}/cells={files[0].first[:_DATE]}/00000{_PARQUET}"
     store.create_dir(f"{root}/{name.rsplit('/', 1)[0]}", recursive=True)
-    with _pinned(path), ExitStack() as held:
+    with _pinned(path), ExitStack() as stack:
         parts = [
-            _opened(held.enter_context(store.open_input_file(f"{root}/{file.name}")))
+            _opened(stack.enter_context(store.open_input_file(f"{root}/{file.name}")))
             for file in files
         ]
         schema = pa.unify_schemas([part.schema_arrow for part in parts])
@@ -443,13 +452,15 @@ def spark_versions(path: str, files: Iterable[NamedFile]) -> frozenset[str]:
 
 def missing(path: str, files: Iterable[NamedFile]) -> tuple[str, ...]:
     """Name those of these files that are not there, or not as large as they were."""
-    wanted = [*files]
-    if not wanted:
+    expected_files = [*files]
+    if not expected_files:
         return ()
     store, root = file_system(path)
-    infos = store.get_file_info([f"{root}/{file.name}" for file in wanted])
+    infos = store.get_file_info([f"{root}/{file.name}" for file in expected_files])
     return tuple(
-        file.name for file, info in zip(wanted, infos, strict=True) if info.size != file.bytes
+        file.name
+        for file, info in zip(expected_files, infos, strict=True)
+        if info.size != file.bytes
     )
 
 
@@ -476,9 +487,9 @@ def _write_part(
         file = _opened(read)
         with _writer(there, path, file.schema_arrow, _codec(file)) as part:
             for rows in _groups(file):
-                held = rows[CELL_COLUMN]
-                asked = compute.SetLookupOptions(instants.cast(held.type))
-                chosen = rows.filter(compute.call_function("is_in", [held], asked))
+                cell_column = rows[CELL_COLUMN]
+                options = compute.SetLookupOptions(instants.cast(cell_column.type))
+                chosen = rows.filter(compute.call_function("is_in", [cell_column], options))
                 if chosen.num_rows:  # a group without rows has neither a least nor a largest cell
                     part.write_table(chosen)
 
@@ -559,10 +570,10 @@ def _cell_of(folder: str) -> str:
     if len(text) <= _DATE:
         return text
     try:
-        known = datetime.fromisoformat(text)
+        instant = datetime.fromisoformat(text)
     except ValueError:  # such a row is in no cell of the batch; the audit reports it
         return text
-    return instant_text(known if known.tzinfo else known.replace(tzinfo=UTC))
+    return instant_text(instant if instant.tzinfo else instant.replace(tzinfo=UTC))
 
 
 _DATE, _ROWS = len("2024-01-01"), "num_records"

@@ -144,8 +144,8 @@ def delete_table(path: str) -> None:
         RequestError: its log does not begin with our mark.
     """
     if not is_table(path):
-        left = (file.name for file in stored_files(path) if is_written(file.name))
-        delete_files(path, left)
+        names = (file.name for file in stored_files(path) if is_written(file.name))
+        delete_files(path, names)
         return
     _refuse_foreign(path)
     folder = local_folder(path)

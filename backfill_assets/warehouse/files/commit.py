@@ -77,14 +77,14 @@ class WrittenCells:
             CommitConflictError: another commit came first.
         """
         self.offered = True
-        asked, used = frozenset(cells), {file.name for file in files}
+        requested_cells, used = frozenset(cells), {file.name for file in files}
 
         def rest(file: NamedFile) -> tuple[CellFile, ...] | None:
-            left = self._rest(file, asked)
-            used.update(other.name for other in left or ())
-            return left
+            remaining = self._rest(file, requested_cells)
+            used.update(other.name for other in remaining or ())
+            return remaining
 
-        done = set_cells(asked, files, rest, ticket)
+        done = set_cells(requested_cells, files, rest, ticket)
         done = replace(done, bytes=sum(file.bytes for file in self.files))
         written = (*self.files, *chain.from_iterable(self._rests.values()))
         if unused := [file.name for file in written if file.name not in used]:
@@ -97,32 +97,34 @@ class WrittenCells:
 
         Under the lock only rows that were added to the cells' blocks since then are written.
         """
-        asked = frozenset(cells)
-        for file in files_at(self.path, head(self.path), asked):
-            self._rest(file, asked)
+        requested_cells = frozenset(cells)
+        for file in files_at(self.path, head(self.path), requested_cells):
+            self._rest(file, requested_cells)
 
     def discard(self) -> None:
         """Remove all files."""
         remove_folder(self.path, self.folder)
         remove_folder(self.path, self._beside)
 
-    def _rest(self, file: NamedFile, asked: frozenset[str]) -> tuple[CellFile, ...] | None:
+    def _rest(
+        self, file: NamedFile, requested_cells: frozenset[str]
+    ) -> tuple[CellFile, ...] | None:
         """Give the files that replace a file for its other cells; None if it has none of the asked ones."""
         if file.first == file.last:
             return ()
         if file.name not in self._held:
-            self._held[file.name] = self._cells_in(file, asked)
-        held = self._held[file.name]
-        if not held & asked:
+            self._held[file.name] = self._cells_in(file, requested_cells)
+        file_cells = self._held[file.name]
+        if not file_cells & requested_cells:
             return None
-        key = file.name, held & asked
+        key = file.name, file_cells & requested_cells
         if key not in self._rests:
-            folder, others = f"{self._beside}/{len(self._rests)}", held - asked
-            left = copy_files(self.path, [file], others, self.path, folder) if others else ()
-            self._rests[key] = left
+            folder, others = f"{self._beside}/{len(self._rests)}", file_cells - requested_cells
+            remaining = copy_files(self.path, [file], others, self.path, folder) if others else ()
+            self._rests[key] = remaining
         return self._rests[key]
 
-    def _cells_in(self, file: NamedFile, asked: frozenset[str]) -> frozenset[str]:
+    def _cells_in(self, file: NamedFile, requested_cells: frozenset[str]) -> frozenset[str]:
         """Name the cells of a file; it may be missing where all of them get new rows.
 
         Raises:
@@ -133,7 +135,7 @@ class WrittenCells:
         except PinGoneError:
             cells = self.cadence.cells(IntervalSet.of([reach(self.cadence, file)]))
             within = frozenset(cell_text(self.cadence, cell) for cell in cells)
-            if within <= asked:
+            if within <= requested_cells:
                 return within
             raise
 
@@ -212,12 +214,12 @@ def _spelled(rows: DataFrame, model: Model, path: str) -> DataFrame:
     if not any("struct<" in dtype for _, dtype in rows.dtypes):
         return rows
     at = head(path)
-    there = dict(delta_schema(path, at)) if at > ABSENT else {}
-    wanted = {**stored_columns(model), **there}
+    table_types = dict(delta_schema(path, at)) if at > ABSENT else {}
+    types = {**stored_columns(model), **table_types}
     return rows.selectExpr(
         *(
-            f"CAST({quoted(name)} AS {wanted[name]}) AS {quoted(name)}"
-            if "struct<" in dtype and wanted[name] != dtype
+            f"CAST({quoted(name)} AS {types[name]}) AS {quoted(name)}"
+            if "struct<" in dtype and types[name] != dtype
             else quoted(name)
             for name, dtype in rows.dtypes
         )

@@ -73,13 +73,13 @@ class CellsRead:
     def may_hold(self, entry: Mapping[str, Any]) -> bool:
         """Whether a file may hold rows of these cells."""
         file = file_of(entry, self.column, self.cadence)
-        held, asked = file.cells(self.cadence), self.cells.hull()
-        if held is None or held & self.cells:
+        file_cells, hull = file.cells(self.cadence), self.cells.hull()
+        if file_cells is None or file_cells & self.cells:
             return True
         # Instants beyond these are known as the first or the last one.
-        return asked is not None and (
-            (file.first == WHOLE_CELL.start and asked.start < WHOLE_CELL.start)
-            or (file.last == WHOLE_CELL.end and asked.end > WHOLE_CELL.end)
+        return hull is not None and (
+            (file.first == WHOLE_CELL.start and hull.start < WHOLE_CELL.start)
+            or (file.last == WHOLE_CELL.end and hull.end > WHOLE_CELL.end)
         )
 
 
@@ -106,8 +106,8 @@ def logged_file(action: Mapping[str, Any], *, column: str, dtype: str, cadence: 
     first = (stats.get("minValues") or {}).get(column)
     last = (stats.get("maxValues") or {}).get(column)
     nulls = (stats.get("nullCount") or {}).get(column)
-    known = _less(stats.get("numRecords"), _deleted(action))
-    rows = None if nulls is None else _less(known, nulls)
+    count = _less(stats.get("numRecords"), _deleted(action))
+    rows = None if nulls is None else _less(count, nulls)
     if first is None and last is None and nulls is not None and nulls == stats.get("numRecords"):
         return File(timeless=True)
     if first is None or last is None:
@@ -129,8 +129,8 @@ def rows_at(path: str, delta_version: int) -> int | None:
     counts: list[int | None] = [
         entry.get("num_records") for entry in logged_files(path, delta_version)
     ]
-    known = [count for count in counts if count is not None]
-    return sum(known) if len(known) == len(counts) else None
+    numbers = [count for count in counts if count is not None]
+    return sum(numbers) if len(numbers) == len(counts) else None
 
 
 def added_files(
@@ -237,8 +237,8 @@ def _instant(value: date | datetime, cadence: Cadence) -> datetime:
         return WHOLE_CELL.end
     if not isinstance(value, datetime):
         value = datetime(value.year, value.month, value.day, tzinfo=zone_of(cadence.tz))
-    known = value if value.tzinfo else value.replace(tzinfo=UTC)
-    return max(known.astimezone(UTC).replace(microsecond=0), WHOLE_CELL.start)
+    instant = value if value.tzinfo else value.replace(tzinfo=UTC)
+    return max(instant.astimezone(UTC).replace(microsecond=0), WHOLE_CELL.start)
 
 
 def _statistics(text: str | None) -> Mapping[str, Any]:

@@ -186,11 +186,11 @@ def _names(dtype: Any) -> Iterator[str]:  # noqa: ANN401 - Delta's JSON: a name,
 def _described(
     spark: Callable[[], SparkSession], columns: Mapping[str, str]
 ) -> list[dict[str, Any]]:
-    known = {name: delta_type(dtype) for name, dtype in columns.items()}
-    if None not in known.values():
+    delta_types = {name: delta_type(dtype) for name, dtype in columns.items()}
+    if None not in delta_types.values():
         return [
             {"name": name, "type": dtype, "nullable": True, "metadata": {}}
-            for name, dtype in known.items()
+            for name, dtype in delta_types.items()
         ]
     listed = ", ".join(f"{quoted(name)} {dtype}" for name, dtype in columns.items())
     return json.loads(spark().createDataFrame([], listed).schema.json())["fields"]

@@ -206,9 +206,9 @@ def files_read(model: Model, table: Table, cells: IntervalSet) -> tuple[FilesRea
     """
     by_table: list[FilesRead] = []
     for layer, inside in cells_by_table(table, cells):
-        asked = _texts(model.cadence, inside)
-        files = files_at(layer.path, layer.delta_version, asked)
-        by_table.append(FilesRead(layer.path, asked, files))
+        texts = _texts(model.cadence, inside)
+        files = files_at(layer.path, layer.delta_version, texts)
+        by_table.append(FilesRead(layer.path, texts, files))
     return tuple(by_table)
 
 
@@ -273,10 +273,10 @@ def _answers(table: Table, cells: IntervalSet | None) -> Iterator[_Answer]:
     """Give each table that rows come from, the upper first, for these cells or for all."""
     above = IntervalSet.empty()
     for layer in _flat(table):
-        asked = (
+        requested_cells = (
             cells if layer.cells is None else layer.cells if cells is None else layer.cells & cells
         )
-        inside = None if asked is None else asked - above
+        inside = None if requested_cells is None else requested_cells - above
         if layer.delta_version > ABSENT and (inside is None or inside):
             yield _Answer(layer, inside, above)
         if layer.cells is None:
@@ -294,10 +294,10 @@ def _rows(spark: SparkSession, model: Model, answer: _Answer) -> DataFrame:
     layer = answer.layer
     with explaining(layer.path):
         rows, cell = _by_name(spark, model, answer) or _by_delta(spark, model.cadence, answer)
-    there = set(rows.columns)
+    names = set(rows.columns)
     return rows.selectExpr(
         *(
-            quoted(name) if name in there else f"CAST(NULL AS {dtype}) AS {quoted(name)}"
+            quoted(name) if name in names else f"CAST(NULL AS {dtype}) AS {quoted(name)}"
             for name, dtype in stored_columns(model).items()
         ),
         cell,

@@ -71,16 +71,16 @@ def set_cells(
     refuse_gone(ticket.path, files)
 
     def change(table: DeltaTable) -> Change:
-        held = {file.name: file for file in files_of(table, cells)} if cells else {}
+        by_name = {file.name: file for file in files_of(table, cells)} if cells else {}
         gone: list[NamedFile] = []
         rests: list[CellFile] = []
-        for name in held.keys() - {file.name for file in files}:
-            left = rest(held[name])
-            if left is not None:
-                gone.append(held[name])
-                rests += left
+        for name in by_name.keys() - {file.name for file in files}:
+            remaining = rest(by_name[name])
+            if remaining is not None:
+                gone.append(by_name[name])
+                rests += remaining
         refuse_gone(ticket.path, rests)
-        return gone, [*(file for file in files if file.name not in held), *rests]
+        return gone, [*(file for file in files if file.name not in by_name), *rests]
 
     return _entered(ticket, change, new_rows=True)
 
@@ -98,8 +98,8 @@ def exchange_files(
     refuse_gone(ticket.path, added)
 
     def change(table: DeltaTable) -> Change:
-        there = {file.name for file in files_of(table)}
-        if lost := [file.name for file in gone if file.name not in there]:
+        names = {file.name for file in files_of(table)}
+        if lost := [file.name for file in gone if file.name not in names]:
             raise CommitConflictError(path=ticket.path, found=f"{lost[0]} has gone meanwhile")
         return gone, added
 

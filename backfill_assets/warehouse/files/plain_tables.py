@@ -61,13 +61,15 @@ class PlainTable:
     def has_folders(self, entry: Mapping[str, Any]) -> bool:
         """Whether a file's folders are exactly `column=value` of its partition in the log, as Spark reads them."""
         types = {field["name"]: field["type"] for field in self.fields}
-        wanted = [
+        expected_folders = [
             f"{name}={_in_folder(entry[f'partition.{name}'])}" for name in self.partitioned_by
         ]
-        said = all(types[name] in _IN_FOLDERS for name in self.partitioned_by)
+        are_spelled = all(types[name] in _IN_FOLDERS for name in self.partitioned_by)
         folders = entry["path"].split("/")[:-1]
         # Spark takes `%41` in the name of a folder for the letter A.
-        return not wanted or (said and folders == wanted and "%" not in "".join(folders))
+        return not expected_folders or (
+            are_spelled and folders == expected_folders and "%" not in "".join(folders)
+        )
 
     def rows(self, spark: SparkSession, names: Sequence[str]) -> DataFrame:
         """Read what files hold: every column but those that stand in the names of folders.
@@ -76,8 +78,8 @@ class PlainTable:
             spark: a session.
             names: of the files below the table.
         """
-        held = [field for field in self.fields if field["name"] not in self.partitioned_by]
-        return self._read(spark, names, held, recursiveFileLookup="true")
+        fields = [field for field in self.fields if field["name"] not in self.partitioned_by]
+        return self._read(spark, names, fields, recursiveFileLookup="true")
 
     def rows_in_folders(self, spark: SparkSession, names: Sequence[str]) -> DataFrame:
         """Read every column of files for which `has_folders` holds."""

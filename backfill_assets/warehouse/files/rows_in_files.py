@@ -53,17 +53,17 @@ def rows_in_files(
     """
     from deltalake import DeltaTable  # noqa: PLC0415 - only readers of rows need it
 
-    left = most
+    room = most
     for layer, inside in cells_by_table(table, cells):
         with _explaining(layer.path):
             log = DeltaTable(layer.path, version=layer.delta_version)
-            held = _dataset(log, CELL_COLUMN, _days_of_cells(model.cadence, inside))
+            dataset = _dataset(log, CELL_COLUMN, _days_of_cells(model.cadence, inside))
             chosen = condition_on_cells(model, inside)
-            left -= held.count_rows(filter=chosen)
-            if left < 0:
+            room -= dataset.count_rows(filter=chosen)
+            if room < 0:
                 raise NeedsSparkError(layer.path, f"there are more than {most:,} rows")
-            there = [name for name in names if name in held.schema.names]
-            rows = held.to_table(columns=there, filter=chosen)
+            columns = [name for name in names if name in dataset.schema.names]
+            rows = dataset.to_table(columns=columns, filter=chosen)
         yield rows
 
 
@@ -89,12 +89,12 @@ def rows_of_source_in_files(
     if plain is None:
         raise NeedsSparkError(table.path, "its rows are not only what its files hold")
     with _explaining(table.path):
-        held = _dataset(plain.log, time, _days(span, cadence))
-        chosen = _condition_on_time(held.schema.field(time), span, cadence)
-        left = most
-        for batch in held.to_batches(columns=[*names], filter=chosen):
-            left -= batch.num_rows
-            if left < 0:
+        dataset = _dataset(plain.log, time, _days(span, cadence))
+        chosen = _condition_on_time(dataset.schema.field(time), span, cadence)
+        room = most
+        for batch in dataset.to_batches(columns=[*names], filter=chosen):
+            room -= batch.num_rows
+            if room < 0:
                 raise NeedsSparkError(table.path, f"there are more than {most:,} rows")
             yield pa.Table.from_batches([batch])
 

@@ -53,12 +53,12 @@ def stored_columns(model: Model) -> dict[str, str]:
 
 def column_changes(model: Model, there: Mapping[str, str]) -> ColumnChanges:
     """Compare a model's stored columns with a table's, as `delta_schema` or Spark gives them."""
-    wanted = stored_columns(model)
+    columns = stored_columns(model)
     return ColumnChanges(
-        added={name: dtype for name, dtype in wanted.items() if name not in there},
+        added={name: dtype for name, dtype in columns.items() if name not in there},
         retyped=tuple(
             f"{name} {there[name]} (declared {dtype})"
-            for name, dtype in wanted.items()
+            for name, dtype in columns.items()
             if name in there and not same_type(there[name], dtype)
         ),
     )

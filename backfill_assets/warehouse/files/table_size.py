@@ -93,8 +93,8 @@ def _span(file: Mapping[str, Any], column: str, tz: str) -> Interval | None:
 
 def _instant(value: Any, tz: str) -> datetime:  # noqa: ANN401 - a date or an instant
     if isinstance(value, datetime):
-        known = value if value.tzinfo else value.replace(tzinfo=UTC)
-        return known.astimezone(UTC).replace(microsecond=0)
+        instant = value if value.tzinfo else value.replace(tzinfo=UTC)
+        return instant.astimezone(UTC).replace(microsecond=0)
     midnight: date = value
     return datetime(midnight.year, midnight.month, midnight.day, tzinfo=zone_of(tz)).astimezone(UTC)
 

@@ -59,17 +59,17 @@ def _manifests_of(
     table: DeltaTable, schema: Schema, folder: Folder, before: str | None
 ) -> list[ManifestFile]:
     """Write the manifests of a version of a table, and name again those that are there."""
-    known = _by_content(folder, before)
+    by_content = _by_content(folder, before)
     files = pa.RecordBatchReader.from_stream(table.get_add_actions(flatten=True)).read_all()
     columns = ":".join(f"{field.field_id} {field.field_type}" for field in schema.fields)
     manifests: list[ManifestFile] = []
     for rows in _by_year(files):
         content = _content(columns, files, rows)
-        there = known.get(content)
+        manifest = by_content.get(content)
         manifests.append(
             _written(files.take(rows).to_pylist(), schema, folder, content)
-            if there is None
-            else there
+            if manifest is None
+            else manifest
         )
     return manifests
 

@@ -48,11 +48,11 @@ def wrong_rows(
     views = {name: f"_check__{name.replace('.', '__')}" for name in tables}
     for name, (model, table) in tables.items():
         read_pinned(session, model, table).createOrReplaceTempView(views[name])
-    found = session.sql(query.bind({}, views))
-    count = found.count()
+    rows = session.sql(query.bind({}, views))
+    count = rows.count()
     shown = frozenset[str]().union(*(model.shown for model, _ in tables.values()))
     hidden = frozenset[str]().union(*(model.hidden for model, _ in tables.values()))
-    first = as_json(found, 1, shown - hidden) if count else ()
+    first = as_json(rows, 1, shown - hidden) if count else ()
     return WrongRows(count, first[0] if first else "")
 
 

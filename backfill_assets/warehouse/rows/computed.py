@@ -200,11 +200,11 @@ def _whole(model: Model, path: str, cells: Mapping[Interval, int]) -> IntervalSe
 
     A vacuum by another system may have removed files.
     """
-    asked = {cell_text(model.cadence, cell): cell for cell in cells}
-    files = files_at(path, head(path), asked) if asked else ()
+    by_text = {cell_text(model.cadence, cell): cell for cell in cells}
+    files = files_at(path, head(path), by_text) if by_text else ()
     gone = {*missing(path, files)}
     rows = rows_by_cell(path, (file for file in files if file.name not in gone))
-    return IntervalSet.of(cell for text, cell in asked.items() if rows[text] == cells[cell])
+    return IntervalSet.of(cell for text, cell in by_text.items() if rows[text] == cells[cell])
 
 
 @dataclass(frozen=True)
@@ -289,11 +289,11 @@ def computed_batch(  # noqa: PLR0913 - the parts of a batch
     """
     request = opened.request
     stamp = RowStamp(request.plan_id, request.batch_id, request.fingerprint, now)
-    with explaining(target.path), ExitStack() as held:
-        held.callback(release, session)
+    with explaining(target.path), ExitStack() as stack:
+        stack.callback(release, session)
 
         def cached(rows: DataFrame) -> DataFrame:
-            held.callback(rows.unpersist)
+            stack.callback(rows.unpersist)
             return rows.cache()
 
         computed = contract(rows_from(session, model, request.interval, inputs), model)
@@ -312,7 +312,7 @@ def computed_batch(  # noqa: PLR0913 - the parts of a batch
             kept_rows = KeptRowCounts.of(historic, model, carried=history.carried)
         carried = historic if kept_rows is not None and kept_rows.carried else None
         rows = result_rows(computed, model, request.cells, target, stamp, moved, carried)
-        written = held.enter_context(written_cells(rows, model, cells, target.path))
+        written = stack.enter_context(written_cells(rows, model, cells, target.path))
         rows = rows_written(session, rows.schema, written)
         yield ComputedBatch(
             model, cells, IntervalSet.of(moved), target, inputs, computed, rows, written, kept_rows,

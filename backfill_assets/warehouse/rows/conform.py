@@ -126,8 +126,8 @@ def result_rows(  # noqa: PLR0913, PLR0917 - the parts of the rows
         rows = rows.unionByName(_marked(only_history.select(*_contract_columns(model)), model))
     if model.keeps_rows and (kept := rows_in_cells(spark, model, cells, target)) is not None:
         rows = rows.unionByName(_marked(_absent(kept, computed, model), model))
-    if moved_from and (left := rows_in_cells(spark, model, moved_from, target)) is not None:
-        rows = rows.unionByName(_absent(left, computed, model))
+    if moved_from and (moved_rows := rows_in_cells(spark, model, moved_from, target)) is not None:
+        rows = rows.unionByName(_absent(moved_rows, computed, model))
     if isinstance(model.delete_policy, Tombstone):
         rows = rows.where(f"NOT coalesce({quoted(model.delete_policy.column)}, FALSE)")
     if not model.audit_columns:
@@ -202,10 +202,10 @@ def _stamped_against(
         same_value(f"old.{quoted(name)}", f"new.{quoted(name)}", types[name].dataType)
         for name in types.names
     )
-    there = F.expr(f"old.{CELL_COLUMN} IS NOT NULL")
-    unchanged = there & F.expr(equal)
+    is_stored = F.expr(f"old.{CELL_COLUMN} IS NOT NULL")
+    unchanged = is_stored & F.expr(equal)
     stamps = [
-        F.when(there if name == "_inserted_at" else unchanged, F.col(f"old.{name}"))
+        F.when(is_stored if name == "_inserted_at" else unchanged, F.col(f"old.{name}"))
         .otherwise(value)
         .alias(name)
         for name, value in fresh.items()

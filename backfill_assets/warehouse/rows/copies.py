@@ -71,8 +71,8 @@ def copy_cells(  # noqa: PLR0913, PLR0917 - what is copied, from where, to where
         _refuse_twice(spark, model, source, (cells, differing), ticket.path, over)
     named = tuple(model.cadence.cells(differing))
     if not differing or _fits(source, ticket.path):
-        there = files_read(model, source, differing)
-        copies = copied_cells(there, ticket.path, model.cadence)
+        old_files = files_read(model, source, differing)
+        copies = copied_cells(old_files, ticket.path, model.cadence)
     else:
         copies = written_cells(
             rows_of(spark(), model, source, differing), model, named, ticket.path
@@ -109,10 +109,10 @@ def restore_cells(
     if differing:
         old = Table(ticket.path, to_version)
         _refuse_twice(spark, model, old, (cells, differing), ticket.path, to_version)
-    asked = {cell_text(model.cadence, cell) for cell in model.cadence.cells(differing)}
-    files = files_at(ticket.path, to_version, asked)
-    with old_cells(ticket.path, model.cadence, files, asked) as written:
-        return written.commit(asked, written.files, ticket)
+    texts = {cell_text(model.cadence, cell) for cell in model.cadence.cells(differing)}
+    files = files_at(ticket.path, to_version, texts)
+    with old_cells(ticket.path, model.cadence, files, texts) as written:
+        return written.commit(texts, written.files, ticket)
 
 
 def find_commit(path: str, since: int, batch_id: str) -> LoggedCommit | None:
@@ -134,10 +134,10 @@ def _fits(source: Table, path: str) -> bool:
     They must be cut in the same way, and hold no column that the table lacks: such a column would
     appear with another meaning once the table gains one of the same name.
     """
-    known, cut = dict(delta_schema(path, head(path))), partition_columns(path)
+    columns, cut = dict(delta_schema(path, head(path))), partition_columns(path)
     return all(
         partition_columns(table.path) == cut
-        and known.items() >= {*delta_schema(table.path, table.delta_version)}
+        and columns.items() >= {*delta_schema(table.path, table.delta_version)}
         for table in (source, *source.under)
         if table.delta_version > ABSENT
     )

@@ -101,7 +101,9 @@ def only_in_history(
     rows = rows_of(spark, model, history.table, IntervalSet.of(cells))
     rows = rows.selectExpr(*typed, CELL_COLUMN)
     keys = [quoted(name) for name in model.key]
-    known = computed.select(*keys)
+    current_keys = computed.select(*keys)
     if target.exists:
-        known = known.unionByName(rows_of(spark, model, target).select(*keys))
-    return rows.join(known, list(model.key), "left_anti").select(*map(quoted, columns), CELL_COLUMN)
+        current_keys = current_keys.unionByName(rows_of(spark, model, target).select(*keys))
+    return rows.join(current_keys, list(model.key), "left_anti").select(
+        *map(quoted, columns), CELL_COLUMN
+    )

@@ -91,10 +91,10 @@ def published_numbers(spark: SparkSession, subject: Subject) -> list[DataFrame]:
     from pyspark.sql import functions as F  # noqa: PLC0415 - a tenth of a second that light commands must not pay
 
     rows = rows_of(spark, subject.model, subject.published, _reach(subject, audits))
-    wanted = ", ".join(_if_filled(audit.number, rows.schema) for audit in audits)
+    expressions = ", ".join(_if_filled(audit.number, rows.schema) for audit in audits)
     number = number_expression(subject.model.cadence)
     grouped = rows.groupBy(F.expr(number).alias("cell")).agg(
-        F.expr(f"array({wanted})").alias("answers")
+        F.expr(f"array({expressions})").alias("answers")
     )
     return [grouped.select(F.lit(PUBLISHED).alias("part"), "cell", "answers")]
 

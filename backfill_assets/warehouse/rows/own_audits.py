@@ -63,15 +63,15 @@ def _seen(present: DataFrame, rows: DataFrame, audit: Complete, subject: Subject
             before = Interval(cadence.shift(cell.start, -audit.seen), cell.start)
             number = cell_number(cadence, cell)
             pairs += [(number, cell_number(cadence, earlier)) for earlier in cadence.cells(before)]
-    known = present
+    entities = present
     if subject.published is not None and pairs:
         first = min(cell.start for cell in subject.cells)
         last = max(cell.end for cell in subject.cells)
         reach = IntervalSet.of([Interval(cadence.shift(first, -audit.seen), last)])
         others = reach - IntervalSet.of(subject.cells)
         published = rows_of(spark, subject.model, subject.published, others)
-        known = present.unionByName(_present(published, audit, subject))
-    earlier = known.withColumnRenamed("cell", "earlier").dropna()
+        entities = present.unionByName(_present(published, audit, subject))
+    earlier = entities.withColumnRenamed("cell", "earlier").dropna()
     frame = spark.createDataFrame(pairs, "cell BIGINT, earlier BIGINT")
     return frame.join(earlier, "earlier").drop("earlier").distinct()
 
@@ -82,12 +82,12 @@ def failing_by_query(
     """Give the rows that an author's query or function finds; those without a cell count for the batch's first."""
     from pyspark.sql import functions as F  # noqa: PLC0415
 
-    found = _by_function(rows, audit) if isinstance(audit, PythonAudit) else _by_sql(rows, audit)
-    if CELL_COLUMN in found.columns:
-        return found
+    failures = _by_function(rows, audit) if isinstance(audit, PythonAudit) else _by_sql(rows, audit)
+    if CELL_COLUMN in failures.columns:
+        return failures
     first = cell_text(model.cadence, min(cells))
     kind = dict(rows.dtypes)[CELL_COLUMN]
-    return found.withColumn(CELL_COLUMN, F.lit(first).cast(kind))
+    return failures.withColumn(CELL_COLUMN, F.lit(first).cast(kind))
 
 
 def _by_sql(rows: DataFrame, audit: SqlAudit) -> DataFrame:
@@ -97,10 +97,10 @@ def _by_sql(rows: DataFrame, audit: SqlAudit) -> DataFrame:
 
 
 def _by_function(rows: DataFrame, audit: PythonAudit) -> DataFrame:
-    found: object = loaded(audit.query)(rows)
-    if not hasattr(found, "sparkSession"):
+    result: object = loaded(audit.query)(rows)
+    if not hasattr(result, "sparkSession"):
         raise DeclarationError(
-            found=f"audit '{audit.name}': its function gave {type(found).__name__}",
+            found=f"audit '{audit.name}': its function gave {type(result).__name__}",
             expected="a data frame of the rows that fail",
         )
-    return cast("DataFrame", found)
+    return cast("DataFrame", result)

@@ -126,8 +126,8 @@ def profile(rows: DataFrame, subject: Subject) -> tuple[CellProfile, ...]:
     Raises:
         DeclarationError: rows belong to other cells, or to none.
     """
-    wanted = _main_wanted(rows, subject.model)
-    parts = [_main(rows, subject, wanted)]
+    aggregates = _main_wanted(rows, subject.model)
+    parts = [_main(rows, subject, aggregates)]
     parts += [part for audit in audits_of(subject.model) for part in _extra(rows, audit, subject)]
     answers = _Answers(defaultdict(dict))
     for name in reconciled(subject.model):
@@ -137,13 +137,15 @@ def profile(rows: DataFrame, subject: Subject) -> tuple[CellProfile, ...]:
         collected = reduce(lambda frame, other: frame.unionByName(other), parts).collect()
     for row in collected:
         answers.parts[row["part"]][row["cell"]] = row["answers"]
-    counted = list(wanted).index("rows")
+    counted = list(aggregates).index("rows")
     counts = {cell: int(answer[counted]) for cell, answer in answers.parts[_MAIN].items()}
     refuse_outside(rows, subject.model, subject.cells, counts)
-    around = Surroundings.of(subject, answers.parts[_MAIN], list(wanted), answers.parts[PUBLISHED])
+    around = Surroundings.of(
+        subject, answers.parts[_MAIN], list(aggregates), answers.parts[PUBLISHED]
+    )
     return tuple(
         replace(
-            _cell_profile(subject.model, cell, answers, list(wanted)),
+            _cell_profile(subject.model, cell, answers, list(aggregates)),
             numbers=around.numbers(cell_number(subject.model.cadence, cell)),
         )
         for cell in subject.cells
@@ -161,17 +163,23 @@ def empty_profiles(model: Model, cells: Sequence[Interval]) -> tuple[CellProfile
 
 def _main_wanted(rows: DataFrame, model: Model) -> dict[str, str]:
     """Name each aggregate of the main part with its SQL; `_key` is the row's key hash."""
-    wanted = {"rows": "count(1)"}
-    wanted["key_high"], wanted["key_low"] = sums("_key")
+    aggregates = {"rows": "count(1)"}
+    aggregates["key_high"], aggregates["key_low"] = sums("_key")
     for column in model.schema:
         high, low = sums(value_hash(column.name, rows.schema, "_key"))
-        wanted[f"value_high.{column.name}"], wanted[f"value_low.{column.name}"] = high, low
+        aggregates[f"value_high.{column.name}"], aggregates[f"value_low.{column.name}"] = (
+            high,
+            low,
+        )
         if column.tolerance is not None:
             high, low = sums(hash_within(column.name, rows.schema, "_key", column.tolerance))
-            wanted[f"within_high.{column.name}"], wanted[f"within_low.{column.name}"] = high, low
+            aggregates[f"within_high.{column.name}"], aggregates[f"within_low.{column.name}"] = (
+                high,
+                low,
+            )
     for audit in audits_of(model):
-        wanted |= _audit_wanted(audit, rows.schema)
-    return wanted
+        aggregates |= _audit_wanted(audit, rows.schema)
+    return aggregates
 
 
 def _audit_wanted(  # noqa: PLR0911 - one case for each audit
@@ -189,14 +197,14 @@ def _audit_wanted(  # noqa: PLR0911 - one case for each audit
             return {number_name(audit): number_sql(audit.number, schema)}
         case KnownRows():
             return {
-                f"known.{audit.name}.{place}": f"count_if({known.where} AND {known.holds})"
-                for place, known in enumerate(audit.rows)
+                f"known.{audit.name}.{place}": f"count_if({row.where} AND {row.holds})"
+                for place, row in enumerate(audit.rows)
             }
         case _:
             return {}
 
 
-def _main(rows: DataFrame, subject: Subject, wanted: Mapping[str, str]) -> DataFrame:
+def _main(rows: DataFrame, subject: Subject, aggregates: Mapping[str, str]) -> DataFrame:
     from pyspark.sql import functions as F  # noqa: PLC0415 - a tenth of a second that light commands must not pay
 
     model = subject.model
@@ -204,7 +212,7 @@ def _main(rows: DataFrame, subject: Subject, wanted: Mapping[str, str]) -> DataF
     for audit in audits_of(model):
         if isinstance(audit, References):
             frame = _with_reference(frame, audit, subject)
-    answers = ", ".join(f"CAST({sql} AS STRING)" for sql in wanted.values())
+    answers = ", ".join(f"CAST({sql} AS STRING)" for sql in aggregates.values())
     return _part(_MAIN, frame, number_expression(model.cadence), f"array({answers})")
 
 
@@ -219,12 +227,14 @@ def _with_reference(frame: DataFrame, audit: References, subject: Subject) -> Da
     from pyspark.sql import functions as F  # noqa: PLC0415
 
     upstream = read_whole(frame.sparkSession, subject.inputs[audit.upstream])
-    known = (
+    values = (
         upstream.select(F.col(quoted(audit.to_column)).alias(_value_of(audit)))
         .where(f"{quoted(_value_of(audit))} IS NOT NULL")
         .distinct()
     )
-    return frame.join(known, F.expr(f"{quoted(audit.column)} = {quoted(_value_of(audit))}"), "left")
+    return frame.join(
+        values, F.expr(f"{quoted(audit.column)} = {quoted(_value_of(audit))}"), "left"
+    )
 
 
 def _value_of(audit: References) -> str:
@@ -295,11 +305,11 @@ def _upstream_sums(
     from pyspark.sql import functions as F  # noqa: PLC0415
 
     columns = [audit.to_column for audit in reconciled(subject.model)[name]]
-    asked = subject.inputs[name], columns, sorted(subject.cells), subject.model.cadence
+    arguments = subject.inputs[name], columns, sorted(subject.cells), subject.model.cadence
     try:
-        answers.parts[_sums_of(name)] = {**sums_in_files(*asked)}
+        answers.parts[_sums_of(name)] = {**sums_in_files(*arguments)}
     except NeedsSparkError:
-        summed = sums_by_spark(rows.sparkSession, *asked)
+        summed = sums_by_spark(rows.sparkSession, *arguments)
         return [summed.select(F.lit(_sums_of(name)).alias("part"), "cell", "answers")]
     return []
 
@@ -309,10 +319,10 @@ def _sums_of(upstream: str) -> str:
 
 
 def _cell_profile(
-    model: Model, cell: Interval, answers: _Answers, wanted: Sequence[str]
+    model: Model, cell: Interval, answers: _Answers, names: Sequence[str]
 ) -> CellProfile:
     number = cell_number(model.cadence, cell)
-    main = dict(zip(wanted, answers.of(_MAIN, number), strict=False))
+    main = dict(zip(names, answers.of(_MAIN, number), strict=False))
     rounded = once_rounded({column.name: column.dtype for column in model.schema}, model.key)
 
     def number_of(high: str, low: str) -> int:
@@ -349,9 +359,9 @@ def _cell_profile(
             if isinstance(audit, Counting)
         },
         sums={
-            audit.name: (main.get(f"sum.{audit.name}", "0"), theirs)
+            audit.name: (main.get(f"sum.{audit.name}", "0"), upstream_sum)
             for upstream, audits in reconciled(model).items()
-            for audit, theirs in zip(
+            for audit, upstream_sum in zip(
                 audits, answers.of(_sums_of(upstream), number) or ["0"] * len(audits), strict=True
             )
         },
@@ -372,8 +382,8 @@ def _unknown(audit: KnownRows, model: Model, cell: Interval, main: Mapping[str, 
     """Count the known rows of a cell that are not there, or have other values."""
     return sum(
         int(main.get(f"known.{audit.name}.{place}", 0)) == 0
-        for place, known in enumerate(audit.rows)
-        if not known.when or _cell_at(model, known.when) == cell
+        for place, row in enumerate(audit.rows)
+        if not row.when or _cell_at(model, row.when) == cell
     )
 
 

@@ -46,11 +46,11 @@ def failing_rows(  # noqa: PLR0911 - one case for each audit
             lacking = lacking_entities(rows, audit, subject).drop("cell")
             return as_json(lacking, limit, {*audit.columns} - subject.model.hidden)
         case KnownRows():
-            wrong = " OR ".join(f"({known.where} AND NOT ({known.holds}))" for known in audit.rows)
+            wrong = " OR ".join(f"({row.where} AND NOT ({row.holds}))" for row in audit.rows)
             return as_json(rows.where(wrong), limit, shown)
         case SqlAudit() | PythonAudit():
-            found = failing_by_query(rows, audit, subject.model, subject.cells)
-            return as_json(found, limit, shown)
+            failures = failing_by_query(rows, audit, subject.model, subject.cells)
+            return as_json(failures, limit, shown)
         case _:
             return ()
 
@@ -59,9 +59,9 @@ def _unreferenced(rows: DataFrame, audit: References, subject: Subject) -> DataF
     from pyspark.sql import functions as F  # noqa: PLC0415 - a tenth of a second that light commands must not pay
 
     upstream = read_whole(rows.sparkSession, subject.inputs[audit.upstream])
-    known = upstream.select(F.col(quoted(audit.to_column)).alias("_known"))
+    values = upstream.select(F.col(quoted(audit.to_column)).alias("_known"))
     on = F.expr(f"{quoted(audit.column)} = _known")
-    return rows.where(f"{quoted(audit.column)} IS NOT NULL").join(known, on, "left_anti")
+    return rows.where(f"{quoted(audit.column)} IS NOT NULL").join(values, on, "left_anti")
 
 
 def _repeated(rows: DataFrame, audit: Unique, subject: Subject, limit: int) -> tuple[str, ...]:

@@ -144,8 +144,8 @@ def _sums_in_files(
         if not _is_numeric(table, read.schema.field(name).type):
             raise NeedsSparkError(table.path, f"column '{name}' is not numeric")
         for cell, own in each_cell.items():
-            there = read.filter(condition_on_cells(model, own))
-            sums[cell].append(_sum_of(there.column(name)))
+            own_rows = read.filter(condition_on_cells(model, own))
+            sums[cell].append(_sum_of(own_rows.column(name)))
     return {cell: _added(parts) for cell, parts in sums.items()}
 
 
@@ -180,8 +180,8 @@ def _sum_of(column: pa.ChunkedArray) -> Decimal | None:
 
 
 def _added(parts: Sequence[Decimal | None]) -> Decimal | None:
-    known = [part for part in parts if part is not None]
-    return sum(known, Decimal(0)) if len(known) == len(parts) else None
+    numbers = [part for part in parts if part is not None]
+    return sum(numbers, Decimal(0)) if len(numbers) == len(parts) else None
 
 
 def totals_by_spark(
@@ -199,15 +199,15 @@ def totals_by_spark(
     """
     with explaining(table.path):
         rows = rows_of(batch_session(spark), model, table, cells)
-        there = [name for name in names if name in rows.columns]
-        wanted = dict(_wanted(rows.schema, there))
-        asked = [f"{sql} AS `{number}`" for number, sql in enumerate(wanted.values())]
-        (row,) = rows.selectExpr(*asked).collect()
-    answers = dict(zip(wanted, row, strict=True))
+        columns = [name for name in names if name in rows.columns]
+        expressions = dict(_wanted(rows.schema, columns))
+        selection = [f"{sql} AS `{number}`" for number, sql in enumerate(expressions.values())]
+        (row,) = rows.selectExpr(*selection).collect()
+    answers = dict(zip(expressions, row, strict=True))
     return Totals(
         rows=answers["rows"],
-        filled={name: answers[f"filled.{name}"] for name in there},
-        sums={name: _read(answers[f"sum.{name}"]) for name in there if f"sum.{name}" in answers},
+        filled={name: answers[f"filled.{name}"] for name in columns},
+        sums={name: _read(answers[f"sum.{name}"]) for name in columns if f"sum.{name}" in answers},
     )
 
 

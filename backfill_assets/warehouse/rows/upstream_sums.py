@@ -84,17 +84,17 @@ def sums_in_files(
     if time is None or cadence.unit is Unit.WHOLE:
         raise NeedsSparkError(path, "all of its rows are summed")
     numbers = [cell_number(cadence, cell) for cell in cells]
-    found: dict[int, list[Decimal]] = {}
+    by_number: dict[int, list[Decimal]] = {}
     named = [column for column in columns if column != ROWS]
     try:
         for rows in _rows(upstream, time, named, cells, cadence):
             places = places_of(rows.column(time), cells, cadence)
             for place, sums in _summed(rows, columns, places):
-                before = found.get(numbers[place], [Decimal(0)] * len(columns))
-                found[numbers[place]] = [*map(EXACT.add, before, sums)]
+                before = by_number.get(numbers[place], [Decimal(0)] * len(columns))
+                by_number[numbers[place]] = [*map(EXACT.add, before, sums)]
     except (KeyError, ValueError) as error:  # a layer may lack a column, which Spark reads as NULL
         raise NeedsSparkError(path, str(error)) from error
-    return {number: [f"{total:f}" for total in totals] for number, totals in found.items()}
+    return {number: [f"{total:f}" for total in totals] for number, totals in by_number.items()}
 
 
 def _rows(
@@ -124,8 +124,8 @@ def _summed(
     placed = pa.Table.from_arrays(
         [pa.array(places, pa.int64()), *named.values()], names=["place", *named]
     )
-    wanted = [*((name, "sum") for name in named), ([], "count_all")]
-    for row in placed.group_by("place").aggregate(wanted).to_pylist():
+    aggregations = [*((name, "sum") for name in named), ([], "count_all")]
+    for row in placed.group_by("place").aggregate(aggregations).to_pylist():
         if row["place"] >= 0:
             yield (
                 row["place"],

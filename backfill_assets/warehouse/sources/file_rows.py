@@ -129,7 +129,7 @@ class _Comparison:
 
     def _files(self) -> Iterator[tuple[int, Mapping[str, Any]]]:
         ways: Counter[str] = Counter()
-        known: dict[str, Mapping[str, Any]] = {}
+        entries: dict[str, Mapping[str, Any]] = {}
         for at in range(self.since + 1, self.until + 1):
             for action in actions_of(self.path, at):
                 for what, way in (("add", 1), ("remove", -1)):
@@ -139,8 +139,8 @@ class _Comparison:
                     if entry.get("deletionVector"):
                         raise NeedsSparkError(self.path, "a file has a deletion vector")
                     ways[entry["path"]] += way
-                    known[entry["path"]] = {**known.get(entry["path"], {}), **entry}
-        yield from ((way, known[name]) for name, way in ways.items() if way)
+                    entries[entry["path"]] = {**entries.get(entry["path"], {}), **entry}
+        yield from ((way, entries[name]) for name, way in ways.items() if way)
 
     def _read(self, action: Mapping[str, Any]) -> Iterator[pa.Table]:
         import pyarrow as pa  # noqa: PLC0415
@@ -153,14 +153,14 @@ class _Comparison:
         where = f"{files or self.path}/{name}" if folder is None else f"{files}/{name}"
         partition = action.get("partitionValues") or {}
         with pq.ParquetFile(where, filesystem=folder) as file:
-            there = {*file.schema_arrow.names}
-            held = [column for column in self.schema.names if column in there]
-            for batch in file.iter_batches(_AT_ONCE, columns=held):
+            names = {*file.schema_arrow.names}
+            own_columns = [column for column in self.schema.names if column in names]
+            for batch in file.iter_batches(_AT_ONCE, columns=own_columns):
                 columns = [
                     _constant(partition[field.name], field.type, batch.num_rows)
                     if field.name in partition
                     else batch.column(field.name).cast(field.type)
-                    if field.name in there
+                    if field.name in names
                     else pa.nulls(batch.num_rows, field.type)
                     for field in self.schema
                 ]
@@ -175,14 +175,14 @@ class _Comparison:
         if not rows.num_rows:
             return
         hashes = _hashed(rows, groups)
-        numbers, known = self._numbered(rows)
+        numbers, cells = self._numbered(rows)
         order = np.argsort(numbers, kind="stable")
         distinct, first = np.unique(numbers[order], return_index=True)
         totals = [np.add.reduceat(hashed[order], first) for hashed in hashes]
         counts = np.diff([*first, len(numbers)])
         for at, number in enumerate(distinct):
             if number >= 0:
-                yield known[int(number)], int(counts[at]), [int(total[at]) for total in totals]
+                yield cells[int(number)], int(counts[at]), [int(total[at]) for total in totals]
 
     def _numbered(self, rows: pa.Table) -> tuple[np.ndarray[Any, Any], list[Interval]]:
         """Number the cell of each row; -1 for a row without an event time."""
@@ -226,16 +226,18 @@ def _schema(path: str, source: Source, since: int, until: int) -> pa.Schema:
     if features or mapped != "none":
         reason = f"it uses {', '.join(sorted(features)) or 'column mapping'}"
         raise NeedsSparkError(path, reason)
-    before, there = (pa.schema(version.schema().to_arrow()) for version in (old, table))
-    held = [column.name for column in source.schema if column.name in {*before.names, *there.names}]
-    for name in held:
-        if name not in there.names:
+    before, after = (pa.schema(version.schema().to_arrow()) for version in (old, table))
+    names = [
+        column.name for column in source.schema if column.name in {*before.names, *after.names}
+    ]
+    for name in names:
+        if name not in after.names:
             raise NeedsSparkError(path, f"column '{name}' is gone")
-        if name in before.names and before.field(name).type != there.field(name).type:
+        if name in before.names and before.field(name).type != after.field(name).type:
             raise NeedsSparkError(path, f"column '{name}' has another type than before")
-        if pa.types.is_nested(there.field(name).type):
+        if pa.types.is_nested(after.field(name).type):
             raise NeedsSparkError(path, f"column '{name}' is nested")
-    return pa.schema([there.field(name) for name in held])
+    return pa.schema([after.field(name) for name in names])
 
 
 _MOST_CELLS = 200_000

@@ -39,15 +39,15 @@ def source_columns(
         CorruptTableError: the log is damaged, or of a form that only Spark reads.
     """
     types = dict(delta_schema(path, delta_version))
-    asked = [column for column in source.schema if column.name in columns]
+    declarations = [column for column in source.schema if column.name in columns]
     differing = {
         column.name: f"{types[column.name]}, declared {column.dtype}"
         if column.name in types
         else "missing"
-        for column in asked
+        for column in declarations
         if column.name not in types or not same_type(types[column.name], column.dtype)
     }
-    names = [column.name for column in asked if column.name not in differing]
+    names = [column.name for column in declarations if column.name not in differing]
     if not names or not cells:
         return SourceColumns(differing)
     if _renamed(path, delta_version):
@@ -57,8 +57,8 @@ def source_columns(
 
 def _renamed(path: str, delta_version: int) -> bool:
     """Whether the files hold columns under other names than the table."""
-    held = delta_json_schema(opened_log(path, delta_version))
-    return any("delta.columnMapping.physicalName" in field.get("metadata", {}) for field in held)
+    fields = delta_json_schema(opened_log(path, delta_version))
+    return any("delta.columnMapping.physicalName" in field.get("metadata", {}) for field in fields)
 
 
 def _files(
@@ -71,10 +71,10 @@ def _files(
         untold = [column for column, count in nulls.items() if count is None]
         if untold and (span is None or span & cells) and opened < _MOST_FOOTERS:
             opened += 1
-            rows, found = _footer(path, entry, untold)
-            nulls |= found
-        one = bool(span) and (not is_cut(source) or source.cadence.count(span.span()) == 1)
-        yield FileNulls(span, rows, nulls, one_cell=one)
+            rows, counts = _footer(path, entry, untold)
+            nulls |= counts
+        is_one_cell = bool(span) and (not is_cut(source) or source.cadence.count(span.span()) == 1)
+        yield FileNulls(span, rows, nulls, one_cell=is_one_cell)
 
 
 def _span(entry: Mapping[str, Any], source: Source) -> IntervalSet | None:
@@ -102,9 +102,9 @@ def _footer(
             footer = parquet.read_metadata(file)
     except OSError:  # gone, or out of reach: the batch that reads it will say so
         return entry.get("num_records"), dict.fromkeys(columns)
-    there = {*footer.schema.to_arrow_schema().names}
+    names = {*footer.schema.to_arrow_schema().names}
     return footer.num_rows, {
-        column: _counted(footer, column) if column in there else footer.num_rows
+        column: _counted(footer, column) if column in names else footer.num_rows
         for column in columns
     }
 

@@ -62,8 +62,8 @@ class ConcernedCells:
             apart = [other for other in parts if not other & common]
             joined = [other for other in parts if other & common]
             parts = [*apart, *([IntervalSet.union_all([common, *joined])] if common else [])]
-        left = cells - IntervalSet.union_all(parts)
-        return (*parts, *([left] if left else []))
+        remaining = cells - IntervalSet.union_all(parts)
+        return (*parts, *([remaining] if remaining else []))
 
 
 def life_of(source: Source) -> IntervalSet:
@@ -144,9 +144,9 @@ def _whole(added: list[int | None], removed: list[int | None]) -> ConcernedCells
     """Judge a source that is one cell; files that replace others may hold the same rows."""
     if not added and not removed:
         return ConcernedCells()
-    known = [rows for rows in (*added, *removed) if rows is not None]
-    more = sum(known[: len(added)]) - sum(known[len(added) :])
-    if len(known) < len(added) + len(removed) or (added and removed and not more):
+    counts = [rows for rows in (*added, *removed) if rows is not None]
+    more = sum(counts[: len(added)]) - sum(counts[len(added) :])
+    if len(counts) < len(added) + len(removed) or (added and removed and not more):
         return ConcernedCells(unsure=IntervalSet.of([WHOLE_CELL]))
     return ConcernedCells({WHOLE_CELL: more} if more else {})
 

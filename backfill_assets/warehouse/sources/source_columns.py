@@ -43,14 +43,14 @@ def changed_columns(source: Source, cells: IntervalSet, same: Same) -> dict[Inte
         cell: frozenset(name for name, answer in zip(names, answers, strict=True) if answer)
         for cell, answers in alone.items()
     }
-    kept = _kept(source, {cell: [held] for cell, held in alike.items()}, same)
+    kept = _kept(source, {cell: [columns] for cell, columns in alike.items()}, same)
     fewer = {
-        cell: [held - {name} for name in reversed(names) if name in held]
-        for cell, held in alike.items()
+        cell: [columns - {name} for name in reversed(names) if name in columns]
+        for cell, columns in alike.items()
         if cell not in kept
     }
     kept |= _kept(source, fewer, same)
-    return {cell: frozenset(names) - held for cell, held in kept.items()}
+    return {cell: frozenset(names) - columns for cell, columns in kept.items()}
 
 
 def _kept(

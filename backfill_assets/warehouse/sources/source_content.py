@@ -89,10 +89,10 @@ def _rows(
     """Read the declared columns of the cells' rows, with the number of each one's cell."""
     read = CellsRead(str(source.time_column), source.cadence, cells) if is_cut(source) else None
     frame = snapshot_df(spark, path, delta_version, read)
-    known = set(frame.columns)
+    names = set(frame.columns)
     declared = [
         quoted(column.name)
-        if column.name in known
+        if column.name in names
         else f"CAST(NULL AS {column.dtype}) AS {quoted(column.name)}"
         for column in source.schema
     ]
@@ -118,9 +118,9 @@ def columns_by_cell(
     """
 
     def same(
-        asked: IntervalSet, groups: Sequence[frozenset[str]]
+        requested_cells: IntervalSet, groups: Sequence[frozenset[str]]
     ) -> dict[Interval, tuple[bool, ...]]:
-        frames = [_rows(spark, path, source, at, asked) for at in versions]
+        frames = [_rows(spark, path, source, at, requested_cells) for at in versions]
         return _same(frames, source, path, groups)
 
     return changed_columns(source, cells, same)

@@ -189,8 +189,8 @@ def _command_of(pid: int) -> str:
             return Path(f"/proc/{pid}/cmdline").read_text(errors="replace")
         except OSError:
             return ""
-    asked = ["ps", "-ww", "-o", "command=", "-p", str(pid)]
-    return subprocess.run(asked, capture_output=True, text=True, check=False).stdout  # noqa: S603
+    command = ["ps", "-ww", "-o", "command=", "-p", str(pid)]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout  # noqa: S603
 
 
 def _end_of(log: Path) -> str:

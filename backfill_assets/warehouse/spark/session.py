@@ -181,9 +181,9 @@ def _on_class_path(settings: SparkSettings, jars: Sequence[Path]) -> dict[str, s
 
 def _java(settings: SparkSettings) -> dict[str, str]:
     """Give the options of a JVM of ours; those that were asked for come last, and win."""
-    asked = settings.extra.get(_JAVA_KEY, "")
+    extra_options = settings.extra.get(_JAVA_KEY, "")
     options = " ".join(
-        word for word in (*_for_few_cores(settings), _archived(settings), asked) if word
+        word for word in (*_for_few_cores(settings), _archived(settings), extra_options) if word
     )
     return {_JAVA_KEY: options} if options else {}
 
@@ -195,8 +195,8 @@ def _for_few_cores(settings: SparkSettings) -> tuple[str, ...]:
     """
     if not settings.master.startswith("local") or settings.cores > _FEW_CORES:
         return ()
-    asked = f"{settings.java_options} {settings.extra.get(_JAVA_KEY, '')}"
-    return (_QUICKLY_COMPILED,) if _COLLECTOR.search(asked) else (_QUICKLY_COMPILED, _SMALL_HEAP)
+    options = f"{settings.java_options} {settings.extra.get(_JAVA_KEY, '')}"
+    return (_QUICKLY_COMPILED,) if _COLLECTOR.search(options) else (_QUICKLY_COMPILED, _SMALL_HEAP)
 
 
 def _archived(settings: SparkSettings) -> str:

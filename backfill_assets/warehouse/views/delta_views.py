@@ -73,10 +73,10 @@ def _views(
 
 def _select(view: PublishedView, part: TableRows, dialect: str, source: str) -> str:
     """Write the query over one table; a column that was declared later is NULL in its rows."""
-    there = {name for name, _ in delta_schema(part.path, part.delta_version)}
+    names = {name for name, _ in delta_schema(part.path, part.delta_version)}
     columns = ", ".join(
         identifier(name, dialect)
-        if name in there
+        if name in names
         else f"{null_of(dtype, dialect)} AS {identifier(name, dialect)}"
         for name, dtype in view.columns.items()
     )
