@@ -87,12 +87,12 @@ def adopt(  # noqa: PLR0913, PLR0917 - one option for each thing that can be ask
         copying = replace(run.project, effects=Effects(rows=adopted_from(audited.table)))
         adopting = replace(run, project=copying, fills=ADOPTED)
         todo = {model: audited.missing}
-        told = fill_cells(adopting, todo, listener)[model]
-        left = audited.missing - run.view().ready(model)
+        events = fill_cells(adopting, todo, listener)[model]
+        remaining = audited.missing - run.view().ready(model)
     with operating() as at:
         tell_quietly(at, env)
-    _report(audited, told, left, env, as_json=as_json)
-    if left:
+    _report(audited, events, remaining, env, as_json=as_json)
+    if remaining:
         raise typer.Exit(1)
 
 
@@ -111,12 +111,12 @@ class _AuditedTable:
 def _audited(run: RunContext, model: Model, table: Table, cells: str | None) -> _AuditedTable:
     profiled = profile_table(batch_session(run.spark()), model, table)
     results = judge(audits_of(profiled.audited), profiled.profiles, {}, model.cadence)
-    asked = profiled.cells
+    requested_cells = profiled.cells
     if cells is not None:
-        asked = cells_named(model.cadence, cells)
+        requested_cells = cells_named(model.cadence, cells)
     due = required(model.cadence, now=run.clock())
-    missing = (asked & due) - run.view().ready(model.name)
-    return _AuditedTable(model, table, asked, missing, tuple(results), profiled.left_out)
+    missing = (requested_cells & due) - run.view().ready(model.name)
+    return _AuditedTable(model, table, requested_cells, missing, tuple(results), profiled.left_out)
 
 
 def _report_audits(audited: _AuditedTable, *, as_json: bool) -> None:
@@ -147,22 +147,27 @@ def _plain(audited: _AuditedTable) -> dict[str, Any]:
 
 
 def _report(
-    audited: _AuditedTable, told: tuple[Event, ...], left: IntervalSet, env: str, *, as_json: bool
+    audited: _AuditedTable,
+    events: tuple[Event, ...],
+    remaining: IntervalSet,
+    env: str,
+    *,
+    as_json: bool,
 ) -> None:
-    done = [event for event in told if isinstance(event, Committed)]
-    failed = [event for event in told if isinstance(event, Failed)]
+    done = [event for event in events if isinstance(event, Committed)]
+    failed = [event for event in events if isinstance(event, Failed)]
     count = audited.model.cadence.count
     if as_json:
-        lacking = ranges_text(audited.model.cadence, left, 1000)
+        lacking = ranges_text(audited.model.cadence, remaining, 1000)
         errors = [failure.error for failure in failed]
         print_json({**_plain(audited), "batches": len(done), "errors": errors, "left": lacking})
         return
-    for event in told:
+    for event in events:
         if isinstance(event, Waiting):
             say(f"waits for {event.waits_for}; adopt the remaining cells afterwards", indent=2)
     say("Next: backfill batches --failed" if failed else f"Next: backfill status --env {env}")
-    adopted = count(audited.missing) - count(left)
+    adopted = count(audited.missing) - count(remaining)
     say(
         f"{audited.model.name}: {counted(adopted, 'cell')} adopted in "
-        f"{counted(len(done), 'batch', 'batches')}, {count(left):,} left."
+        f"{counted(len(done), 'batch', 'batches')}, {count(remaining):,} left."
     )

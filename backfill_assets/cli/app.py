@@ -97,8 +97,8 @@ app = typer.Typer(
 )
 
 
-def _say_version(wanted: bool) -> None:
-    if wanted:
+def _say_version(is_set: bool) -> None:
+    if is_set:
         say(f"backfill {version_of('backfill-assets')}")
         raise typer.Exit
 
@@ -126,8 +126,8 @@ def call(command: Callable[..., object], arguments: Sequence[str], name: str = "
     except BackfillAssetsError as error:
         return _told(_with_the_samples(error), error.exit_code)
     except TyperException as error:
-        asked = getattr(getattr(error, "ctx", None), "command_path", name)
-        return _told(f"{error.format_message()} (see `{asked} --help`)", 1)
+        path = getattr(getattr(error, "ctx", None), "command_path", name)
+        return _told(f"{error.format_message()} (see `{path} --help`)", 1)
     except BrokenPipeError:
         # The reader has gone (`backfill status | head`); Python would report that again when it ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -147,10 +147,10 @@ def _with_the_samples(error: BackfillAssetsError) -> str:
     from backfill_assets.models.graph import UnknownModelError  # noqa: PLC0415
     from backfill_assets.settings import read_settings  # noqa: PLC0415
 
-    said = str(error)
+    text = str(error)
     if not isinstance(error, UnknownModelError) or "catalog" in read_settings().model_fields_set:
-        return said
-    ended = said if said.endswith("?") else f"{said}."
+        return text
+    ended = text if text.endswith("?") else f"{text}."
     return f"{ended} BACKFILL_CATALOG is not set, so these are the sample models: name your catalog in it"
 
 

@@ -163,7 +163,7 @@ class _Ended:
                 for name, results in self.applied.audited.items()
             },
             "refused": self.applied.refused or None,
-            "seconds": {name: _seconds(told) for name, told in self.applied.events.items()},
+            "seconds": {name: _seconds(events) for name, events in self.applied.events.items()},
             "estimate": asdict(self.plan.estimate) if self.plan.estimate else None,
             "actual": asdict(self.actual),
             "estimate_after_canaries": asdict(self.rest) if self.rest else None,
@@ -172,9 +172,9 @@ class _Ended:
         }
 
 
-def _seconds(told: tuple[Event, ...]) -> dict[str, float]:
+def _seconds(events: tuple[Event, ...]) -> dict[str, float]:
     """Sum the steps of a model's committed batches, those side by side as well."""
-    done = [event.timing for event in told if isinstance(event, Committed)]
+    done = [event.timing for event in events if isinstance(event, Committed)]
     return {
         step: round(sum(getattr(timing, step) for timing in done), 3)
         for step in ("compute", "audit", "commit", "state")
@@ -187,15 +187,15 @@ def _made(at: Operating, env: str, reason: str, *, as_json: bool) -> Plan:
     made = make_plan(at.project, request, told=say_note)
     if not made.plan.is_empty:
         return made.plan
-    left = left_before(at.project, made)
-    if left.warning:
-        say(left.warning, to=err, indent=2)
+    remaining = left_before(at.project, made)
+    if remaining.warning:
+        say(remaining.warning, to=err, indent=2)
     if as_json:
-        status = left.words if left.is_open else "nothing to do"
+        status = remaining.words if remaining.is_open else "nothing to do"
         print_json({"plan_id": None, "environment": env, "status": status})
     else:
-        say_nothing_planned(made.plan, left)
-    raise typer.Exit(WAITS if left.is_open else DONE)
+        say_nothing_planned(made.plan, remaining)
+    raise typer.Exit(WAITS if remaining.is_open else DONE)
 
 
 def _confirmed(at: Operating, proposed: Plan, *, yes: bool) -> None:
@@ -217,8 +217,8 @@ def _applied(at: Operating, plan: Plan, why: str) -> _Ended:
         f"`backfill apply {plan.plan_id}` builds the rest",
         to=err,
     )
-    left = {model.model: model.planned - model.done for model in _progress(at, plan)}
-    with shown(at.graph, left) as listener:
+    remaining = {model.model: model.planned - model.done for model in _progress(at, plan)}
+    with shown(at.graph, remaining) as listener:
         applied = apply_plan(at.working(listener), plan, why)
     actual = at.taken(plan)
     if applied.status is not PlanStatus.APPLYING:

@@ -40,70 +40,72 @@ def approvals(
         stored = kept_plan(at.store, plan).stored
         signed = at.store.approvals.of_plan(stored.plan_id)
         is_open = stored.status in (PlanStatus.PROPOSED, *OPEN)
-        found = standing(at.project, stored.plan_id) if is_open else None
+        state = standing(at.project, stored.plan_id) if is_open else None
         gate = at.project.gate() if is_open and as_json else None
         parts = bound_parts(reviewed(at.project, stored.plan_id, gate)) if gate else None
-        asked = answers(at.project, stored.plan_id) if stored.status in OPEN else Answers()
+        consumer_answers = (
+            answers(at.project, stored.plan_id) if stored.status in OPEN else Answers()
+        )
     if as_json:
-        print_json(_json(stored.plan_id, signed, found, parts) | _answers_json(asked))
+        print_json(_json(stored.plan_id, signed, state, parts) | _answers_json(consumer_answers))
         return
     for row in signed:
         judged = (
-            next((each for each in found.approvals if each.signed.text == row.text), None)
-            if found
+            next((each for each in state.approvals if each.signed.text == row.text), None)
+            if state
             else None
         )
         say(_line(row, judged), indent=2)
-    for given in asked.given:
+    for given in consumer_answers.given:
         say(given.words, indent=2)
-    for clause in asked.awaits:
+    for clause in consumer_answers.awaits:
         say(f"awaited: {clause}", indent=2)
-    if found is None:
+    if state is None:
         say(f"{stored.plan_id}: {stored.status.value}, {counted(len(signed), 'signature')}.")
         return
-    for name, cells in found.appended.items():
+    for name, cells in state.appended.items():
         say(f"appended since it was planned, voids nothing: {name} {cells}", indent=2)
-    for reason in found.lacking:
+    for reason in state.lacking:
         say(f"still required: {reason}", indent=2)
-    say(f"Next: backfill {_next(found, asked)}".replace("PLAN", stored.plan_id))
-    say(f"{stored.plan_id}: {counted(len(found.approvals), 'approval')}, {_required(found)}.")
+    say(f"Next: backfill {_next(state, consumer_answers)}".replace("PLAN", stored.plan_id))
+    say(f"{stored.plan_id}: {counted(len(state.approvals), 'approval')}, {_required(state)}.")
 
 
-def _next(found: ApprovalState, asked: Answers) -> str:
-    if found.lacking:
+def _next(state: ApprovalState, consumer_answers: Answers) -> str:
+    if state.lacking:
         return "approve PLAN"
-    return "acknowledge PLAN CONSUMER" if asked.awaits else "promote PLAN"
+    return "acknowledge PLAN CONSUMER" if consumer_answers.awaits else "promote PLAN"
 
 
-def _answers_json(asked: Answers) -> dict[str, object]:
-    given = [asdict(each) for each in asked.given]
-    touched = sorted({each.consumer for each in asked.touched})
-    return {"answers": given, "awaits": list(asked.awaits), "touched": touched}
+def _answers_json(consumer_answers: Answers) -> dict[str, object]:
+    given = [asdict(each) for each in consumer_answers.given]
+    touched = sorted({each.consumer for each in consumer_answers.touched})
+    return {"answers": given, "awaits": list(consumer_answers.awaits), "touched": touched}
 
 
-def _required(found: ApprovalState) -> str:
-    return f"{len(found.lacking)} still required" if found.lacking else "nothing more is required"
+def _required(state: ApprovalState) -> str:
+    return f"{len(state.lacking)} still required" if state.lacking else "nothing more is required"
 
 
 def _line(row: SignedStatement, judged: Judged | None) -> str:
     who = judged.signed.principal if judged else row.principal
-    said = f"{row.act} by {who} on {minute_text(row.at)}"
+    text = f"{row.act} by {who} on {minute_text(row.at)}"
     if judged is None:
-        return said
+        return text
     why = f": {judged.reason}" if judged.reason else ""
     counts = (
         f"void, {judged.void}" if judged.void else f"valid until {minute_text(row.expires)} at most"
     )
-    return f"{said}{why}; {counts}"
+    return f"{text}{why}; {counts}"
 
 
 def _json(
     plan_id: str,
     signed: list[SignedStatement],
-    found: ApprovalState | None,
+    state: ApprovalState | None,
     parts: dict[str, str] | None,
 ) -> dict[str, object]:
-    void = {each.signed.text: each.void for each in found.approvals} if found else {}
+    void = {each.signed.text: each.void for each in state.approvals} if state else {}
     return {
         "plan_id": plan_id,
         "signed": [
@@ -118,7 +120,7 @@ def _json(
             }
             for row in signed
         ],
-        "lacking": list(found.lacking) if found else None,
+        "lacking": list(state.lacking) if state else None,
         "parts": parts,
-        "appended": dict(found.appended) if found else None,
+        "appended": dict(state.appended) if state else None,
     }

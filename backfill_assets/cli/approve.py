@@ -69,5 +69,5 @@ def _show(of: Reviewed, parts: Mapping[str, str]) -> None:
         f"plan {of.plan.plan_id} for {of.plan.environment}, by {of.plan.request.asked_by}: {models}",
         to=err,
     )
-    for name, found in parts.items():
-        say(f"  {name:<14} {found}", to=err)
+    for name, part in parts.items():
+        say(f"  {name:<14} {part}", to=err)

@@ -117,15 +117,15 @@ def _mutated(env: str, name: str, *, as_json: bool) -> float:
         every = [*defects_of(model)]
         noticed: list[Noticed] = []
         with run.at_work.at(Phase.CHECKING, of=len(every)) as step:
-            for found in audit_planted(run, model.name):
-                step.next(found.planted.words)
-                noticed.append(found)
-    stopped = [found for found in noticed if found.stopped_by]
+            for defect in audit_planted(run, model.name):
+                step.next(defect.planted.words)
+                noticed.append(defect)
+    stopped = [defect for defect in noticed if defect.stopped_by]
     percent = 100 * len(stopped) / len(noticed) if noticed else 100.0
     if as_json:
         print_json({
             "model": model.name, "environment": env, "percent": percent,
-            "defects": [{**asdict(found), "advice": advice(found.planted)} for found in noticed],
+            "defects": [{**asdict(defect), "advice": advice(defect.planted)} for defect in noticed],
         })  # fmt: skip
     else:
         _print_noticed(model.name, noticed)
@@ -137,17 +137,17 @@ def _print_noticed(model: str, noticed: Sequence[Noticed]) -> None:
         (Heading("planted defect"), Heading("stopped by"), Heading("warned by", spare=1)),
         [
             (
-                found.planted.words,
-                ", ".join(found.stopped_by) or "nothing",
-                ", ".join(found.warned_by),
+                defect.planted.words,
+                ", ".join(defect.stopped_by) or "nothing",
+                ", ".join(defect.warned_by),
             )
-            for found in noticed
+            for defect in noticed
         ],
     )
-    unnoticed = [found for found in noticed if not found.stopped_by and not found.warned_by]
-    for found in unnoticed:
-        say(f"nothing notices {found.planted.words}: {advice(found.planted)} would", indent=2)
-    stopped = sum(bool(found.stopped_by) for found in noticed)
+    unnoticed = [defect for defect in noticed if not defect.stopped_by and not defect.warned_by]
+    for defect in unnoticed:
+        say(f"nothing notices {defect.planted.words}: {advice(defect.planted)} would", indent=2)
+    stopped = sum(bool(defect.stopped_by) for defect in noticed)
     say(
         f"{model}: {stopped} of {counted(len(noticed), 'planted defect')} stopped before the commit, "
         f"{len(noticed) - stopped - len(unnoticed)} only warned of, {len(unnoticed)} unnoticed."

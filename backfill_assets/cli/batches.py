@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 FAILED, COMMITTED, NOT_BEGUN = "failed", "committed", "not begun"
 
 
-def _unclear_batch(begins: str, found: Sequence[str]) -> RequestError:
-    many = f"{len(found)} batches begin with '{begins}': {', '.join(found[:3])}"
+def _unclear_batch(begins: str, matches: Sequence[str]) -> RequestError:
+    many = f"{len(matches)} batches begin with '{begins}': {', '.join(matches[:3])}"
     return RequestError(
-        found=many if found else f"no batch begins with {begins!r}",
+        found=many if matches else f"no batch begins with {begins!r}",
         do="`backfill batches` lists them",
     )
 
@@ -83,9 +83,9 @@ def batches(
             _show(_found(store, graph, batch), as_json=as_json)
             return
         if failed:
-            known = _failures(store, graph, model)
-            listed = [row for row, is_overtaken in known if everything or not is_overtaken]
-            hidden = len(known) - len(listed)
+            failures = _failures(store, graph, model)
+            listed = [row for row, is_overtaken in failures if everything or not is_overtaken]
+            hidden = len(failures) - len(listed)
             rows, count = (
                 listed[:limit],
                 f"{counted(len(listed[:limit]), 'failure')}{_hidden(hidden)}",
@@ -125,11 +125,11 @@ def _failures(store: Store, graph: Graph, model: str | None) -> list[tuple[dict[
 
 
 def _start_row(graph: Graph, environment: str, start: FailedStart) -> dict[str, Any]:
-    known, span = graph.models.get(start.model), start.cells.span()
+    model, span = graph.models.get(start.model), start.cells.span()
     return dict.fromkeys(_FIELDS) | {
         "batch_id": "",
         "model": start.model,
-        "cells": ranges_text(known.cadence, start.cells) if known else str(start.cells),
+        "cells": ranges_text(model.cadence, start.cells) if model else str(start.cells),
         "start": span.start.isoformat(),
         "end": span.end.isoformat(),
         "status": NOT_BEGUN,
@@ -149,12 +149,12 @@ def _hidden(count: int) -> str:
 
 def _row(graph: Graph, row: BatchRow) -> dict[str, Any]:
     finished = row.finished_at
-    known = graph.models.get(row.model)
+    model = graph.models.get(row.model)
     span = row.stretches.span()
     return {
         "batch_id": row.batch_id,
         "model": row.model,
-        "cells": ranges_text(known.cadence, row.stretches) if known else str(row.stretches),
+        "cells": ranges_text(model.cadence, row.stretches) if model else str(row.stretches),
         "start": span.start.isoformat(),
         "end": span.end.isoformat(),
         "status": row.status,
@@ -269,8 +269,8 @@ def _show(batch: Mapping[str, Any], *, as_json: bool) -> None:
         say(f"{'read':<{width}}  {pin['upstream']} at delta_version {pin['delta_version']}")
     for audit in batch["audits"]:
         word = "passed" if audit["passed"] else f"FAILED ({audit['severity']})"
-        said = f"{audit['audit']}: {word}: found {audit['found']}, allowed {audit['allowed']}"
-        say(f"{'audit':<{width}}  {said}", indent=width + 2)
+        text = f"{audit['audit']}: {word}: found {audit['found']}, allowed {audit['allowed']}"
+        say(f"{'audit':<{width}}  {text}", indent=width + 2)
         for row in audit["sample"]:
             say(f"{'row':<{width}}  {row}", indent=width + 2)
     say(f"{counted(len(batch['audits']), 'audit')}.")

@@ -67,8 +67,8 @@ def _print(plan_id: str, items: tuple[Item, ...]) -> None:
 
 def _print_item(item: Item) -> None:
     first, *others = item.texts
-    said = f"  {item.standing.value:<8}  {item.name}: {first}"
-    say(said, indent=12, style=_STYLES[item.standing])
+    line = f"  {item.standing.value:<8}  {item.name}: {first}"
+    say(line, indent=12, style=_STYLES[item.standing])
     for text in others:
         say(f"            {text}", indent=12)
     if item.todo:

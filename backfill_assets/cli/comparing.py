@@ -104,9 +104,9 @@ def pairs(at: Operating, names: list[str]) -> tuple[str, str, list[Pair]]:
         model = names[1] if len(names) == _PLAN_AND_MODEL else None
     if model is None:
         return before, after, differing
-    known = [*at.graph.models, *(pair.model for pair in differing)]
-    if model not in known:
-        raise unknown_model(model, known)
+    model_names = [*at.graph.models, *(pair.model for pair in differing)]
+    if model not in model_names:
+        raise unknown_model(model, model_names)
     return before, after, [pair for pair in differing if pair.model == model]
 
 
@@ -143,17 +143,17 @@ def _of_workspace(at: Operating, plan: Plan, status: PlanStatus) -> Iterator[Pai
         raise _not_built(plan.plan_id, status.value)
     before = at.store.environments.pointers(plan.environment)
     after = at.store.environments.pointers(workspace)
-    left = left_in(at.run(workspace), plan)
-    if left and not built_in(at.store, plan):
+    remaining = left_in(at.run(workspace), plan)
+    if remaining and not built_in(at.store, plan):
         raise _not_built(plan.plan_id, status.value)
     for planned in plan.models:
         name = planned.model
         if _place(before.get(name)) == _place(after.get(name)):
             continue
-        if left[name]:
-            named = at.naming.ranges(name, left[name])
+        if remaining[name]:
+            named = at.naming.ranges(name, remaining[name])
             say(f"not built yet, and left out: {name} {named}", to=err, indent=2)
-        cells = planned.cells - left[name] if planned.cells else None
+        cells = planned.cells - remaining[name] if planned.cells else None
         yield Pair(name, before.get(name), after[name], cells, plan.plan_id)
 
 

@@ -125,31 +125,31 @@ class _ModelDiff:
 def _compared(at: Operating, pair: Pair, options: DiffOptions, rows: int, after: str) -> _ModelDiff:
     """Compare a model; of a plan, what an earlier comparison of the same files has found is given."""
     both = compared(at, pair)
-    wanted = question(both.model, options, pair.cells)
+    diff_question = question(both.model, options, pair.cells)
     with AT_WORK.at(Phase.COMPARING, pair.model):
         if pair.plan_id:
-            found = shown_once(
+            result = shown_once(
                 at.store,
                 pair.plan_id,
                 both,
-                (wanted, (rows, options.most)),
-                lambda: _shown(at, both, wanted, rows, options.most),
+                (diff_question, (rows, options.most)),
+                lambda: _shown(at, both, diff_question, rows, options.most),
             )
         else:
-            found = _shown(at, both, wanted, rows, options.most)
-    comparison = replace(found.comparison, sql=comparison_sql(both, wanted))
+            result = _shown(at, both, diff_question, rows, options.most)
+    comparison = replace(result.comparison, sql=comparison_sql(both, diff_question))
     kept = kept_rows_in(at.store.plans.events(after)).get(pair.model)
-    return _ModelDiff(both.model, comparison, found.sample, kept)
+    return _ModelDiff(both.model, comparison, result.sample, kept)
 
 
-def _shown(at: Operating, both: Compared, wanted: Question, rows: int, most: str) -> Shown:
+def _shown(at: Operating, both: Compared, diff_question: Question, rows: int, most: str) -> Shown:
     """Compare few rows of plain types here, and all others with Spark."""
     try:
-        compared_rows = compare_rows(both, wanted)
+        compared_rows = compare_rows(both, diff_question)
     except NeedsSparkError:
-        comparison = compare(at.spark(), both, wanted)
+        comparison = compare(at.spark(), both, diff_question)
         some = rows and any(group.differs for group in comparison.groups)
-        sample = differences(at.spark(), both, wanted, rows, most) if some else ()
+        sample = differences(at.spark(), both, diff_question, rows, most) if some else ()
     else:
         comparison, sample = compared_rows.comparison(), compared_rows.differences(rows, most)
     return Shown(comparison.to_keep(both.model), sample)

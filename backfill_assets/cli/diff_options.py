@@ -84,17 +84,17 @@ def question(model: Model, options: DiffOptions, within: Cells | None) -> Questi
     Raises:
         RequestError: an option names no column, or can't be read.
     """
-    known = {column.name: column.dtype for column in model.schema}
+    types = {column.name: column.dtype for column in model.schema}
     by, computed = _grouping(model, options.by)
     if options.cells is not None:
         within = cells_named(model.cadence, options.cells)
     if options.most:
-        _number(model, options.most, f"--most {options.most}", known)
-    read = [_tolerance(model, text, known) for text in options.tolerances]
+        _number(model, options.most, f"--most {options.most}", types)
+    read = [_tolerance(model, text, types) for text in options.tolerances]
     return Question(
         by=by,
         cells=within,
-        where=_condition(options.keys, known, model.name),
+        where=_condition(options.keys, types, model.name),
         computed=computed,
         tolerances=tuple((column, number) for column, condition, number in read if not condition),
         own_tolerances=tuple(each for each in read if each[1]),
@@ -105,18 +105,18 @@ def question(model: Model, options: DiffOptions, within: Cells | None) -> Questi
 def _grouping(
     model: Model, by: Iterable[str]
 ) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
-    known = {*(column.name for column in model.schema), CELL_COLUMN}
+    columns = {*(column.name for column in model.schema), CELL_COLUMN}
     names: list[str] = []
     computed: list[tuple[str, str]] = []
     for text in by:
         name = CELL_COLUMN if text == _CELL else text
         names.append(name)
-        if name not in known:
+        if name not in columns:
             computed.append((name, grouping_expression(model, name)))
     return tuple(names) or BY_CELL, tuple(computed)
 
 
-def _tolerance(model: Model, text: str, known: Mapping[str, str]) -> tuple[str, str, str]:
+def _tolerance(model: Model, text: str, types: Mapping[str, str]) -> tuple[str, str, str]:
     """Read a column, the condition that its rows fulfil, and the tolerance; an empty condition is of all."""
     usual, *of = _WHERE.split(text, maxsplit=1)
     column, equals, number = (part.strip() for part in usual.partition("="))
@@ -129,7 +129,7 @@ def _tolerance(model: Model, text: str, known: Mapping[str, str]) -> tuple[str, 
             found=f"--tolerance {text!r} can't be read",
             expected="COLUMN=NUMBER, such as cost=0.01, or cost=0.5 where channel=email",
         )
-    _number(model, column, f"--tolerance {text}", known)
+    _number(model, column, f"--tolerance {text}", types)
     return column, _within(model, of[0], text) if of else "", format(value, "f")
 
 
@@ -144,23 +144,23 @@ def _within(model: Model, group: str, text: str) -> str:
     return _is_value(dict(computed).get(name, quoted(name)), value)
 
 
-def _number(model: Model, column: str, option: str, known: Mapping[str, str]) -> None:
-    if column not in known:
+def _number(model: Model, column: str, option: str, types: Mapping[str, str]) -> None:
+    if column not in types:
         raise RequestError(
-            found=f"{option}: {model.name} has no column '{column}'", do=close_to(column, known)
+            found=f"{option}: {model.name} has no column '{column}'", do=close_to(column, types)
         )
-    if column in model.key or not known[column].startswith(_NUMBERS):
+    if column in model.key or not types[column].startswith(_NUMBERS):
         raise RequestError(
-            found=f"{option}: {column} is {'of the key' if column in model.key else known[column]}",
+            found=f"{option}: {column} is {'of the key' if column in model.key else types[column]}",
             expected="a column of numbers outside of the key",
         )
 
 
-def _condition(keys: Iterable[str], known: Mapping[str, str], model: str) -> str | None:
+def _condition(keys: Iterable[str], types: Mapping[str, str], model: str) -> str | None:
     parts: list[str] = []
     for key in keys:
         column, equals, value = key.partition("=")
-        if not equals or column not in known:
+        if not equals or column not in types:
             raise RequestError(
                 found=f"--keys {key!r} can't be read: expected COLUMN=VALUE with a column of "
                 f"{model}"

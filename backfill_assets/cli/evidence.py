@@ -47,29 +47,29 @@ def verify(
     Example: backfill evidence verify data/evidence/p1a2b3c4d5 --json
     """
     try:
-        found = verified(folder)
+        result = verified(folder)
     except OSError as error:
         raise _unreadable(folder, error.strerror or str(error)) from error
     if as_json:
         print_json(
             {
-                "plans": found.plans,
-                "files": found.files,
-                "last_manifest": found.last,
+                "plans": result.plans,
+                "files": result.files,
+                "last_manifest": result.last,
                 "findings": [
                     {"trouble": each.trouble.value, "path": each.path, "text": each.text}
-                    for each in found.findings
+                    for each in result.findings
                 ],
             }
         )
     else:
-        for each in found.findings:
+        for each in result.findings:
             say(f"{each.trouble.value}  {each.path}: {each.text}", indent=2)
         say(
-            f"{counted(len(found.findings), 'finding')} in {counted(found.files, 'file')} of "
-            f"{counted(found.plans, 'plan')}; last manifest {found.last or 'none'}"
+            f"{counted(len(result.findings), 'finding')} in {counted(result.files, 'file')} of "
+            f"{counted(result.plans, 'plan')}; last manifest {result.last or 'none'}"
         )
-    if found.findings:
+    if result.findings:
         raise typer.Exit(FAILED)
 
 
@@ -150,7 +150,7 @@ def note(
         made = release_note(facts_of(at, plan_id))
     text = note_text(made if consumer is None else for_consumer(made, consumer))
     if as_json:
-        names = list(dict.fromkeys(found.consumer for found in made.consumers))
+        names = list(dict.fromkeys(reader.consumer for reader in made.consumers))
         print_json({"plan_id": plan_id, "consumer": consumer, "concerns": names, "note": text})
         return
     typer.echo(text, nl=False)
@@ -187,20 +187,20 @@ def report(
     refuse_together(markdown=markdown, out=out)
     refuse_together(markdown=markdown, json=as_json)
     parts, lacks = _parts_of(plan)
-    told = Report(parts)
+    content = Report(parts)
     if markdown:
         typer.echo(report_comment(parts), nl=False)
         return
-    name = told.plan.get("plan_id", plan)
+    name = content.plan.get("plan_id", plan)
     file = out or Path(f"{name}.html")
     with writing(file):
         file.write_text(report_html(parts, lacks), encoding="utf-8")
     if as_json:
         print_json(
-            {"plan_id": name, "ended": told.ended, "verdict": told.verdict, "file": str(file)}
+            {"plan_id": name, "ended": content.ended, "verdict": content.verdict, "file": str(file)}
         )
         return
-    say(f"{name}: {told.verdict}")
+    say(f"{name}: {content.verdict}")
     say(f"Report: {file}")
 
 
@@ -252,9 +252,9 @@ def _folder_of(plan: str) -> Path:
     return Path(where)
 
 
-def _unreadable(folder: Path, found: str) -> RequestError:
+def _unreadable(folder: Path, problem: str) -> RequestError:
     return RequestError(
-        found=f"{folder} holds no evidence of a plan that can be read ({found})",
+        found=f"{folder} holds no evidence of a plan that can be read ({problem})",
         do="name the folder of a plan below `evidence` in the data folder; `backfill evidence write PLAN` "
         "writes it from the state",
     )

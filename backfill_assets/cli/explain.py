@@ -72,14 +72,17 @@ def explain(
         declared = model_named(run.graph, model)
         cells = cells_named(declared.cadence, cell)
         moments = _moments(declared, between, run.clock())
-        found = explain_number(run, declared, cells, column, moments)
-        naming, told = naming_of(run.graph), plans_told(run.store.reading(), found.steps)
-    answer = _Answer(model, cells, column, env, moments, found, naming, told)
+        explanation = explain_number(run, declared, cells, column, moments)
+        naming, plan_texts = (
+            naming_of(run.graph),
+            plans_told(run.store.reading(), explanation.steps),
+        )
+    answer = _Answer(model, cells, column, env, moments, explanation, naming, plan_texts)
     if as_json:
         print_json(answer.as_json())
     else:
         answer.show()
-    if found.explained.difference is None:
+    if explanation.explained.difference is None:
         raise typer.Exit(FAILED)
 
 

@@ -104,5 +104,5 @@ def _list(collected: Collected, sizes: dict[str, int], *, aside: bool = False) -
     for vacuumed in collected.vacuumed:
         say(f"files {vacuumed.path}: {counted(len(vacuumed.files), 'old file')}", to=to, indent=2)
     for compacted in collected.compacted:
-        said = f"{counted(compacted.files, 'small file')} joined into {compacted.blocks:,}"
-        say(f"files {compacted.path}: {said}", to=to, indent=2)
+        text = f"{counted(compacted.files, 'small file')} joined into {compacted.blocks:,}"
+        say(f"files {compacted.path}: {text}", to=to, indent=2)

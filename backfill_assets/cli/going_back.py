@@ -39,7 +39,7 @@ def taken_back(
         back = operation(at.working(listener), plan, why)
     tell_quietly(at, plan.environment)
     say(told_evidence(at, plan.plan_id), to=err)
-    told = cells_json(at.naming, cells_told(at, plan, back.number))
+    cells_as_json = cells_json(at.naming, cells_told(at, plan, back.number))
     carried = {
         name: at.naming.ranges(name, cells, limit=len(cells))
         for name, cells in back.carried.items()
@@ -50,8 +50,8 @@ def taken_back(
         "number": back.number,
         "models": [planned.model for planned in plan.models],
         "carried": carried,
-        "published": told["published"],
-        "changed": told["changed"],
+        "published": cells_as_json["published"],
+        "changed": cells_as_json["changed"],
     }
 
 

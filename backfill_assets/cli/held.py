@@ -60,13 +60,13 @@ def hold_text(hold: Hold, now: datetime) -> str:
     """Say what a consumer is held at, since when, and until when."""
     why = f" ({hold.reason})" if hold.reason else ""
     release = f"backfill release '{hold.consumer}'"
-    held = f"{hold.consumer} reads {', '.join(hold.models)} as {hold.of} published them {_since(hold, now)}"
+    text = f"{hold.consumer} reads {', '.join(hold.models)} as {hold.of} published them {_since(hold, now)}"
     if hold.until is None:
-        return f"held     {held}, by {hold.who}{why}; `{release}`"
+        return f"held     {text}, by {hold.who}{why}; `{release}`"
     until = minute_text(hold.until)
     if hold.is_overdue(now):
-        return f"OVERDUE  {held}, by {hold.who}{why}; it was to end on {until}, and goes on until `{release}`"
-    return f"held     {held}, until {until}, by {hold.who}{why}; `{release}`"
+        return f"OVERDUE  {text}, by {hold.who}{why}; it was to end on {until}, and goes on until `{release}`"
+    return f"held     {text}, until {until}, by {hold.who}{why}; `{release}`"
 
 
 def untouched_text(hold: Hold, models: Collection[str], now: datetime) -> str:

@@ -45,11 +45,11 @@ def hold(
     with operating() as at:
         at.may_change(env)
         end = written.instant(until, "--until")
-        held = hold_consumer(at.project, consumer, env, until=end, reason=reason)
+        new_hold = hold_consumer(at.project, consumer, env, until=end, reason=reason)
         enter_missing(at.run(env))
         now = at.project.clock()
     if as_json:
-        print_json(holds_json([held], now)[0])
+        print_json(holds_json([new_hold], now)[0])
         return
-    say_holds([held], now)
-    say(f"{held.consumer}: held; it reads environment {held.environment}.")
+    say_holds([new_hold], now)
+    say(f"{new_hold.consumer}: held; it reads environment {new_hold.environment}.")

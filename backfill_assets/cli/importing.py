@@ -37,8 +37,8 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # the calling process reports an interrupt
     gc.disable()  # what is imported lives as long as this process
     with redirect_stdout(sys.stderr):  # what a catalog prints is not the manifest
-        said, code = _told(sys.argv[1])
-    sys.stdout.write(said)
+        output, code = _told(sys.argv[1])
+    sys.stdout.write(output)
     sys.stdout.flush()
     os._exit(code)  # without waiting for the exit handlers of Spark and pandas
 
@@ -99,10 +99,10 @@ _NAME_IT = "name a module with MODELS and SOURCES in BACKFILL_CATALOG, such as s
 
 def _unusable(catalog: str, error: Exception) -> CatalogError:
     """Say what an import stumbled over, at which line of the project, and what to do about it."""
-    said = error.msg if isinstance(error, SyntaxError) else str(error)
+    message = error.msg if isinstance(error, SyntaxError) else str(error)
     place = _place(error)
-    found = f"{f'{place}: ' if place else ''}{type(error).__name__}: {said}"
-    return CatalogError(catalog, found, "correct it there" if place else _NAME_IT)
+    problem = f"{f'{place}: ' if place else ''}{type(error).__name__}: {message}"
+    return CatalogError(catalog, problem, "correct it there" if place else _NAME_IT)
 
 
 def _place(error: Exception) -> str:

@@ -83,8 +83,8 @@ class Verbs(Mapping[str, Any]):
             for statement in tree.body
             if isinstance(statement, ast.FunctionDef) and statement.name == module
         )
-        said = inspect.cleandoc(ast.get_docstring(next(own)) or "").partition("\n\n")[0]
-        return " ".join(said.split())
+        summary = inspect.cleandoc(ast.get_docstring(next(own)) or "").partition("\n\n")[0]
+        return " ".join(summary.split())
 
 
 def lazily(groups: Mapping[str, Mapping[str, str]]) -> type[TyperGroup]:
@@ -105,11 +105,11 @@ def lazily(groups: Mapping[str, Mapping[str, str]]) -> type[TyperGroup]:
 
         def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401
             """Write the tables of verbs without importing one, as far as they are known."""
-            known = set(self.list_commands(ctx))
+            names = set(self.list_commands(ctx))
             for heading, verbs in groups.items():
-                rows = [(verb, self.verbs.says(verb)) for verb in verbs if verb in known]
+                rows = [(verb, self.verbs.says(verb)) for verb in verbs if verb in names]
                 with formatter.section(heading):
-                    formatter.write_dl(rows, col_max=max(map(len, known)) + 2)
+                    formatter.write_dl(rows, col_max=max(map(len, names)) + 2)
 
     return Lazily
 

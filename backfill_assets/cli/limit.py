@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 
 def _unclear_limit(of: str | None, batches: int | None, *, default: bool) -> RequestError:
-    said = [of, None if batches is None else str(batches), "--default" if default else None]
+    parts = [of, None if batches is None else str(batches), "--default" if default else None]
     return RequestError(
-        found=f"`backfill limit {' '.join(part for part in said if part)}` can't be understood",
+        found=f"`backfill limit {' '.join(part for part in parts if part)}` can't be understood",
         expected="a plan, a model or `all`, and either a number or --default",
         do="Nothing was changed; `backfill limit` alone shows all limits",
     )
@@ -103,16 +103,16 @@ def _scope(store: Store, graph: Graph, name: str) -> str:
 
 def _rows(store: Store, graph: Graph, settings: Settings) -> Iterator[dict[str, Any]]:
     """Give every limit that is set, and those of the batches in flight."""
-    known, at_work = store.limits.by_scope(), store.limits.in_flight()
+    limits, at_work = store.limits.by_scope(), store.limits.in_flight()
     scopes = {ALL: settings.max_batches}
     for batch in at_work:
         scopes |= _scopes_of(graph, batch)
-    scopes |= {scope: _default(graph, settings, scope) for scope in known}
+    scopes |= {scope: _default(graph, settings, scope) for scope in limits}
     for scope in sorted(scopes, key=lambda scope: (scope != ALL, scope)):
         yield {
             "scope": scope,
-            "limit": known.get(scope, scopes[scope]),
-            "set": scope in known,
+            "limit": limits.get(scope, scopes[scope]),
+            "set": scope in limits,
             "default": scopes[scope],
             "at_work": [
                 batch.batch_id for batch in at_work if scope in {ALL, *_scopes_of(graph, batch)}
@@ -121,9 +121,9 @@ def _rows(store: Store, graph: Graph, settings: Settings) -> Iterator[dict[str, 
 
 
 def _scopes_of(graph: Graph, batch: InFlightBatch) -> dict[str, int | None]:
-    known = graph.models.get(batch.model)
+    model = graph.models.get(batch.model)
     scopes: dict[str, int | None] = {
-        model_scope(batch.model): known.batch_concurrency if known else None
+        model_scope(batch.model): model.batch_concurrency if model else None
     }
     return scopes if batch.plan_id is None else {**scopes, plan_scope(batch.plan_id): None}
 
@@ -131,8 +131,8 @@ def _scopes_of(graph: Graph, batch: InFlightBatch) -> dict[str, int | None]:
 def _default(graph: Graph, settings: Settings, scope: str) -> int | None:
     if scope == ALL:
         return settings.max_batches
-    known = graph.models.get(scope.removeprefix("model:"))
-    return known.batch_concurrency if known else None
+    model = graph.models.get(scope.removeprefix("model:"))
+    return model.batch_concurrency if model else None
 
 
 _HEADINGS = (

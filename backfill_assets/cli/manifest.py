@@ -109,9 +109,9 @@ def _imported(settings: Settings, kept: Path, computed: tuple[str, ...]) -> Load
     try:
         stored = json.loads(done.stdout)
     except ValueError:
-        found = f"its import ended with exit code {done.returncode} and without a message"
+        problem = f"its import ended with exit code {done.returncode} and without a message"
         do = f"`python -c 'import {catalog}'` shows what it does"
-        raise CatalogError(catalog, found, do) from None
+        raise CatalogError(catalog, problem, do) from None
     if "unusable" in stored:
         raise CatalogError(catalog, stored["unusable"], stored["do"])
     if "wrong" in stored:

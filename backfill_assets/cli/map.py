@@ -47,18 +47,18 @@ def map(  # noqa: A001 - the verb's name
     with looked_at(env) as run:
         names, naming = selected(run.graph, chosen(models)), naming_of(run.graph)
         mapped, at = map_of(run, names), run.clock()
-        held = holds_of(run.store, env, names)
+        holds = holds_of(run.store, env, names)
     if html is not None:
         with writing(html):
             html.write_text(map_html(mapped, naming, env, at), encoding="utf-8")
     if as_json:
-        shown = {"models": map_json(mapped, naming), "holds": holds_json(held, at)}
+        shown = {"models": map_json(mapped, naming), "holds": holds_json(holds, at)}
         print_json({"environment": env, "at": at.isoformat(), **shown})
         return
     if html is None:
         for line in map_lines(mapped, naming, out.width):
             say(line, indent=4)
-    say_holds(held, at)
+    say_holds(holds, at)
     snapshots = sum(len(model.made) for model in mapped)
-    told = f"{counted(len(mapped), 'model')}, {counted(snapshots, 'snapshot')}"
-    say(f"{env}: {told}{f', in {html}' if html else ''}.")
+    counts = f"{counted(len(mapped), 'model')}, {counted(snapshots, 'snapshot')}"
+    say(f"{env}: {counts}{f', in {html}' if html else ''}.")

@@ -48,8 +48,8 @@ def cells_named(cadence: Cadence, text: str) -> IntervalSet:
     try:
         span = (cadence.cell(first).start, cadence.cell(last).end)
     except PartitionKeyError:
-        asked = parse_interval(first, last, cadence)
-        return IntervalSet.of([Interval(cadence.floor(asked.start), cadence.ceil(asked.end))])
+        interval = parse_interval(first, last, cadence)
+        return IntervalSet.of([Interval(cadence.floor(interval.start), cadence.ceil(interval.end))])
     if span[1] <= span[0]:
         raise ReversedRangeError(first, last)
     return IntervalSet.of([Interval(*span)])

@@ -49,16 +49,16 @@ def notices(
         plan_id = kept_plan(at.store, plan).plan.plan_id if plan else None
         if send:
             send_notices(at)
-        found = at.store.notices.latest(_LISTED, plan_id)
-    lost = [notice for notice in found if notice.given_up]
+        latest = at.store.notices.latest(_LISTED, plan_id)
+    lost = [notice for notice in latest if notice.given_up]
     if as_json:
-        print_json({"notices": [asdict(notice) for notice in found]})
+        print_json({"notices": [asdict(notice) for notice in latest]})
     else:
-        for notice in found:
+        for notice in latest:
             say(_line(notice), indent=2, style="red" if notice.given_up else None)
-        waiting = sum(notice.next_at is not None for notice in found)
-        told = f"{waiting} not delivered yet, {len(lost)} given up"
-        say(f"{counted(len(found), 'notice')}, {told}.")
+        waiting = sum(notice.next_at is not None for notice in latest)
+        counts = f"{waiting} not delivered yet, {len(lost)} given up"
+        say(f"{counted(len(latest), 'notice')}, {counts}.")
     if lost:
         raise typer.Exit(FAILED)
 

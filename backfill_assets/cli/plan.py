@@ -118,29 +118,37 @@ def _plan(
 ) -> None:
     refuse_together(json=as_json, markdown=markdown)
     with operating() as at:
-        asked = replace(request, asked_by=str(at.who))
-        made = make_plan(at.project, asked, as_of, told=say_note)
-        proposed, left = made.plan, left_before(at.project, made, as_of)
+        own_request = replace(request, asked_by=str(at.who))
+        made = make_plan(at.project, own_request, as_of, told=say_note)
+        proposed, remaining = made.plan, left_before(at.project, made, as_of)
         if out:
             write_plan(proposed, out)
-        _tell(at, proposed, left, whole=whole, as_json=as_json, markdown=markdown)
-    if code := CHANGES if not proposed.is_empty else WAITS if left.is_open else DONE:
+        _tell(at, proposed, remaining, whole=whole, as_json=as_json, markdown=markdown)
+    if code := CHANGES if not proposed.is_empty else WAITS if remaining.is_open else DONE:
         raise typer.Exit(code)
 
 
 def _tell(
-    at: Operating, proposed: Plan, left: Outstanding, *, whole: bool, as_json: bool, markdown: bool
+    at: Operating,
+    proposed: Plan,
+    remaining: Outstanding,
+    *,
+    whole: bool,
+    as_json: bool,
+    markdown: bool,
 ) -> None:
-    if left.warning:
-        say(left.warning, to=err, indent=2)
+    if remaining.warning:
+        say(remaining.warning, to=err, indent=2)
     if as_json:
         sys.stdout.write(plan_json(proposed) + "\n")
     elif markdown:
         sys.stdout.write(plan_markdown(proposed, at.naming))
     elif proposed.is_empty:
-        say_nothing_planned(proposed, left)
+        say_nothing_planned(proposed, remaining)
     else:
-        show_plan(proposed, at.naming, after=_after(at, proposed), left=left.words, whole=whole)
+        show_plan(
+            proposed, at.naming, after=_after(at, proposed), left=remaining.words, whole=whole
+        )
 
 
 def _results(at: Operating, proposed: Plan) -> tuple[str, ...]:

@@ -165,7 +165,7 @@ def _read(text: str) -> tuple[tuple[str, str], ...]:
     try:
         return expectations_of_toml(Path(text).read_text(encoding="utf-8"), text)
     except (OSError, UnicodeDecodeError) as error:
-        found = getattr(error, "strerror", None) or "it is not a text file"
+        problem = getattr(error, "strerror", None) or "it is not a text file"
         raise RequestError(
-            found=f"--expect {text}: {found}", do="give a file of rules, or MODEL: RULE; RULE"
+            found=f"--expect {text}: {problem}", do="give a file of rules, or MODEL: RULE; RULE"
         ) from error

@@ -83,8 +83,10 @@ class Tally:
         done, all_ = sum(self.done.values()), sum(self.todo.values())
         if not all_:
             return ""
-        left = f", about {_clock(seconds * (all_ - done) / done)} left" if 0 < done < all_ else ""
-        return f"{done:,} of {all_:,} cells in all{left}"
+        estimate = (
+            f", about {_clock(seconds * (all_ - done) / done)} left" if 0 < done < all_ else ""
+        )
+        return f"{done:,} of {all_:,} cells in all{estimate}"
 
 
 def _clock(seconds: float) -> str:
@@ -158,8 +160,8 @@ def beat_line(step: WorkStep, tally: Tally, now: float) -> str:
         tally: what is done so far.
         now: seconds of the clock that told when they began.
     """
-    said = (f"at work for {_clock(now - step.began)}: {step.words}", tally.words(now))
-    return "; ".join(part for part in said if part)
+    parts = (f"at work for {_clock(now - step.began)}: {step.words}", tally.words(now))
+    return "; ".join(part for part in parts if part)
 
 
 class Bars:
@@ -308,10 +310,10 @@ def event_line(graph: Graph, event: Event) -> str | None:
         return None
     if isinstance(event, SourceNote):
         return event.note
-    word, cells, said = _told(event)
-    known = graph.models.get(event.model)  # its declaration may be gone already
-    named = ranges_text(known.cadence, cells) if known else str(cells)
-    return f"{word:<8}{event.model} {named}: {said}"
+    word, cells, text = _told(event)
+    model = graph.models.get(event.model)  # its declaration may be gone already
+    named = ranges_text(model.cadence, cells) if model else str(cells)
+    return f"{word:<8}{event.model} {named}: {text}"
 
 
 def _told(
@@ -320,19 +322,19 @@ def _told(
     """Give the word for an event, its cells, and the end of the line."""
     match event:
         case Delayed():
-            told = "waits", f"for {event.why}"
+            words = "waits", f"for {event.why}"
         case TryingAgain():
-            told = "again", event.words
+            words = "again", event.words
         case Committed():
             passed = sum(result.passed for result in event.audits)
             audits = f"audits {passed}/{len(event.audits)}"
-            told = "done", f"{event.rows:,} rows, {audits}, {event.timing.total:.1f} s"
+            words = "done", f"{event.rows:,} rows, {audits}, {event.timing.total:.1f} s"
         case Failed():
-            told = "FAILED", event.error
+            words = "FAILED", event.error
         case Waiting():
-            told = "waits", f"for {event.waits_for}"
+            words = "waits", f"for {event.waits_for}"
         case NeedsPlan():
-            told = "late" if event.automatic else "stale", event.words
+            words = "late" if event.automatic else "stale", event.words
         case _:
             assert_never(event)
-    return told[0], event.cells, told[1]
+    return words[0], event.cells, words[1]

@@ -96,7 +96,7 @@ def _promote(at: Operating, named: Plan, reason: str, *, as_json: bool) -> None:
     with shown(at.graph, {}) as listener:
         promoted = promote_plan(at.working(listener), named, reason or named.request.reason)
     appended = _named(at, promoted)
-    told = cells_told(at, named, promoted.number)
+    cells = cells_told(at, named, promoted.number)
     actual = at.taken(named)
     evidence = told_evidence(at, named.plan_id)
     tell_quietly(at, named.environment)
@@ -110,11 +110,11 @@ def _promote(at: Operating, named: Plan, reason: str, *, as_json: bool) -> None:
                 "appended": appended,
                 "removed": list(promoted.removed),
                 "watched_until": watching.until if watching else None,
-                **cells_json(at.naming, told),
+                **cells_json(at.naming, cells),
             }
         )
         return
-    say_cells(at.naming, told)
+    say_cells(at.naming, cells)
     for line in (*_besides(appended, promoted), actual_text(named, actual)):
         say(line, indent=2)
     say(evidence)
@@ -180,8 +180,8 @@ def _already(at: Operating, plan: Plan, *, as_json: bool) -> None:
             }
         )
         return
-    told = f" on {minute_text(done.at)} by {done.who}" if done else ""
-    say(f"{plan_id}: nothing to do: it was promoted{told}.")
+    occasion = f" on {minute_text(done.at)} by {done.who}" if done else ""
+    say(f"{plan_id}: nothing to do: it was promoted{occasion}.")
 
 
 def _confirm(at: Operating, plan: Plan, *, yes: bool) -> None:

@@ -21,9 +21,9 @@ def release(consumer: Named, as_json: AsJson = False) -> None:
     Example: backfill release "yearly accounts"
     """
     with operating() as at:
-        held = at.store.holds.of_consumer(consumer)
-        if held is not None:
-            at.may_change(held.of)
+        current_hold = at.store.holds.of_consumer(consumer)
+        if current_hold is not None:
+            at.may_change(current_hold.of)
         ended, differs = release_consumer(at.project, consumer)
         changed = {
             model: at.naming.ranges(model, cells, limit=len(cells))
@@ -34,5 +34,5 @@ def release(consumer: Named, as_json: AsJson = False) -> None:
         return
     for model, cells in changed.items():
         say(f"now reads different data: {model} {cells}", indent=2)
-    said = counted(len(changed), "model") if changed else "nothing"
-    say(f"{ended.consumer}: reads {ended.of} again; {said} changed for it.")
+    models = counted(len(changed), "model") if changed else "nothing"
+    say(f"{ended.consumer}: reads {ended.of} again; {models} changed for it.")

@@ -31,11 +31,11 @@ def report(as_json: AsJson = False) -> None:
     Example: DAGSTER_HOME=$PWD backfill report
     """
     with looked_at(PROD) as run:
-        told = tell_dagster(run)
+        cell_count = tell_dagster(run)
     if as_json:
-        print_json({"environment": PROD, "reported": told})
+        print_json({"environment": PROD, "reported": cell_count})
         return
-    say(f"{PROD}: {counted(told, 'cell')} reported to Dagster.")
+    say(f"{PROD}: {counted(cell_count, 'cell')} reported to Dagster.")
 
 
 def tell_dagster(run: RunContext) -> int:

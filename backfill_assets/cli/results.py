@@ -68,10 +68,10 @@ def add(  # noqa: PLR0913, PLR0917 - one for each option
     Example: backfill results add "report of 2024 Q1" commerce.fact_orders 2024-01-01..2024-03-31 --plan p1a2b3c4d5
     """
     with operating() as at:
-        asked = cells_named(model_named(at.graph, model).cadence, cells)
+        requested_cells = cells_named(model_named(at.graph, model).cadence, cells)
         plan_id = kept_plan(at.store, plan).plan.plan_id if plan else ""
-        wanted = (name, model, asked)
-        made = register_result(at.project, env, wanted, plan_id, reason, rerun=rerun)
+        target = (name, model, requested_cells)
+        made = register_result(at.project, env, target, plan_id, reason, rerun=rerun)
         row = _row(at, made, IntervalSet.empty())
     if as_json:
         print_json(row)
@@ -100,8 +100,8 @@ def list_(env: Env = "prod", as_json: AsJson = False) -> None:
     else:
         for row in rows:
             what = f"{row['name']}: {row['model']} {row['cells']}, by {row['who']} on {row['said']}"
-            said = f"; OUTDATED: {row['changed']} changed since" if row["changed"] else ""
-            say(f"{what}{said}", indent=2, style="red" if said else None)
+            warning = f"; OUTDATED: {row['changed']} changed since" if row["changed"] else ""
+            say(f"{what}{warning}", indent=2, style="red" if warning else None)
         say(f"{env}: {counted(len(rows), 'result')}, {len(stale)} outdated.")
     if stale:
         raise typer.Exit(FAILED)

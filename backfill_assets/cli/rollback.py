@@ -53,14 +53,14 @@ def rollback(
     with operating() as at:
         named = kept_plan(at.store, to or plan or "").plan
         plans = promoted_after(at.store, named) if to else (named,)
-        told = [
+        results = [
             taken_back(at, plan, rollback_plan, _effect(plan), why=reason, yes=yes)
             for plan in plans
         ]
     if as_json:
-        print_json(told)
+        print_json(results)
         return
-    for rolled_back in told:
+    for rolled_back in results:
         report_back(rolled_back, "is rolled back")
 
 

@@ -76,29 +76,29 @@ def run(
         late = healed(opened) if everything else None  # it looks, too, and gaps read what it builds
         looks = late.looks if late else _looked(opened, names)
         todo = _missing(opened, targets)
-        told = _filled(opened, targets, todo) if any(todo.values()) else {}
+        events_by_model = _filled(opened, targets, todo) if any(todo.values()) else {}
         late = healed_again(opened, late) if late else None
         lacking, graph = _missing(opened, targets), opened.graph
         within = CellsByModel(targets)
-        left = outstanding(opened, names, late.looks if late else looks, within)
-    rows = {name: _summary(events, lacking[name]) for name, events in told.items()}
+        remaining = outstanding(opened, names, late.looks if late else looks, within)
+    rows = {name: _summary(events, lacking[name]) for name, events in events_by_model.items()}
     if as_json:
         missing = sum(lacking.values())
-        said = {"environment": env, "run_id": run_id, "missing": missing, "models": rows}
+        fields = {"environment": env, "run_id": run_id, "missing": missing, "models": rows}
         print_json(
             {
-                **said,
-                **cells_json(naming_of(graph), _built(told)),
+                **fields,
+                **cells_json(naming_of(graph), _built(events_by_model)),
                 "late": late_json(graph, late),
-                "left": left_json(left),
+                "left": left_json(remaining),
             }
         )
     else:
         say_late(graph, late)
-        say_cells(naming_of(graph), _built(told))
-        _report(env, len(targets), rows, left, healed=bool(late and late.cells))
+        say_cells(naming_of(graph), _built(events_by_model))
+        _report(env, len(targets), rows, remaining, healed=bool(late and late.cells))
     failed = any(row["failed"] for row in rows.values()) or bool(late and late.failed)
-    if code := FAILED if failed or any(lacking.values()) else WAITS if left.is_open else DONE:
+    if code := FAILED if failed or any(lacking.values()) else WAITS if remaining.is_open else DONE:
         raise typer.Exit(code)
 
 
@@ -108,9 +108,9 @@ def _filled(
     """Fill the missing cells, show the progress, and record the time."""
     since = opened.at_work.seconds()
     with shown(opened.graph, todo) as listener:
-        told = fill_cells(opened, targets, listener)
+        events = fill_cells(opened, targets, listener)
     opened.store.plans.keep_timing(Timing(RUN, opened.at_work.seconds(since)))
-    return told
+    return events
 
 
 def _looked(opened: RunContext, names: tuple[str, ...]) -> tuple[SourceLook, ...]:
@@ -153,10 +153,10 @@ def _window(
     if cadence.start is None or (start is None and end is None):
         return None
     last = cadence.end or opened.clock()
-    asked = parse_range(start or cadence.start, end or last, cadence)
-    if asked.note:
-        say(f"{name}: {asked.note}", to=err, indent=2)
-    return asked.interval
+    request = parse_range(start or cadence.start, end or last, cadence)
+    if request.note:
+        say(f"{name}: {request.note}", to=err, indent=2)
+    return request.interval
 
 
 def _cut(opened: RunContext, name: str) -> bool:
@@ -197,17 +197,17 @@ def _report(
     env: str,
     models: int,
     rows: Mapping[str, Mapping[str, Any]],
-    left: Outstanding,
+    remaining: Outstanding,
     *,
     healed: bool,
 ) -> None:
-    if left.warning:
-        say(left.warning, indent=2)
-    waits = left.is_open
+    if remaining.warning:
+        say(remaining.warning, indent=2)
+    waits = remaining.is_open
     if not rows:
         what = ["late data is in"] if healed else [] if waits else ["nothing to do"]
         what.append(f"every required cell of {counted(models, 'model')} is ready")
-        say(f"{env}: {', '.join(what)}{f'; {left.words}' if waits else ''}.")
+        say(f"{env}: {', '.join(what)}{f'; {remaining.words}' if waits else ''}.")
         return
     moved = {name: row for name, row in rows.items() if any(row[key] for key in _COUNTS)}
     print_table(
@@ -222,20 +222,20 @@ def _report(
         say("Next: backfill status, then backfill why MODEL CELL for a waiting cell")
     say(
         f"{env}: {counted(filled, 'cell')} filled, {counted(failed, 'batch', 'batches')} failed, "
-        + (f"{left.words}." if waits else f"{counted(missing, 'cell')} missing.")
+        + (f"{remaining.words}." if waits else f"{counted(missing, 'cell')} missing.")
     )
 
 
 _COUNTS = ("cells", "batches", "rows", "failed", "missing")
 
 
-def _built(told: Mapping[str, tuple[Event, ...]]) -> dict[str, CellsByModel]:
+def _built(events_by_model: Mapping[str, tuple[Event, ...]]) -> dict[str, CellsByModel]:
     """Every cell that was built, by model, including cells that rows moved out of."""
     built = {
         name: IntervalSet.of(
             cell for event in events if isinstance(event, Committed) for cell in event.contents
         )
-        for name, events in told.items()
+        for name, events in events_by_model.items()
     }
     return {"built": CellsByModel(built)}
 

@@ -49,8 +49,8 @@ def _signature(text: str, key: str) -> str:
         agent = ("-U",) if public else ()
         done = keygen(("sign", *agent, "-n", NAMESPACE, "-f", path), text)
     if done.returncode or not done.stdout:
-        said = done.stderr.strip().splitlines()
-        raise NotSignedError(f"`ssh-keygen` says {said[-1] if said else 'nothing'} (key {path})")
+        lines = done.stderr.strip().splitlines()
+        raise NotSignedError(f"`ssh-keygen` says {lines[-1] if lines else 'nothing'} (key {path})")
     return done.stdout
 
 

@@ -85,17 +85,17 @@ def status(
             }
             for name, work in works.items()
         ]
-        left = outstanding(run, names, looks)
+        remaining = outstanding(run, names, looks)
         holds = holds_of(run.store, env, names)
         open_ones = _Open(waiting_plans(run), holds, watched_plans(run), at)
     if as_json:
-        told = {"environment": env, "models": rows, "left": left_json(left)}
-        print_json(told | open_ones.as_json())
+        summary = {"environment": env, "models": rows, "left": left_json(remaining)}
+        print_json(summary | open_ones.as_json())
     else:
-        _print(env, rows, left, open_ones)
-    if check and (left.missing or left.stale):
+        _print(env, rows, remaining, open_ones)
+    if check and (remaining.missing or remaining.stale):
         raise typer.Exit(FAILED)
-    if left.unlooked:
+    if remaining.unlooked:
         raise typer.Exit(WAITS)
 
 
@@ -193,7 +193,7 @@ class _Open:
             say(f"watch    {plan_id} {watch['text']}", indent=2)
 
 
-def _print(env: str, rows: list[dict[str, Any]], left: Outstanding, open_ones: _Open) -> None:
+def _print(env: str, rows: list[dict[str, Any]], remaining: Outstanding, open_ones: _Open) -> None:
     counts = ("ready", "required", "missing", "stale")
     print_table(
         _HEADINGS,
@@ -206,13 +206,13 @@ def _print(env: str, rows: list[dict[str, Any]], left: Outstanding, open_ones: _
         for line in _remarks(env, row):
             say(line, indent=2)
     open_ones.say()
-    if left.warning:
-        say(left.warning, indent=2)
-    if left.buildable or any(row["refresh"] for row in rows):
+    if remaining.warning:
+        say(remaining.warning, indent=2)
+    if remaining.buildable or any(row["refresh"] for row in rows):
         say("Next: backfill run")
-    elif left.missing:
+    elif remaining.missing:
         say("Next: backfill why MODEL CELL for a missing one, or the same command later")
-    say(f"{env}: {counted(len(rows), 'model')}, {left.words}.")
+    say(f"{env}: {counted(len(rows), 'model')}, {remaining.words}.")
 
 
 def _remarks(env: str, row: dict[str, Any]) -> list[str]:

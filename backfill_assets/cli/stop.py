@@ -33,5 +33,5 @@ def stop(
     changed = controlled(plan, Control.CANCELLED if now else Control.STOPPED, reason)
     name = changed.plan.plan_id
     work = f"{changed.going_on} {'being cancelled' if now else 'to their end'}"
-    said = f"stopped, {work if changed.at_work else changed.going_on}; cells already built are kept"
-    changed.tell(said, then=f"resume {name}, or backfill abandon {name}", as_json=as_json)
+    text = f"stopped, {work if changed.at_work else changed.going_on}; cells already built are kept"
+    changed.tell(text, then=f"resume {name}, or backfill abandon {name}", as_json=as_json)

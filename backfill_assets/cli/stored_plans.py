@@ -31,9 +31,9 @@ def _foreign_plan(plan_id: str, path: str) -> RequestError:
     )
 
 
-def _plan_file(path: str, found: str) -> RequestError:
+def _plan_file(path: str, problem: str) -> RequestError:
     return RequestError(
-        found=f"the plan file {path} can't be used: {found}", do="give an id, or another file"
+        found=f"the plan file {path} can't be used: {problem}", do="give an id, or another file"
     )
 
 

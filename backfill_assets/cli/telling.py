@@ -26,8 +26,8 @@ def tell_quietly(at: Operating, environment: str) -> None:
         from backfill_assets.cli.report import tell_dagster  # noqa: PLC0415 - Dagster is slow to start
 
         with AT_WORK.at(Phase.RECORDING, "in Dagster"):
-            told = tell_dagster(at.run(environment))
+            cell_count = tell_dagster(at.run(environment))
     except Exception as error:  # noqa: BLE001 - what was asked is done; its UI can be told later
         say(f"Dagster was not told: {error}; `backfill report` does it", to=err, style="yellow")
     else:
-        say(f"told Dagster of {counted(told, 'cell')}", to=err)
+        say(f"told Dagster of {counted(cell_count, 'cell')}", to=err)

@@ -36,8 +36,8 @@ def undo(
             f"undo plan {named.plan_id}: up to {counted(cells, 'cell')} of {models} in "
             f"{named.environment} get back the data from before the plan"
         )
-        told = taken_back(at, named, undo_plan, effect, why=reason, yes=yes)
+        result = taken_back(at, named, undo_plan, effect, why=reason, yes=yes)
     if as_json:
-        print_json(told)
+        print_json(result)
         return
-    report_back(told, "is undone")
+    report_back(result, "is undone")

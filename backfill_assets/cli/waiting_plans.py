@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 def waiting_plans(run: RunContext) -> list[dict[str, Any]]:
     """Describe the open plans of a run's environment, for programs, without refreshes of late data."""
     environment = run.environment.name
-    asked = (plan for plan in open_plans(run.store) if plan.environment == environment)
-    return [_row(run, plan) for plan in asked if not plan.request.late]
+    plans = (plan for plan in open_plans(run.store) if plan.environment == environment)
+    return [_row(run, plan) for plan in plans if not plan.request.late]
 
 
 def watched_plans(run: RunContext) -> dict[str, Any]:
@@ -44,16 +44,16 @@ def say_waiting(rows: Iterable[dict[str, Any]]) -> None:
         which = f"{row['plan']} ({row['status']}, asked for by {row['asked_by']})"
         how = " or ".join(row["next"])
         if row["outwaited"]:
-            said = f"waited until {row['until']}: it no longer blocks late data, and it can't be promoted"
+            text = f"waited until {row['until']}: it no longer blocks late data, and it can't be promoted"
         else:
-            said = f"waits since {row['since']} and blocks late data until {row['until']}"
+            text = f"waits since {row['since']} and blocks late data until {row['until']}"
         if row["pauses_schedules"]:
-            said += "; the schedules of its models are paused"
+            text += "; the schedules of its models are paused"
         if row["dual_run"]:
-            said += f"; a dual run until {row['dual_run']['until']}"
+            text += f"; a dual run until {row['dual_run']['until']}"
         if row["appointment"]:
-            said += f"; to be promoted on {row['appointment']['at']}"
-        say(f"plan     {which} {said}; {how}", indent=2)
+            text += f"; to be promoted on {row['appointment']['at']}"
+        say(f"plan     {which} {text}; {how}", indent=2)
 
 
 def _row(run: RunContext, plan: Plan) -> dict[str, Any]:

@@ -82,16 +82,16 @@ def watch(
         sleep: waits for some seconds.
     """
     live = Live(console=out, auto_refresh=False) if out.is_terminal else nullcontext()
-    told: PlanProgress | None = None
+    last: PlanProgress | None = None
     with live as screen:
         while True:
             now = _standing(project, plan)
             if isinstance(screen, Live):
                 screen.update(Text("\n".join(_drawn(plan, now))), refresh=True)
             else:
-                for line in _changed(plan, told, now):
+                for line in _changed(plan, last, now):
                     say(line)
-            told = now
+            last = now
             if now.ends:
                 return now
             sleep(EVERY)
@@ -128,12 +128,12 @@ def _drawn(plan: Plan, now: PlanProgress) -> list[str]:
     ]
 
 
-def _changed(plan: Plan, told: PlanProgress | None, now: PlanProgress) -> list[str]:
+def _changed(plan: Plan, last: PlanProgress | None, now: PlanProgress) -> list[str]:
     """Give a line for all that is new since the last look."""
     lines: list[str] = []
-    if told is None or told.where != now.where:
+    if last is None or last.where != now.where:
         lines.append(f"{plan.plan_id}: {now.where}")
-    before = {model.model: model for model in told.done} if told else {}
+    before = {model.model: model for model in last.done} if last else {}
     return lines + [
         f"  {model.model}: {_words(model)}"
         for model in now.done
@@ -142,9 +142,9 @@ def _changed(plan: Plan, told: PlanProgress | None, now: PlanProgress) -> list[s
 
 
 def _words(model: Progress) -> str:
-    said = [f"{model.done:,} of {counted(model.planned, 'cell')} built"]
+    parts = [f"{model.done:,} of {counted(model.planned, 'cell')} built"]
     if model.running:
-        said.append(f"{counted(model.running, 'batch', 'batches')} at work")
+        parts.append(f"{counted(model.running, 'batch', 'batches')} at work")
     if model.failed:
-        said.append(f"{counted(model.failed, 'batch', 'batches')} failed")
-    return ", ".join(said)
+        parts.append(f"{counted(model.failed, 'batch', 'batches')} failed")
+    return ", ".join(parts)

@@ -55,13 +55,13 @@ def why_not(
         else:
             examined = kept_plan(at.store, plan).plan
             name = f"plan {examined.plan_id}"
-        told = answers.why_not(examined, at.naming, model, cells)
+        all_reasons = answers.why_not(examined, at.naming, model, cells)
     if as_json:
-        print_json([asdict(reason) for reason in told])
+        print_json([asdict(reason) for reason in all_reasons])
         return
-    for reason in told:
+    for reason in all_reasons:
         what = "planned" if reason.planned else "not planned"
         say(f"{model} {reason.cells}: {what}: {reason.text}", indent=4)
-    missed = sum(not reason.planned for reason in told)
-    reasons = counted(len(told), "reason")
+    missed = sum(not reason.planned for reason in all_reasons)
+    reasons = counted(len(all_reasons), "reason")
     say(f"{name}: {reasons}, {missed:,} of them why cells are left out.")
