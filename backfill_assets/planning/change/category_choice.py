@@ -21,10 +21,12 @@ _STALE = "what it reads changes, so that published cells may become stale at the
 
 
 def _category_contradicts(
-    model: str, asked: Category, found: str, instead: str = ""
+    model: str, category: Category, contradiction: str, instead: str = ""
 ) -> RequestError:
     instead = instead or ("leave the category to the planner, or choose one that the change allows")
-    return RequestError(found=f"'{model}' was declared {asked.value}, but {found}", do=instead)
+    return RequestError(
+        found=f"'{model}' was declared {category.value}, but {contradiction}", do=instead
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,16 +84,16 @@ def _choice(
 ) -> CategoryChoice | None:
     """Find the decision: of the request on this model, of the request on all, of the declaration; else None."""
     by = request.asked_by or "the person who asked"
-    asked = dict(request.categories).get(new.name)
-    if asked is not None:
-        return CategoryChoice(asked, f"decided by {by}; the planner found: {_found(direct)}", by)
+    category = dict(request.categories).get(new.name)
+    if category is not None:
+        return CategoryChoice(category, f"decided by {by}; the planner found: {_found(direct)}", by)
     if not (computes or reads_changed):
         return None
     if request.forward_only:
         return CategoryChoice(Category.FORWARD_ONLY, "forward-only was asked for", by)
     if new.forward_only:
-        known = [_found(direct)] * computes + [_STALE] * reads_changed
-        why = f"it declares forward_only; the planner found: {'; '.join(known)}"
+        findings = [_found(direct)] * computes + [_STALE] * reads_changed
+        why = f"it declares forward_only; the planner found: {'; '.join(findings)}"
         return CategoryChoice(Category.FORWARD_ONLY, why, DECLARATION)
     return None
 
@@ -101,7 +103,7 @@ def _found(direct: DeclarationDifference | None) -> str:
 
 
 def _contradiction(
-    asked: Category,
+    category: Category,
     old: Model,
     new: Model,
     direct: DeclarationDifference | None,
@@ -110,14 +112,14 @@ def _contradiction(
 ) -> str | None:
     """Say why the category can't be true; None if it can."""
     computes = direct is not None and direct.category is not Category.METADATA
-    if not computes and not reads_changed and asked is not Category.METADATA:
+    if not computes and not reads_changed and category is not Category.METADATA:
         return "neither its logic nor anything that it reads changes"
-    if asked is Category.METADATA and reads_changed:
+    if category is Category.METADATA and reads_changed:
         return "it reads what changes"
-    if asked is Category.METADATA and direct is not None and computes and not direct.unproved:
+    if category is Category.METADATA and direct is not None and computes and not direct.unproved:
         return direct.why
     moved = [what for what, before, after in _identity(old, new) if before != after]
-    if moved and asked in (Category.NON_BREAKING, Category.FORWARD_ONLY):
+    if moved and category in (Category.NON_BREAKING, Category.FORWARD_ONLY):
         return f"its {' and '.join(moved)} changed, which is breaking"
     return None
 

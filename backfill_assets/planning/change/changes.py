@@ -200,8 +200,8 @@ class _Deciding:
 
     def _follows_forward_only(self, name: str) -> str | None:
         for up in self.planned.models[name].reads:
-            theirs = self.changes.models.get(up.name)
-            if theirs is not None and theirs.category is Category.FORWARD_ONLY:
+            upstream_change = self.changes.models.get(up.name)
+            if upstream_change is not None and upstream_change.category is Category.FORWARD_ONLY:
                 return up.name
         return None
 
@@ -320,9 +320,9 @@ class _Deciding:
         if (before.cadence.unit, before.cadence.tz) != (new.cadence.unit, new.cadence.tz):
             differs.append("its cells are others")
         if differs:
-            asked = "a cutoff" if self._has_cutoff(name) else "forward-only"
+            choice = "a cutoff" if self._has_cutoff(name) else "forward-only"
             raise RequestError(
-                found=f"{asked} keeps the table of '{name}', but {', and '.join(differs)}, "
+                found=f"{choice} keeps the table of '{name}', but {', and '.join(differs)}, "
                 "which its published history can't follow",
                 do="plan it as a breaking change instead",
             )

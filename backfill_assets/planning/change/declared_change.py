@@ -131,8 +131,9 @@ def _sql(old: Model, new: Model, before: SqlQuery, after: SqlQuery) -> Iterator[
     if change.rows or touched & identifying(new):
         yield DeclaredChange(why, rows=True, columns=None)
     elif change.is_breaking:
-        known = change.touched | change.added <= names.keys()
-        yield DeclaredChange(why, columns=columns if known else None)  # a star may stand for any
+        all_declared = change.touched | change.added <= names.keys()
+        # A star may stand for any column.
+        yield DeclaredChange(why, columns=columns if all_declared else None)
     elif change.added:
         yield DeclaredChange(why, columns=columns, additive=True)
 

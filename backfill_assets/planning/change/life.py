@@ -39,6 +39,10 @@ def lost_reads(
         name: the model that reads.
     """
     cadence = planned.models[name].cadence
-    for upstream, theirs in planned.upstream_models(name):
+    for upstream, upstream_model in planned.upstream_models(name):
         if lost := changes.models[upstream.name].lost:
-            yield theirs, lost, cells_reading(cadence, upstream, theirs.cadence, lost)
+            yield (
+                upstream_model,
+                lost,
+                cells_reading(cadence, upstream, upstream_model.cadence, lost),
+            )

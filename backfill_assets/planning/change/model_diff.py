@@ -189,4 +189,4 @@ def _attributes(value: Any) -> list[str]:  # noqa: ANN401 - any dataclass of a d
         if field.name != "name"
         and (field.default is MISSING or getattr(value, field.name) != field.default)
     }
-    return [f"{name}={_worded(held)}" for name, held in given.items()]
+    return [f"{name}={_worded(attribute)}" for name, attribute in given.items()]

@@ -108,12 +108,12 @@ def _ctes(old: exp.Expr, new: exp.Expr, outside: _Edits) -> dict[str, SqlEdit]:
     )
     edits: dict[str, SqlEdit] = {}
     for cte in _with(new):
-        known = before.get(cte.alias)
-        if known is None:
+        old_cte = before.get(cte.alias)
+        if old_cte is None:
             edits[cte.alias] = NO_EDIT  # its readers are new as well, and are found there
             continue
-        edit = _inside(_query(known.this, cte.this, {**outside, **edits}))
-        renamed = text_of(known.args["alias"]) != text_of(cte.args["alias"])
+        edit = _inside(_query(old_cte.this, cte.this, {**outside, **edits}))
+        renamed = text_of(old_cte.args["alias"]) != text_of(cte.args["alias"])
         opaque = recursive or bool(cte.args["alias"].args.get("columns"))
         if renamed or (opaque and edit.shows):
             edit = of_rows(f"changes {cte.alias}")

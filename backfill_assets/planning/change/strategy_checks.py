@@ -178,7 +178,7 @@ def _difference(cell: Interval, old: Content, new: Content) -> CellDifference:
 
 def _by_rows(difference: CellDifference, rows: Group, old: Content, new: Content) -> CellDifference:
     """Keep the part of a difference that its rows confirm; removed columns have no rows to compare."""
-    changed = {name for name, found in rows.columns.items() if found.changed}
+    changed = {name for name, measure in rows.columns.items() if measure.changed}
     columns = (name for name in difference.columns if name in changed or name not in new.columns)
     fewer = old.rows - new.rows
     return replace(

@@ -113,5 +113,5 @@ def _bytes_per_second(graph: Graph, view: StateView, upstream: Upstream) -> floa
     """Compute how many bytes an input holds per second of its cells; 0 where it is not known."""
     node = graph.node(upstream.name)
     is_source = isinstance(node, Source)
-    known: ModelState | None = (view.sources if is_source else view.models).get(upstream.name)
-    return 0 if known is None else known.bytes_per_second
+    state: ModelState | None = (view.sources if is_source else view.models).get(upstream.name)
+    return 0 if state is None else state.bytes_per_second

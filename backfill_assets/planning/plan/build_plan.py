@@ -140,7 +140,7 @@ class _Planner:
 
     def _model(self, name: str, smaller: str | None) -> ModelPlan:
         change, model_cells = self.changes.models[name], self.cells[name]
-        held = self.planned.published.models.get(name)
+        model_state = self.planned.published.models.get(name)
         before = self.planned.state.running.get(name)
         cells = model_cells.cells
         cut = (model_cells.cutoff.words(name),) if model_cells.cutoff else ()
@@ -168,9 +168,9 @@ class _Planner:
             signal=SIGNAL[strategy] if strategy else "",
             fingerprint=change.fingerprint,
             version=change.version,
-            old_fingerprint=held.pointer.fingerprint if held and before else "",
-            old_version=held.pointer.version if held and before else "",
-            old_delta_version=held.pointer.delta_version if held and before else -1,
+            old_fingerprint=model_state.pointer.fingerprint if model_state and before else "",
+            old_version=model_state.pointer.version if model_state and before else "",
+            old_delta_version=model_state.pointer.delta_version if model_state and before else -1,
             loaded=self.planned.loaded.get(name, ""),
             work=tuple(model_cells.work),
             kept=(model_cells.required & model_cells.ready) - cells,
@@ -190,8 +190,8 @@ class _Planner:
         ]
         if not columns:
             return ()
-        said = f"tolerance {', '.join(columns)}: smaller differences are published but reopen no reader"
-        return (said,)
+        note = f"tolerance {', '.join(columns)}: smaller differences are published but reopen no reader"
+        return (note,)
 
     def _kept_rows(self, name: str, change: ModelChange) -> tuple[KeptRows | None, str | None]:
         """Decide what becomes of rows that only history has, and note where that will fail."""
@@ -258,12 +258,12 @@ class _Planner:
         """Whether the cells read something that the plan itself builds in its workspace."""
         model = self.planned.models[name]
         for up in model.reads:
-            theirs = self.plans.get(up.name)
-            if theirs is None or theirs.build is Build.GAP_FILL:
+            upstream_plan = self.plans.get(up.name)
+            if upstream_plan is None or upstream_plan.build is Build.GAP_FILL:
                 continue
             cadence = self.planned.models[up.name].cadence
             read = cells_read(model.cadence, up, cadence, cells, until=self.planned.now)
-            if read & theirs.cells:
+            if read & upstream_plan.cells:
                 return True
         return False
 
@@ -311,12 +311,12 @@ class _Planner:
             if name in self.planned.request.lift_cutoffs or name not in graph.models:
                 continue
             kept = self.planned.work(name, view).kept
-            said = f"{name}: {cutoff.words(name)}"
+            text = f"{name}: {cutoff.words(name)}"
             if kept:
                 cells = ranges_text(graph.models[name].cadence, kept)
-                notes.append(f"{said}; left out, though they would need work without it: {cells}")
+                notes.append(f"{text}; left out, though they would need work without it: {cells}")
             elif name in restated and name not in planned:
-                notes.append(said)
+                notes.append(text)
         return notes
 
 
@@ -330,9 +330,9 @@ def _refuse_unset(request: PlanRequest, state: PlanState) -> None:
     """Refuse to lift a cutoff that is not there."""
     for name in request.lift_cutoffs:
         if name not in state.view.cutoffs:
-            there = ", ".join(sorted(state.view.cutoffs)) or "none"
-            found = f"--lift-cutoff {name}: no cutoff of it is in force in {request.environment}"
-            raise RequestError(found=found, do=f"models with one: {there}")
+            models = ", ".join(sorted(state.view.cutoffs)) or "none"
+            problem = f"--lift-cutoff {name}: no cutoff of it is in force in {request.environment}"
+            raise RequestError(found=problem, do=f"models with one: {models}")
 
 
 def _gates(request: PlanRequest, environment: Environment, *, publishes: bool) -> tuple[str, ...]:

@@ -48,8 +48,10 @@ def with_canaries(plan: Plan, graph: Graph, view: StateView) -> Plan:
         chosen |= {name: _own(model, built[name], view.models.get(name))}
         for upstream in model.reads:
             if upstream.name in built and upstream.name != name:
-                theirs = graph.models[upstream.name].cadence
-                read = cells_read(model.cadence, upstream, theirs, chosen[name], until=plan.until)
+                upstream_cadence = graph.models[upstream.name].cadence
+                read = cells_read(
+                    model.cadence, upstream, upstream_cadence, chosen[name], until=plan.until
+                )
                 chosen |= {upstream.name: read & built[upstream.name].cells}
     models = tuple(replace(planned, canaries=chosen[planned.model]) for planned in plan.models)
     return replace(plan, models=models)

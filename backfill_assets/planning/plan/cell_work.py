@@ -65,14 +65,14 @@ def _workspace_view(planned: PlannedGraph, changes: Changes) -> StateView:
 
     What is published has read none of the new tables, so it is none of the workspace's own.
     """
-    models = {name: held.as_read_elsewhere() for name, held in planned.published.models.items()}
+    models = {name: state.as_read_elsewhere() for name, state in planned.published.models.items()}
     for name in planned.graph.order:
         change = changes.models[name]
         if change.new_version:
-            held = planned.state.built.get(change.version)
+            new_state = planned.state.built.get(change.version)
             models.pop(name, None)
-            if held is not None:
-                models[name] = held
+            if new_state is not None:
+                models[name] = new_state
     in_force = {
         name: _in_force(planned, changes, planned.models[name]) for name in planned.graph.order
     }
@@ -89,9 +89,9 @@ def _in_force(planned: PlannedGraph, changes: Changes, model: Model) -> Cutoff |
     stored = None if lifts else planned.published.cutoffs.get(model.name)
     if request.cutoff is None or not (changes.models[model.name].restates or lifts):
         return stored
-    tz, asked = model.cadence.tz, Cutoff(request.cutoff, request.reason)
-    later = stored is not None and start_at(stored.since, tz) >= start_at(asked.since, tz)
-    return stored if later else asked
+    tz, new_cutoff = model.cadence.tz, Cutoff(request.cutoff, request.reason)
+    later = stored is not None and start_at(stored.since, tz) >= start_at(new_cutoff.since, tz)
+    return stored if later else new_cutoff
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,9 +129,9 @@ class _Sweeps:
             return
         model, model_cells = self.planned.models[name], self.cells[name]
         ready = self.view.ready(name) & beyond
-        for upstream, theirs in self.planned.upstream_models(name):
+        for upstream, upstream_model in self.planned.upstream_models(name):
             planned = self.cells[upstream.name].cells
-            reading = cells_reading(model.cadence, upstream, theirs.cadence, planned)
+            reading = cells_reading(model.cadence, upstream, upstream_model.cadence, planned)
             model_cells.stale_later |= reading & ready
         if model.in_order and model_cells.cells:
             model_cells.stale_later |= ready
@@ -186,8 +186,8 @@ class _Sweeps:
         gaps = model_cells.required - model_cells.ready - self.planned.published.ready(name)
         model = self.planned.models[name]
         if self.planned.request.start is None:
-            said = said_of_early(model, self.first[name], gaps)
-            model_cells.notes += [said] if said else []
+            text = said_of_early(model, self.first[name], gaps)
+            model_cells.notes += [text] if text else []
             return
         early, note = before_data(model, self.first[name], self.planned.request.start, gaps)
         model_cells.required, model_cells.before_data = model_cells.required - early, early
@@ -207,16 +207,18 @@ class _Sweeps:
     def _lost_reads(self, name: str, model_cells: ModelCells) -> None:
         """Plan the cells that read published ones which the plan takes away: no stamp tells them of it."""
         for upstream, lost, cells in lost_reads(self.planned, self.changes, name):
-            said = f"{upstream.name} loses {ranges_text(upstream.cadence, lost)}"
-            model_cells.add(Why.UPSTREAM_CHANGED, cells & model_cells.ready, said)
+            loss = f"{upstream.name} loses {ranges_text(upstream.cadence, lost)}"
+            model_cells.add(Why.UPSTREAM_CHANGED, cells & model_cells.ready, loss)
 
     def _late_again(self, name: str, model_cells: ModelCells, model: Model) -> None:
         """Plan the named cells, as far as they are stale still."""
-        asked = CellsByModel.of(self.planned.request.late)[name]
-        if not asked:
+        requested_cells = CellsByModel.of(self.planned.request.late)[name]
+        if not requested_cells:
             return
         for stale in self._rule(name, model).stale:
-            model_cells.add(Why.LATE_DATA, asked & stale.cells & model_cells.ready, stale.words)
+            model_cells.add(
+                Why.LATE_DATA, requested_cells & stale.cells & model_cells.ready, stale.words
+            )
 
     def _overtaken(self, name: str, model_cells: ModelCells, rule: Work) -> None:
         """Plan what is owed, and what was built before something that it reads changed."""
@@ -312,14 +314,14 @@ class _Sweeps:
         cells = self.cells[name].certain
         if not cells or self.planned.request.skip_upstream:
             return
-        for upstream, theirs in self.planned.upstream_models(name):
+        for upstream, upstream_model in self.planned.upstream_models(name):
             their = self.cells[upstream.name]
             model = self.planned.models[name]
             read = cells_read(
-                model.cadence, upstream, theirs.cadence, cells, until=self.planned.now
+                model.cadence, upstream, upstream_model.cadence, cells, until=self.planned.now
             )
             lacking = (read & their.life) - their.ready - their.cells
-            if lacking and theirs.in_order:
+            if lacking and upstream_model.in_order:
                 lacking = _with_earlier(their, lacking)
             allowed = upstream.name in self.planned.chosen | self.planned.helpers
             if lacking and allowed and self._fills(upstream.name):
@@ -346,15 +348,20 @@ class _Sweeps:
 
     def _wait_for_others(self, name: str) -> None:
         model_cells, model = self.cells[name], self.planned.models[name]
-        for upstream, theirs in self.planned.upstream_models(name):
+        for upstream, upstream_model in self.planned.upstream_models(name):
             cells = model_cells.cells
             if not cells:
                 return
-            there = self.view.ready(upstream.name) | self.cells[upstream.name].cells
-            held = cells_without_input(
-                model.cadence, upstream, theirs.cadence, cells, there, until=self.planned.now
+            upstream_cells = self.view.ready(upstream.name) | self.cells[upstream.name].cells
+            waiting_cells = cells_without_input(
+                model.cadence,
+                upstream,
+                upstream_model.cadence,
+                cells,
+                upstream_cells,
+                until=self.planned.now,
             )
-            _leave_out(model_cells, model, held, f"cells of {upstream.name}")
+            _leave_out(model_cells, model, waiting_cells, f"cells of {upstream.name}")
 
 
 def _with_earlier(model_cells: ModelCells, missing: IntervalSet) -> IntervalSet:

@@ -53,9 +53,9 @@ class Downstream:
         self.unsettled |= {name: self._unsettled(name, model, model_cells)}
 
     def _may_follow(self, name: str, model: Model, model_cells: ModelCells) -> None:
-        for upstream, theirs in self.planned.upstream_models(name):
+        for upstream, upstream_model in self.planned.upstream_models(name):
             changed = self._may_change(name, upstream.name)
-            cells = self._reading(model, upstream, theirs, changed) & model_cells.ready
+            cells = self._reading(model, upstream, upstream_model, changed) & model_cells.ready
             model_cells.add(
                 Why.UPSTREAM_CHANGED, cells, f"if {upstream.name} changes", certain=False
             )
@@ -65,9 +65,12 @@ class Downstream:
                 Why.UPSTREAM_CHANGED, later, "if its own earlier cells change", certain=False
             )
         if any(self._is_whole_and_moves(up.name) for up, _ in self.planned.upstream_models(name)):
-            told = self.wrong.spread[name] & model_cells.ready
+            cells_in_question = self.wrong.spread[name] & model_cells.ready
             model_cells.add(
-                Why.UPSTREAM_CHANGED, told, "if what it reads as a whole changes", certain=False
+                Why.UPSTREAM_CHANGED,
+                cells_in_question,
+                "if what it reads as a whole changes",
+                certain=False,
             )
 
     def _is_whole_and_moves(self, name: str) -> bool:
@@ -96,15 +99,15 @@ class Downstream:
             published.owed[name],
             self.wrong.spread[name],
             *(
-                self._reading(model, upstream, theirs, self.unsettled[upstream.name])
-                for upstream, theirs in self.planned.upstream_models(name)
+                self._reading(model, upstream, upstream_model, self.unsettled[upstream.name])
+                for upstream, upstream_model in self.planned.upstream_models(name)
             ),
         ]
         cells = IntervalSet.union_all(parts) & model_cells.cells
         return onward(cells, model_cells.life) & model_cells.cells if model.in_order else cells
 
     def _reading(
-        self, model: Model, upstream: Upstream, theirs: Model, changed: IntervalSet
+        self, model: Model, upstream: Upstream, upstream_model: Model, changed: IntervalSet
     ) -> IntervalSet:
         ready = self.view.ready(model.name) | self.planned.published.ready(model.name)
-        return reopened(model, upstream, theirs.cadence, changed, ready)
+        return reopened(model, upstream, upstream_model.cadence, changed, ready)

@@ -151,15 +151,15 @@ def _guesses(plan: Plan) -> tuple[float, float]:
 def _rest(plan: Plan, facts: Iterable[OperationFact], verb: str, guess: float) -> Pair:
     """Estimate the time of a verb beside starting, looking and building, from similar plans."""
     rows, cells = by_rows(plan), planned_cells(plan)
-    known = [fact for fact in facts if (fact.verb, fact.by_rows) == (verb, rows)]
-    if not known:
+    similar_facts = [fact for fact in facts if (fact.verb, fact.by_rows) == (verb, rows)]
+    if not similar_facts:
         return _guessed(guess)
-    return _quantiles([_scaled(fact.rest, fact.cells, cells) for fact in known])
+    return _quantiles([_scaled(fact.rest, fact.cells, cells) for fact in similar_facts])
 
 
-def _scaled(seconds: float, known: int, asked: int) -> float:
+def _scaled(seconds: float, recorded_cells: int, new_cells: int) -> float:
     """Scale a time to another number of cells: half of it does not depend on that number."""
-    return seconds / 2 + seconds / 2 * (asked / known if known else 1.0)
+    return seconds / 2 + seconds / 2 * (new_cells / recorded_cells if recorded_cells else 1.0)
 
 
 def _spark(facts: Iterable[OperationFact]) -> Pair:

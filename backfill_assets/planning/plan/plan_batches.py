@@ -133,8 +133,8 @@ def planned_batches(
         if key not in same:
             same[key] = rows_of(model, certain, other, sizes[name])
         rows[name] = same[key]
-    known: dict[object, Waits] = {}
-    return {name: _of_model(graph, graph.models[name], rows, known) for name in cells}
+    waits_by_key: dict[object, Waits] = {}
+    return {name: _of_model(graph, graph.models[name], rows, waits_by_key) for name in cells}
 
 
 def rows_of(model: Model, certain: IntervalSet, other: IntervalSet, size: int | None) -> Rows:
@@ -153,7 +153,7 @@ def rows_of(model: Model, certain: IntervalSet, other: IntervalSet, size: int | 
 
 
 def _of_model(
-    graph: Graph, model: Model, rows: Mapping[str, Rows], known: dict[object, Waits]
+    graph: Graph, model: Model, rows: Mapping[str, Rows], waits_by_key: dict[object, Waits]
 ) -> PlannedBatches:
     if model.batch_concurrency < 1:
         raise below_one("batch_concurrency", model.batch_concurrency)
@@ -162,11 +162,11 @@ def _of_model(
     for up in model.reads:
         if up.name not in rows or up.name == model.name:
             continue
-        theirs = graph.models[up.name].cadence
-        key = (model.cadence.grid, theirs.grid, up.lookback, id(mine), id(rows[up.name]))
-        if key not in known:
-            known[key] = waits_of(model.cadence, up, theirs, mine, rows[up.name])
-        waits.append(replace(known[key], upstream=up.name))
+        upstream_cadence = graph.models[up.name].cadence
+        key = (model.cadence.grid, upstream_cadence.grid, up.lookback, id(mine), id(rows[up.name]))
+        if key not in waits_by_key:
+            waits_by_key[key] = waits_of(model.cadence, up, upstream_cadence, mine, rows[up.name])
+        waits.append(replace(waits_by_key[key], upstream=up.name))
     behind = 1 if model.in_order else model.batch_concurrency
     return PlannedBatches(model.name, model.cadence, mine, tuple(waits), behind)
 

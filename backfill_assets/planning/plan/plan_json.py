@@ -99,20 +99,20 @@ def read_plan(text: str) -> Plan:
     plain = cast("dict[str, Any]", document)
     version = plain.get("format_version")
     if not isinstance(version, int) or version > FORMAT_VERSION:
-        found = f"its format_version is {version}, and this release reads up to {FORMAT_VERSION}"
-        raise PlanFormatError(found, "upgrade backfill_assets, or make the plan again")
+        problem = f"its format_version is {version}, and this release reads up to {FORMAT_VERSION}"
+        raise PlanFormatError(problem, "upgrade backfill_assets, or make the plan again")
     try:
         plan = adapter().validate_json(_without_marks(plain), strict=True, extra="forbid")
-        found = content_hash(plan)
+        content = content_hash(plan)
     except ValidationError as error:
         raise PlanFormatError(f"{_first_of(error)}: {_WHY}", again) from error
     except (ValueError, struct.error) as error:
         raise PlanFormatError(f"its batches can't be read ({error}): {_WHY}", again) from error
-    if plain.get("content_hash") != found:
+    if plain.get("content_hash") != content:
         raise PlanFormatError(f"its content is not what its content_hash says: {_WHY}", again)
-    if plan.plan_id != _id(found):
-        found = f"its plan_id '{plan.plan_id}' is not that of its content: {_WHY}"
-        raise PlanFormatError(found, again)
+    if plan.plan_id != _id(content):
+        problem = f"its plan_id '{plan.plan_id}' is not that of its content: {_WHY}"
+        raise PlanFormatError(problem, again)
     return plan
 
 
@@ -130,9 +130,11 @@ def _first_of(error: ValidationError) -> str:
         case "unexpected_keyword_argument":
             return f"'{where}' can't be read, since no such value is known"
         case _:
-            found = shorten(json.dumps(first["input"], ensure_ascii=False), _SHOWN)
-            said = first["msg"].removeprefix("Value error, ").replace("Input should", "it should")
-            return f"'{where}' can't be read: {said}, found {found}"
+            value = shorten(json.dumps(first["input"], ensure_ascii=False), _SHOWN)
+            message = (
+                first["msg"].removeprefix("Value error, ").replace("Input should", "it should")
+            )
+            return f"'{where}' can't be read: {message}, found {value}"
 
 
 def _content(value: Any) -> Any:  # noqa: ANN401, PLR0911 - one line per kind of value
@@ -149,10 +151,10 @@ def _content(value: Any) -> Any:  # noqa: ANN401, PLR0911 - one line per kind of
     if isinstance(value, datetime):
         return instant_form(value)
     if is_dataclass(value):
-        said = {field.name: getattr(value, field.name) for field in fields(value)}
+        attributes = {field.name: getattr(value, field.name) for field in fields(value)}
         return {
             name: _content(attribute)
-            for name, attribute in said.items()
+            for name, attribute in attributes.items()
             if _counts(name, attribute)
         }
     return value

@@ -42,19 +42,21 @@ def planned_contract(
     Raises:
         RequestError: a rule can't be read, or names no model, column or cell.
     """
-    found: list[Expectation] = []
+    contract: list[Expectation] = []
     for name in after:
         own = written_contract(plan, before.get(name), after[name])
         planned = plan.model(name)
         if planned is None:
             continue
-        said = {subject(expected.rule) for expected in own}
+        subjects = {subject(expected.rule) for expected in own}
         proved = () if plan.request.empty else _proved(planned, before, after, edits)
-        found += own
-        found += [
-            expectation(after[name], rule, PLANNER) for rule in proved if subject(rule) not in said
+        contract += own
+        contract += [
+            expectation(after[name], rule, PLANNER)
+            for rule in proved
+            if subject(rule) not in subjects
         ]
-    return tuple(found)
+    return tuple(contract)
 
 
 def written_contract(plan: Plan, old: Model | None, model: Model) -> tuple[Expectation, ...]:
@@ -83,8 +85,8 @@ def _proved(
     elif planned.strategy is Strategy.PARTITION_REPAIR:
         yield OnlyCells(planned.cells)
     elif planned.strategy is Strategy.COLUMN_ENRICHMENT:
-        known = {column.name for column in before[name].schema}
-        yield OnlyColumns(tuple(c.name for c in after[name].schema if c.name not in known))
+        old_names = {column.name for column in before[name].schema}
+        yield OnlyColumns(tuple(c.name for c in after[name].schema if c.name not in old_names))
         yield from _no_rows()
     elif planned.change is Change.MODIFIED and planned.strategy and name in edits:
         edit = edits[name]

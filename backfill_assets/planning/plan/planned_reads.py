@@ -37,8 +37,8 @@ def _reads(
 ) -> Iterator[PlannedRead]:
     state, columns = planned.state, planned.reads(model.name)
     for up in model.reads:
-        theirs = planned.graph.node(up.name)
-        read = cells_read(model.cadence, up, theirs.cadence, cells, until=planned.now)
+        node = planned.graph.node(up.name)
+        read = cells_read(model.cadence, up, node.cadence, cells, until=planned.now)
         named = columns.get(up.name)
         listed = None if named is None else tuple(sorted(named))
         if up.name in planned.graph.sources:

@@ -34,12 +34,12 @@ def check_request(request: PlanRequest, now: datetime) -> None:
         RequestError: two wishes exclude each other, or one needs another.
         RequestError: a cutoff or an effective date lies in the future.
     """
-    for found, do in _impossible(request):
-        raise RequestError(found=found, do=do)
+    for contradiction, do in _impossible(request):
+        raise RequestError(found=contradiction, do=do)
     if request.where is not None and not is_condition(request.where):
-        found = f"--where {request.where!r} is not one SQL condition"
+        problem = f"--where {request.where!r} is not one SQL condition"
         raise RequestError(
-            found=found, do="write one, such as \"country = 'DE'\", without comments"
+            found=problem, do="write one, such as \"country = 'DE'\", without comments"
         )
     for what, when in (("cutoff", request.cutoff), ("effective date", request.effective_from)):
         if when is not None and start_at(when, "UTC") > now:
@@ -90,12 +90,12 @@ def refuse_unknown_columns(where: str, model: Model) -> None:
         return
     names = [column.name for column in model.schema]
     names += [CELL_COLUMN, *(AUDIT_COLUMNS if model.audit_columns else ())]
-    known = {name.lower() for name in names}
+    lower_names = {name.lower() for name in names}
     for column in condition.find_all(exp.Column):
         name = column.parts[0].name  # of a field: the column that holds it
-        if name.lower() not in known:
-            found = f"--where {where!r} names '{name}', which is no column of '{model.name}'"
-            raise RequestError(found=found, do=close_to(name, names))
+        if name.lower() not in lower_names:
+            problem = f"--where {where!r} names '{name}', which is no column of '{model.name}'"
+            raise RequestError(found=problem, do=close_to(name, names))
 
 
 def _impossible(request: PlanRequest) -> list[tuple[str, str]]:
@@ -134,7 +134,11 @@ def _impossible(request: PlanRequest) -> list[tuple[str, str]]:
             "use one of them",
         ),
     )
-    return [(found, do) for is_so, found, do in (*rules, *_of_dual_run(request)) if is_so]
+    return [
+        (contradiction, do)
+        for is_so, contradiction, do in (*rules, *_of_dual_run(request))
+        if is_so
+    ]
 
 
 def _of_dual_run(request: PlanRequest) -> tuple[tuple[bool, str, str], ...]:

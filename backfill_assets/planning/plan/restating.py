@@ -84,13 +84,13 @@ def wrong_cells(
     by = f"restated by {request.asked_by}" if request.asked_by else "restated"
     for restatement in request.restate:
         node = _node(graph, restatement.name)
-        asked = _asked(request, restatement, node.cadence, now)
+        interval = _asked(request, restatement, node.cadence, now)
         if isinstance(node, Model):
             if request.where is not None:
                 refuse_unknown_columns(request.where, node)
-            cells = restated(node.cadence, asked, in_order=node.in_order, now=now)
+            cells = restated(node.cadence, interval, in_order=node.in_order, now=now)
             wrong.declare(restatement.name, cells, by)
-            _keep_asked(wrong, node, IntervalSet.of([asked]))
+            _keep_asked(wrong, node, IntervalSet.of([interval]))
         else:
             _refuse_slice(request, restatement.name)
     _read_sources(wrong, graph, restated_sources(request, graph, now), by)
@@ -108,8 +108,8 @@ def restated_sources(request: PlanRequest, graph: Graph, now: datetime) -> Cells
     for restatement in request.restate:
         source = graph.sources.get(restatement.name)
         if source is not None:
-            asked = _asked(request, restatement, source.cadence, now)
-            sources |= {source.name: source.cadence.snap_out(asked)}
+            interval = _asked(request, restatement, source.cadence, now)
+            sources |= {source.name: source.cadence.snap_out(interval)}
     return sources
 
 
@@ -152,8 +152,8 @@ def _node(graph: Graph, name: str) -> Model | Source:
 def _refuse_slice(request: PlanRequest, source: str) -> None:
     """Refuse a condition on a model's columns where no model is named that it could be about."""
     if request.where is not None:
-        found = f"--where is about a model's own columns, and '{source}' is a source"
-        raise RequestError(found=found, do="restate the models that read it")
+        problem = f"--where is about a model's own columns, and '{source}' is a source"
+        raise RequestError(found=problem, do="restate the models that read it")
 
 
 def _asked(
@@ -177,17 +177,19 @@ def _read_sources(wrong: Restated, graph: Graph, sources: CellsByModel, by: str)
         for up in model.reads:
             if up.name not in sources:
                 continue
-            theirs = graph.sources[up.name].cadence
-            cells = _reading(model, up, theirs, sources[up.name])
+            source_cadence = graph.sources[up.name].cadence
+            cells = _reading(model, up, source_cadence, sources[up.name])
             wrong.declare(name, cells, f"{up.name} {by}")
             _keep_asked(wrong, model, sources[up.name])
 
 
-def _reading(model: Model, up: Upstream, theirs: Cadence, changed: IntervalSet) -> IntervalSet:
+def _reading(
+    model: Model, up: Upstream, source_cadence: Cadence, changed: IntervalSet
+) -> IntervalSet:
     """Give the cells that read a source; of one that is read as a whole, the named stretch."""
-    if reads_whole(model, theirs):
+    if reads_whole(model, source_cadence):
         return model.cadence.snap_out(changed)
-    return cells_reading(model.cadence, up, theirs, changed)
+    return cells_reading(model.cadence, up, source_cadence, changed)
 
 
 def spread(wrong: Restated, graph: Graph, view: StateView, life: CellsByModel) -> None:
@@ -207,9 +209,9 @@ def spread(wrong: Restated, graph: Graph, view: StateView, life: CellsByModel) -
 def _reached(
     wrong: Restated, graph: Graph, view: StateView, model: Model, up: Upstream
 ) -> IntervalSet:
-    theirs, cells = graph.models[up.name].cadence, wrong.spread[up.name]
-    reached = reopened(model, up, theirs, cells, view.ready(model.name))
-    if not reads_whole(model, theirs):
+    upstream_cadence, cells = graph.models[up.name].cadence, wrong.spread[up.name]
+    reached = reopened(model, up, upstream_cadence, cells, view.ready(model.name))
+    if not reads_whole(model, upstream_cadence):
         _keep_asked(wrong, model, cells)
     elif up.reopens is Reopens.LATE_WINDOW:
         reached |= model.cadence.snap_out(wrong.asked[up.name])

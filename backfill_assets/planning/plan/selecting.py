@@ -38,10 +38,10 @@ def selected(graph: Graph, select: Iterable[str], *, gone: Iterable[str] = ()) -
         RequestError: a glob, a tag or an owner matches none, or every selector is empty.
     """
     names = (*graph.order, *sorted(gone))
-    asked = [selector.strip() for selector in select]
-    chosen = [selector for selector in asked if selector]
+    selectors = [selector.strip() for selector in select]
+    chosen = [selector for selector in selectors if selector]
     if not chosen:
-        if asked:  # a variable of a shell that is not set must not select everything
+        if selectors:  # a variable of a shell that is not set must not select everything
             raise _nothing_selected("")
         return names
     matched = {name for selector in chosen for name in _matched(graph, names, selector)}
@@ -66,8 +66,8 @@ def _matched(graph: Graph, names: tuple[str, ...], selector: str) -> frozenset[s
 def _core(graph: Graph, names: tuple[str, ...], core: str) -> set[str]:
     kind, colon, value = core.partition(":")
     if colon and kind in ("tag", "owner"):
-        held = _tagged if kind == "tag" else _owned
-        return {name for name in graph.order if held(graph.models[name], value)}
+        matches = _tagged if kind == "tag" else _owned
+        return {name for name in graph.order if matches(graph.models[name], value)}
     if any(sign in core for sign in _WILD):
         return {name for name in names if fnmatchcase(name, core)}
     if core not in names and core not in graph.sources:
@@ -76,8 +76,8 @@ def _core(graph: Graph, names: tuple[str, ...], core: str) -> set[str]:
 
 
 def _tagged(model: Model, value: str) -> bool:
-    key, equals, wanted = value.partition("=")
-    return key in model.tags and (not equals or fnmatchcase(model.tags[key], wanted))
+    key, equals, pattern = value.partition("=")
+    return key in model.tags and (not equals or fnmatchcase(model.tags[key], pattern))
 
 
 def _owned(model: Model, value: str) -> bool:
@@ -87,11 +87,11 @@ def _owned(model: Model, value: str) -> bool:
 def upstream_of(graph: Graph, names: Iterable[str]) -> set[str]:
     """Name every model that these read, directly or through others."""
     upstream: set[str] = set()
-    wanted = {*names}
+    readers = {*names}
     for name in reversed(graph.order):
-        if name in wanted:
+        if name in readers:
             read = {up.name for up in graph.models[name].reads if up.name in graph.models}
-            wanted |= read
+            readers |= read
             upstream |= read - {name}
     return upstream
 
@@ -109,10 +109,10 @@ def downstream_of(graph: Graph, names: Iterable[str]) -> set[str]:
 
 def following(graph: Graph, names: Iterable[str]) -> frozenset[str]:
     """Name these models, those that read these sources, and every model downstream of them."""
-    wanted = {*names}
+    roots = {*names}
     first = {
         name
         for name in graph.order
-        if name in wanted or any(up.name in wanted for up in graph.models[name].reads)
+        if name in roots or any(up.name in roots for up in graph.models[name].reads)
     }
     return frozenset(first | downstream_of(graph, first))

@@ -53,9 +53,9 @@ def read_from(graph: Graph, furthest_read: Mapping[str, str], now: datetime) -> 
         if name in furthest_read:
             starts.append(model.cadence.floor(start_at(furthest_read[name], model.cadence.tz)))
         starts += [_through(graph, reader, name, begins, now) for reader in graph.readers(name)]
-        known = [start for start in starts if start is not None]
-        if starts and len(known) == len(starts) and model.cadence.unit is not Unit.WHOLE:
-            begins[name] = min(known)
+        known_starts = [start for start in starts if start is not None]
+        if starts and len(known_starts) == len(starts) and model.cadence.unit is not Unit.WHOLE:
+            begins[name] = min(known_starts)
     return begins
 
 
@@ -65,11 +65,11 @@ def _through(
     """Follow a reader's need to the cells that it reads of the model."""
     if reader not in begins:
         return None
-    model, theirs = graph.models[reader], graph.models[name]
+    model, upstream_model = graph.models[reader], graph.models[name]
     upstream = next(up for up in model.reads if up.name == name)
     first = IntervalSet.of([Interval(begins[reader], model.cadence.next(begins[reader]))])
-    read = cells_read(model.cadence, upstream, theirs.cadence, first, until=now)
-    return instant_of(read.boundaries[0]) if read else theirs.cadence.start
+    read = cells_read(model.cadence, upstream, upstream_model.cadence, first, until=now)
+    return instant_of(read.boundaries[0]) if read else upstream_model.cadence.start
 
 
 def smaller_window(

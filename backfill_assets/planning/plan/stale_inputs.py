@@ -99,5 +99,5 @@ def _changed(read: PlannedRead, seen: int, view: StateView) -> IntervalSet:
 
 
 def _cells(graph: Graph, name: str, cells: IntervalSet) -> str:
-    known = name in graph.models or name in graph.sources
-    return ranges_text(graph.node(name).cadence, cells) if known else str(cells)
+    is_declared = name in graph.models or name in graph.sources
+    return ranges_text(graph.node(name).cadence, cells) if is_declared else str(cells)

@@ -63,8 +63,8 @@ def window_of(request: PlanRequest, model: Model, now: datetime) -> Window:
     life = required(cadence, now=now, ignore_cron=request.ignore_cron)
     if cadence.unit is Unit.WHOLE:
         ranged = request.start is not None or request.end is not None
-        said = ("rebuilt as a whole, whatever the range",) if ranged else ()
-        return Window(life, life, notes=said)
+        notes = ("rebuilt as a whole, whatever the range",) if ranged else ()
+        return Window(life, life, notes=notes)
     return _bounded(request, cadence, _ranged(request, cadence, life, now))
 
 
@@ -99,18 +99,18 @@ def _ranged(request: PlanRequest, cadence: Cadence, life: IntervalSet, now: date
     """Cut the requested range to a life."""
     if request.start is None and request.end is None:
         return Window(life, life)
-    asked, note = _asked(request, cadence, now)
+    interval, note = _asked(request, cadence, now)
     cells = required(
         cadence,
-        start=asked.start,
-        end=asked.end,
+        start=interval.start,
+        end=interval.end,
         now=now,
         ignore_cron=request.ignore_cron,
         end_bounded=request.end_bounded,
     )
-    left_out = _left_out(request, cadence, asked, life)
-    said = left_out or note  # a strict end is not rounded outward
-    return Window(cells, life, notes=(said,) if said else ())
+    left_out = _left_out(request, cadence, interval, life)
+    text = left_out or note  # a strict end is not rounded outward
+    return Window(cells, life, notes=(text,) if text else ())
 
 
 def _asked(request: PlanRequest, cadence: Cadence, now: datetime) -> tuple[Interval, str | None]:
@@ -139,12 +139,12 @@ def check_start(start: str | None, cadence: Cadence, now: datetime) -> None:
 
 
 def _left_out(
-    request: PlanRequest, cadence: Cadence, asked: Interval, life: IntervalSet
+    request: PlanRequest, cadence: Cadence, interval: Interval, life: IntervalSet
 ) -> str | None:
     """Name the cell that the requested end would cut."""
-    if not request.end_bounded or cadence.floor(asked.end) == asked.end:
+    if not request.end_bounded or cadence.floor(interval.end) == interval.end:
         return None
-    cut = life.within(epoch_of(cadence.floor(asked.end)), epoch_of(asked.end))
+    cut = life.within(epoch_of(cadence.floor(interval.end)), epoch_of(interval.end))
     if not cut:
         return None
     named = ranges_text(cadence, cut)

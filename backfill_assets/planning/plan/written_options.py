@@ -27,11 +27,11 @@ def restatements(asked: Iterable[str] | None) -> tuple[Restatement, ...]:
     return tuple(map(_restatement, asked or ()))
 
 
-def _restatement(asked: str) -> Restatement:
-    name, colon, span = asked.partition(":")
+def _restatement(text: str) -> Restatement:
+    name, colon, span = text.partition(":")
     start, dots, end = (part.strip() for part in span.partition(".."))
     if not name.strip() or (colon and not start and not end):
-        raise RequestError(found=f"--restate {asked!r} can't be read: expected {_RESTATED}")
+        raise RequestError(found=f"--restate {text!r} can't be read: expected {_RESTATED}")
     return restatement(name, start, end if dots else start)
 
 
@@ -42,8 +42,8 @@ def restatement(name: str, first: str = "", last: str = "") -> Restatement:
         RequestError: nothing is named.
     """
     if not name.strip():
-        asked = f"{name}:{first}..{last}"
-        raise RequestError(found=f"--restate {asked!r} can't be read: expected {_RESTATED}")
+        text = f"{name}:{first}..{last}"
+        raise RequestError(found=f"--restate {text!r} can't be read: expected {_RESTATED}")
     return Restatement(name.strip(), first.strip() or None, last.strip() or None)
 
 
@@ -122,13 +122,13 @@ def spark(asked: Iterable[str] | None) -> tuple[tuple[str, str], ...]:
     return tuple(spark_tuning("the plan", written).items())
 
 
-def _decided(option: str, asked: str, choices: type[_Choice]) -> tuple[str, _Choice]:
-    model, _, word = (part.strip() for part in asked.partition("="))
+def _decided(option: str, text: str, choices: type[_Choice]) -> tuple[str, _Choice]:
+    model, _, word = (part.strip() for part in text.partition("="))
     for choice in choices:
         if model and _plain(word) == _plain(choice.value):
             return model, choice
-    known = ", ".join(choice.value.replace(" ", "-") for choice in choices)
-    raise RequestError(found=f"{option} {asked!r} can't be read: expected MODEL=ONE of {known}")
+    names = ", ".join(choice.value.replace(" ", "-") for choice in choices)
+    raise RequestError(found=f"{option} {text!r} can't be read: expected MODEL=ONE of {names}")
 
 
 def _plain(word: str) -> str:

@@ -134,8 +134,8 @@ class Room:
 
     def kept(self, waiting: int) -> int:
         """How many places are kept for backfills and plans, where `waiting` of them have work."""
-        there = sum(release.kind not in FIRST for release in self.under_way)
-        return min(max(min(self.share, self.places - 1) - there, 0), waiting, self.free)
+        places_in_use = sum(release.kind not in FIRST for release in self.under_way)
+        return min(max(min(self.share, self.places - 1) - places_in_use, 0), waiting, self.free)
 
 
 def offers(
@@ -250,12 +250,12 @@ def _fairly(
     )
     chosen: list[Offer] = []
     names = {offer.name for offer in besides}
-    left: list[Offer] = [offer for offer in candidates if offer.name not in names]
-    while left and len(chosen) < most:
-        least = min(left, key=lambda offer: has[offer.whose])
+    remaining: list[Offer] = [offer for offer in candidates if offer.name not in names]
+    while remaining and len(chosen) < most:
+        least = min(remaining, key=lambda offer: has[offer.whose])
         chosen.append(least)
         has[least.whose] += 1
-        left = [offer for offer in left if offer.name != least.name]
+        remaining = [offer for offer in remaining if offer.name != least.name]
     return chosen
 
 
@@ -283,5 +283,9 @@ def _after(ready: IntervalSet) -> IntervalSet:
 
 def _before_a_gap(ready: IntervalSet, gaps: IntervalSet) -> IntervalSet:
     """Of a model that reads its own earlier cells, those before which no other gap lies."""
-    left = gaps - ready
-    return ready.within(ready.boundaries[0], left.boundaries[0]) if ready and left else ready
+    other_gaps = gaps - ready
+    return (
+        ready.within(ready.boundaries[0], other_gaps.boundaries[0])
+        if ready and other_gaps
+        else ready
+    )

@@ -53,24 +53,24 @@ def check_named(checks: Sequence[PlanCheck], model: str, name: str) -> PlanCheck
         RequestError: the model has no such check, or several, or it has passed.
     """
     own = [check for check in checks if check.model == model]
-    asked = name.strip().lower()
-    exact = [check for check in own if check.check.lower() == asked]
-    found = exact or [check for check in own if asked in check.check.lower()]
-    listed = ", ".join(f"'{check.check}'" for check in (found or own))
+    text = name.strip().lower()
+    exact = [check for check in own if check.check.lower() == text]
+    matches = exact or [check for check in own if text in check.check.lower()]
+    listed = ", ".join(f"'{check.check}'" for check in (matches or own))
     if not own:
         models = ", ".join(dict.fromkeys(check.model for check in checks)) or "none"
         raise RequestError(
             found=f"no check of '{model}' has run for this plan", do=f"models with checks: {models}"
         )
-    if not found or not asked:
+    if not matches or not text:
         raise RequestError(found=f"{model} has no check '{name}'", do=f"its checks are {listed}")
-    if len(found) > 1:
+    if len(matches) > 1:
         raise RequestError(
             found=f"'{name}' fits several checks of {model}", expected=f"one of {listed}"
         )
-    if found[0].passed:
+    if matches[0].passed:
         raise RequestError(
-            found=f"{model}: {found[0].check}: {found[0].text}; the check has passed, so there is "
+            found=f"{model}: {matches[0].check}: {matches[0].text}; the check has passed, so there is "
             "nothing to accept"
         )
-    return found[0]
+    return matches[0]

@@ -79,19 +79,19 @@ def watch_of(events: Iterable[PlanEvent]) -> Watch | None:
 
     A watch that is asked for again replaces the earlier one; the look that had ended it does not count.
     """
-    asked = since = None
+    duration = since = None
     looks: list[PlanEvent] = []
     for event in events:
         if event.event == PlanEventKind.WATCH:
-            asked = timedelta(seconds=event.detail["seconds"])
+            duration = timedelta(seconds=event.detail["seconds"])
             looks = [look for look in looks if look.event != PlanEventKind.WATCH_ENDED]
         elif event.event == PlanEventKind.PROMOTED:
             since = event.at
         elif event.event in {PlanEventKind.LOOKED, PlanEventKind.WATCH_ENDED}:
             looks.append(event)
-    if asked is None or since is None:
+    if duration is None or since is None:
         return None
-    return Watch(since, since + asked, tuple(looks))
+    return Watch(since, since + duration, tuple(looks))
 
 
 def read_watch(text: str) -> timedelta:
@@ -145,13 +145,13 @@ def findings(
         now: the instant of the look.
     """
     lacking = {of.model: cells for of in watched if (cells := _lacking(of, since, now))}
-    found = [line for of in watched for line in _of_model(of, lacking.get(of.model))]
+    lines = [line for of in watched for line in _of_model(of, lacking.get(of.model))]
     cadences = {of.model: of.cadence for of in watched}
     changed = {model: ChangedModel(cells) for model, cells in lacking.items()}
     for reader in touched(consumers, changed, cadences, now):
         cells = ranges_text(cadences[reader.model], reader.cells)
-        found.append(f"{reader.consumer} ({reader.owner}) reads {reader.model} {cells}: not there")
-    return tuple(found)
+        lines.append(f"{reader.consumer} ({reader.owner}) reads {reader.model} {cells}: not there")
+    return tuple(lines)
 
 
 def _lacking(of: Watched, since: datetime, now: datetime) -> IntervalSet:

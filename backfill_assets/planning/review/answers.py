@@ -39,9 +39,9 @@ class Answer:
     @property
     def words(self) -> str:
         """The answer as a sentence without its end."""
-        said = "acknowledged" if self.agrees else "objected"
+        verb = "acknowledged" if self.agrees else "objected"
         reason = f": {self.reason}" if self.reason else ""
-        return f"{self.consumer} {said} by {self.who} on {minute_text(self.at)}{reason}"
+        return f"{self.consumer} {verb} by {self.who} on {minute_text(self.at)}{reason}"
 
 
 def built_at(events: Iterable[PlanEvent]) -> datetime | None:

@@ -94,10 +94,10 @@ def next_time(text: str, now: datetime) -> datetime:
 
 def _instant(text: str) -> datetime | None:
     try:
-        found = read(text)
+        instant = read(text)
     except InstantFormatError:
         return None
-    return found if isinstance(found, datetime) else None
+    return instant if isinstance(instant, datetime) else None
 
 
 def _next(match: re.Match[str], now: datetime) -> datetime | None:

@@ -100,7 +100,7 @@ def read_statement(text: str) -> Statement:
             at=_instant(plain["at"]),
             expires=_instant(plain["expires"]),
             reason=str(plain["reason"]),
-            parts={str(name): str(found) for name, found in plain["parts"].items()},
+            parts={str(name): str(value) for name, value in plain["parts"].items()},
             nonce=str(plain["nonce"]),
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:

@@ -190,8 +190,8 @@ def _source_items(
     for source in sources:
         empty = facts.empty.get(source.name)
         if empty is None:
-            known = "was never looked at" if source.observed else "is declared as not observed"
-            texts.append(f"{source.name}: {known}, so it is not known which cells hold rows")
+            reason = "was never looked at" if source.observed else "is declared as not observed"
+            texts.append(f"{source.name}: {reason}, so it is not known which cells hold rows")
         elif empty:
             texts.append(
                 f"{source.name}: no row in {ranges(source.name, empty)}; declared as "
@@ -222,21 +222,19 @@ class _Hole:
 
 def _holes(source: Source, facts: ChecklistFacts, ranges: Ranges) -> Iterator[_Hole]:
     """Name the columns of a source that are not there, hold no value in a cell, or can't be told."""
-    found = facts.columns.get(source.name, SourceColumns())
-    if found is None:
+    columns = facts.columns.get(source.name, SourceColumns())
+    if columns is None:
         yield _Hole(f"{source.name}: its log does not tell which columns hold values", breaks=False)
         return
-    for column, there in found.differing.items():
-        yield _Hole(f"{source.name}.{column}: {there}", breaks=True)
+    for column, difference in columns.differing.items():
+        yield _Hole(f"{source.name}.{column}: {difference}", breaks=True)
     forbidding = {column.name for column in source.schema if not column.nullable}
-    for column, cells in found.without.items():
+    for column, cells in columns.without.items():
         declared = "not nullable" if column in forbidding else "nullable"
         text = f"{source.name}.{column}: no value in {ranges(source.name, cells)}; declared as {declared}"
         yield _Hole(text, breaks=column in forbidding)
-    if found.untold:
-        text = (
-            f"{source.name}: its files do not tell in which cells {_and(found.untold)} hold values"
-        )
+    if columns.untold:
+        text = f"{source.name}: its files do not tell in which cells {_and(columns.untold)} hold values"
         yield _Hole(text, breaks=False)
 
 
@@ -246,7 +244,7 @@ def _code(planned: ModelPlan) -> str:
 
 
 def _readers(plan: Plan) -> tuple[str, ...]:
-    texts = tuple(f"{left.model} stays: {left.because}" for left in plan.untouched)
+    texts = tuple(f"{reader.model} stays: {reader.because}" for reader in plan.untouched)
     return texts or ("every reader of what changes is in the plan",)
 
 

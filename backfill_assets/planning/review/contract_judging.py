@@ -87,23 +87,25 @@ def _left_out(cells: Sequence[CellFound], judged: Sequence[CellFound]) -> str:
     return f", besides {counted(count, 'cell')} with corrected input" if count else ""
 
 
-def _judged(rule: Rule, cells: Sequence[CellFound], found: Found) -> tuple[bool, str]:
+def _judged(rule: Rule, cells: Sequence[CellFound], differences: Found) -> tuple[bool, str]:
     match rule:
         case OnlyColumns(columns):
-            return _columns(frozenset(columns), cells, found)
+            return _columns(frozenset(columns), cells, differences)
         case RowsWithin(rows, percent):
-            return _rows(rows, percent, cells, found.old_rows)
+            return _rows(rows, percent, cells, differences.old_rows)
         case SumWithin():
-            return _sums(rule, cells, found)
+            return _sums(rule, cells, differences)
         case OnlyCells(allowed):
-            return _cells(allowed | found.appended, cells)
+            return _cells(allowed | differences.appended, cells)
         case NullsWithin(column, percent):
             return _nulls(column, percent, cells)
         case _:
             assert_never(rule)
 
 
-def _columns(allowed: frozenset[str], cells: Sequence[CellFound], found: Found) -> tuple[bool, str]:
+def _columns(
+    allowed: frozenset[str], cells: Sequence[CellFound], differences: Found
+) -> tuple[bool, str]:
     changed: Counter[str] = Counter()
     for cell in cells:
         changed.update({name: column.changed for name, column in cell.rows.columns.items()})
@@ -112,8 +114,8 @@ def _columns(allowed: frozenset[str], cells: Sequence[CellFound], found: Found) 
     )
     others = [
         *(f"{counted(rows, 'row')} of {name}" for name, rows in listed if name not in allowed),
-        *(f"the new column {name}" for name in found.added if name not in allowed),
-        *(f"{name} gone" for name in found.removed if name not in allowed),
+        *(f"the new column {name}" for name in differences.added if name not in allowed),
+        *(f"{name} gone" for name in differences.removed if name not in allowed),
     ]
     if others:
         return True, f"found {', '.join(others)}"
@@ -130,21 +132,21 @@ def _rows(
     return bad, f"found {count:,} of {counted(old_rows, 'row')}{share}"
 
 
-def _count(found: Group, rows: RowChange) -> int:
+def _count(group: Group, rows: RowChange) -> int:
     match rows:
         case RowChange.CHANGED:
-            return found.rows_changed
+            return group.rows_changed
         case RowChange.ADDED:
-            return found.keys_added
+            return group.keys_added
         case RowChange.REMOVED:
-            return found.keys_removed
+            return group.keys_removed
         case _:
             assert_never(rows)
 
 
-def _sums(rule: SumWithin, cells: Sequence[CellFound], found: Found) -> tuple[bool, str]:
+def _sums(rule: SumWithin, cells: Sequence[CellFound], differences: Found) -> tuple[bool, str]:
     groups: dict[str, list[Measure]] = defaultdict(list)
-    for name, columns in _parts(rule, cells, found):
+    for name, columns in _parts(rule, cells, differences):
         if rule.sum_of in columns:
             groups[name].append(columns[rule.sum_of])
     compared = [
@@ -165,7 +167,7 @@ def _sums(rule: SumWithin, cells: Sequence[CellFound], found: Found) -> tuple[bo
 
 
 def _parts(
-    rule: SumWithin, cells: Sequence[CellFound], found: Found
+    rule: SumWithin, cells: Sequence[CellFound], differences: Found
 ) -> Iterator[tuple[str, Mapping[str, Measure]]]:
     """Give what is summed, with the name of the stretch or group that it belongs to."""
     match rule.per:
@@ -176,15 +178,15 @@ def _parts(
         case Per.CELL:
             yield from ((cell.name, cell.rows.columns) for cell in cells)
         case Per.GROUP:
-            yield from found.groups.get(rule.group, {}).items()
+            yield from differences.groups.get(rule.group, {}).items()
         case _:
             assert_never(rule.per)
 
 
 def _total(parts: Iterable[Measure], *, new: bool) -> Decimal | None:
     sums = [part.new_sum if new else part.old_sum for part in parts]
-    known = [total for total in sums if total is not None]
-    return sum(known, Decimal(0)) if len(known) == len(sums) else None
+    totals = [total for total in sums if total is not None]
+    return sum(totals, Decimal(0)) if len(totals) == len(sums) else None
 
 
 def _near(before: Decimal | None, after: Decimal | None, percent: float) -> bool:

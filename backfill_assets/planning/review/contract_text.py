@@ -112,8 +112,8 @@ def _of_table(table: Mapping[str, object], prefix: str, path: str) -> Iterator[t
         if not isinstance(rules, list) or not all(
             isinstance(rule, str) for rule in cast("list[object]", rules)
         ):
-            found = f"--expect {path}: {name} = {value!r}"
-            raise RequestError(found=found, expected='a list of rules, such as ["only discount"]')
+            problem = f"--expect {path}: {name} = {value!r}"
+            raise RequestError(found=problem, expected='a list of rules, such as ["only discount"]')
         yield from _line(f"{name}: {'; '.join(cast('list[str]', rules))}")
 
 
@@ -137,8 +137,8 @@ def expectations(
     by_subject = {subject(rule): rule for rule in rules}
     if len(by_subject) < len(rules):
         twice = next(rule for rule in rules if by_subject[subject(rule)] is not rule)
-        said = _words(model, twice)
-        raise RequestError(found=f"--expect {model.name}: {said!r} is said twice, or otherwise")
+        wording = _words(model, twice)
+        raise RequestError(found=f"--expect {model.name}: {wording!r} is said twice, or otherwise")
     if ("columns",) in by_subject:
         for change in (RowChange.ADDED, RowChange.REMOVED):
             by_subject.setdefault(("rows", change.value), RowsWithin(change, 0.0))
@@ -156,19 +156,19 @@ def _words(model: Model, rule: Rule) -> str:
 
 
 def _rules(model: Model, old: Model | None, text: str) -> Iterator[Rule]:
-    if found := _ONLY.fullmatch(text):
-        yield OnlyColumns(_only(model, old, found["columns"], text))
-    elif found := _CELLS.fullmatch(text):
-        spans = found["cells"].split(",")
+    if match := _ONLY.fullmatch(text):
+        yield OnlyColumns(_only(model, old, match["columns"], text))
+    elif match := _CELLS.fullmatch(text):
+        spans = match["cells"].split(",")
         yield OnlyCells(IntervalSet.of(_cells(model.cadence, span.strip(), text) for span in spans))
-    elif found := _ROWS.fullmatch(text):
-        changes = [RowChange(found["how"].lower())] if found["how"] else list(RowChange)
-        yield from (RowsWithin(change, float(found["percent"])) for change in changes)
-    elif found := _NULLS.fullmatch(text):
-        column = _column(model, None, found["column"], text)
-        yield NullsWithin(column, float(found["percent"]))
-    elif found := _SUM.fullmatch(text):
-        yield _sum(model, old, found, text)
+    elif match := _ROWS.fullmatch(text):
+        changes = [RowChange(match["how"].lower())] if match["how"] else list(RowChange)
+        yield from (RowsWithin(change, float(match["percent"])) for change in changes)
+    elif match := _NULLS.fullmatch(text):
+        column = _column(model, None, match["column"], text)
+        yield NullsWithin(column, float(match["percent"]))
+    elif match := _SUM.fullmatch(text):
+        yield _sum(model, old, match, text)
     else:
         raise _unreadable(text)
 
@@ -201,20 +201,20 @@ def _only(model: Model, old: Model | None, listed: str, text: str) -> tuple[str,
 
 def _column(model: Model, old: Model | None, name: str, text: str) -> str:
     """Find a column of either declaration, whatever its case."""
-    known = [column.name for side in (model, old) if side is not None for column in side.schema]
-    for column in known:
+    names = [column.name for side in (model, old) if side is not None for column in side.schema]
+    for column in names:
         if column.lower() == name.strip().lower():
             return column
-    close = get_close_matches(name.strip(), known, n=1)
+    close = get_close_matches(name.strip(), names, n=1)
     raise RequestError(
         found=f"--expect {text!r}: {model.name} has no column '{name.strip()}'",
-        do=f"did you mean '{close[0]}'?" if close else f"it has {', '.join(dict.fromkeys(known))}",
+        do=f"did you mean '{close[0]}'?" if close else f"it has {', '.join(dict.fromkeys(names))}",
     )
 
 
-def _sum(model: Model, old: Model | None, found: re.Match[str], text: str) -> SumWithin:
-    column = _column(model, old, found["column"], text)
-    per, group = _per(model, old, found["per"] or "", text)
+def _sum(model: Model, old: Model | None, match: re.Match[str], text: str) -> SumWithin:
+    column = _column(model, old, match["column"], text)
+    per, group = _per(model, old, match["per"] or "", text)
     for side in (model, old):
         types = {} if side is None else {each.name: each.dtype for each in side.schema}
         if column not in types:
@@ -233,21 +233,21 @@ def _sum(model: Model, old: Model | None, found: re.Match[str], text: str) -> Su
             found=f"--expect {text!r}: cells of {model.name} are longer than a month",
             do="compare the sum a cell, or over all cells",
         )
-    own = [(name.strip(), float(share)) for share, name in re.findall(_OWN, found["own"] or "")]
-    return SumWithin(column, float(found["percent"]), per, group, tuple(own))
+    own = [(name.strip(), float(share)) for share, name in re.findall(_OWN, match["own"] or "")]
+    return SumWithin(column, float(match["percent"]), per, group, tuple(own))
 
 
-def _per(model: Model, old: Model | None, said: str, text: str) -> tuple[Per, str]:
+def _per(model: Model, old: Model | None, grouping: str, text: str) -> tuple[Per, str]:
     """Read over what a sum is compared: a stretch, or a column whose values are groups.
 
     Raises:
         RequestError: there is no such column, before and afterwards.
     """
-    if not said:
+    if not grouping:
         return Per.WHOLE, ""
-    if said.lower() in {Per.MONTH, Per.CELL}:
-        return Per(said.lower()), ""
-    group = _column(model, old, said, text)
+    if grouping.lower() in {Per.MONTH, Per.CELL}:
+        return Per(grouping.lower()), ""
+    group = _column(model, old, grouping, text)
     for side in (model, old):
         if side is None or group not in {column.name for column in side.schema}:
             raise RequestError(
@@ -263,8 +263,8 @@ def _cells(cadence: Cadence, span: str, text: str) -> Interval:
         try:
             start, end = cadence.cell(first).start, cadence.cell(last if dots else first).end
         except PartitionKeyError:
-            asked = parse_interval(first, last if dots else first, cadence)
-            start, end = cadence.floor(asked.start), cadence.ceil(asked.end)
+            interval = parse_interval(first, last if dots else first, cadence)
+            start, end = cadence.floor(interval.start), cadence.ceil(interval.end)
         return Interval(start, end) if start < end else parse_interval(start, end, cadence)
     except BackfillAssetsError as error:
         raise RequestError(found=f"--expect {text!r}: {error}") from error

@@ -64,12 +64,12 @@ def dual_run_of(days: int, events: Iterable[PlanEvent]) -> DualRun | None:
         days: for how long it was asked.
         events: what has happened to the plan, the earliest first.
     """
-    told = tuple(events)
-    since = min((event.at for event in told if event.event == PlanEventKind.BUILT), default=None)
+    history = tuple(events)
+    since = min((event.at for event in history if event.event == PlanEventKind.BUILT), default=None)
     if not days or since is None:
         return None
     return DualRun(
-        since, days, tuple(event for event in told if event.event == PlanEventKind.COMPARED)
+        since, days, tuple(event for event in history if event.event == PlanEventKind.COMPARED)
     )
 
 

@@ -51,10 +51,10 @@ def grouping_expression(model: Model, text: str) -> str:
         return f"date_format({cell}, '{PERIODS[text]}')"
     parsed = _parsed(model, text)
     columns = [column.name for column in model.schema]
-    known = {name.lower() for name in columns} | {CELL_COLUMN}
+    lower_names = {name.lower() for name in columns} | {CELL_COLUMN}
     used = list(parsed.find_all(exp.Column))
     for column in used:
-        if column.table or column.name.lower() not in known:
+        if column.table or column.name.lower() not in lower_names:
             raise RequestError(
                 found=f"--by {text!r}: {model.name} has no column '{column.sql()}'",
                 do=close_to(column.name, [*columns, *PERIODS, "cell"]),

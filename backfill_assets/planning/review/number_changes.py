@@ -71,7 +71,7 @@ def merged(causes: Iterable[Cause]) -> tuple[Cause, ...]:
     for cause in causes:
         sort = replace(cause, cells=IntervalSet.empty())
         cells[sort] = cells.get(sort, IntervalSet.empty()) | cause.cells
-    return tuple(replace(sort, cells=there) for sort, there in cells.items())
+    return tuple(replace(sort, cells=all_cells) for sort, all_cells in cells.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,9 +240,9 @@ def explain(
                 change = _Change(cell, made, before.number, after.number)
                 alike.setdefault(change.sort, []).append(change)
     parts = [_part(changes) for changes in alike.values()]
-    told = {each.step for part in parts for each in part.happened}
+    part_steps = {each.step for part in parts for each in part.happened}
     ordered = sorted(parts, key=lambda part: [each.step for each in part.happened])
-    return Explained(_sum(at_first), _sum(at_last), tuple(ordered), len(silent - told))
+    return Explained(_sum(at_first), _sum(at_last), tuple(ordered), len(silent - part_steps))
 
 
 def _chain(

@@ -260,8 +260,8 @@ def _said(error: ValidationError) -> str:
     if first["type"] == "extra_forbidden":
         name = str(first["loc"][-1])
         return f"found '{where}', which is not a setting of a policy{meant(name, _fields(first['loc']))}"
-    said = first["msg"].removeprefix("Value error, ").replace("Input should", "it should")
-    return f"'{where}': {said}" if where else said
+    message = first["msg"].removeprefix("Value error, ").replace("Input should", "it should")
+    return f"'{where}': {message}" if where else message
 
 
 def _fields(where: tuple[int | str, ...]) -> tuple[str, ...]:
@@ -301,8 +301,8 @@ def requirements(policy: Policy, facts: PlanFacts, now: datetime) -> tuple[Requi
     """Give the rules that concern a plan."""
     if facts.automatic:
         return ()
-    found = ((rule, _because(rule, facts, now)) for rule in policy.rules_of(facts.environment))
-    return tuple(Requirement(rule, because) for rule, because in found if because)
+    reasons = ((rule, _because(rule, facts, now)) for rule in policy.rules_of(facts.environment))
+    return tuple(Requirement(rule, because) for rule, because in reasons if because)
 
 
 def still_required(
@@ -376,7 +376,7 @@ def _because(rule: Rule, facts: PlanFacts, now: datetime) -> str:
     conditions = tuple(_conditions(rule, models, facts, now))
     if not conditions:
         return what
-    met = [said for said in conditions if said]
+    met = [condition for condition in conditions if condition]
     return f"{what} ({', '.join(met)})" if met else ""
 
 
@@ -415,7 +415,7 @@ def _reaches(models: Sequence[ModelFacts], closed: date) -> str:
     return f"closed before {closed}" if any(True for _ in reaching) else ""
 
 
-def _over(found: float | None, allowed: float, unit: str) -> str:
-    if found is None:
+def _over(value: float | None, allowed: float, unit: str) -> str:
+    if value is None:
         return f"its {unit} are not known" if unit == "hours" else f"its {unit} is not known"
-    return f"{unit} {found:,.2f}, more than {allowed:,.2f}" if found > allowed else ""
+    return f"{unit} {value:,.2f}, more than {allowed:,.2f}" if value > allowed else ""

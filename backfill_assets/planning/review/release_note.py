@@ -121,14 +121,14 @@ def for_consumer(note: ReleaseNote, consumer: str) -> ReleaseNote:
     Raises:
         RequestError: it is not concerned.
     """
-    own = tuple(found for found in note.consumers if found.consumer == consumer)
+    own = tuple(reader for reader in note.consumers if reader.consumer == consumer)
     if not own:
-        names = ", ".join(sorted({found.consumer for found in note.consumers})) or "none"
+        names = ", ".join(sorted({reader.consumer for reader in note.consumers})) or "none"
         raise RequestError(
             found=f"plan {note.plan_id} changes nothing that consumer '{consumer}' is declared to read",
             expected=f"one that it concerns: {names}",
         )
-    read = {found.model: found for found in own}
+    read = {reader.model: reader for reader in own}
     models = tuple(
         replace(
             model,
@@ -158,14 +158,14 @@ def note_text(note: ReleaseNote) -> str:
 
 
 def _opening(note: ReleaseNote) -> Iterator[str]:
-    asked = f" Asked for by {note.asked_by}." if note.asked_by else ""
+    asker = f" Asked for by {note.asked_by}." if note.asked_by else ""
     reason = f" Reason: {note.reason}." if note.reason else ""
     if not note.active:
-        yield f"Nothing of this plan is published: it is {note.ended}.{reason}{asked}"
+        yield f"Nothing of this plan is published: it is {note.ended}.{reason}{asker}"
     elif note.over:
-        yield f"Active from {note.active} until {note.over}: readers read the data from before it again.{reason}{asked}"
+        yield f"Active from {note.active} until {note.over}: readers read the data from before it again.{reason}{asker}"
     else:
-        yield f"Active since {note.active}.{reason}{asked}"
+        yield f"Active since {note.active}.{reason}{asker}"
 
 
 def _section(title: str, lines: Iterable[str]) -> list[str]:
@@ -239,9 +239,9 @@ def _reinterpreted(note: ReleaseNote, model: ModelNote) -> str:
 
 
 def _refresh(note: ReleaseNote) -> Iterator[str]:
-    for found in note.consumers:
-        what = _listed(found.columns) if found.columns else "all that it reads"
-        yield f"- {found.consumer} ({found.owner}): {what} of {found.model}, {found.cells}"
+    for reader in note.consumers:
+        what = _listed(reader.columns) if reader.columns else "all that it reads"
+        yield f"- {reader.consumer} ({reader.owner}): {what} of {reader.model}, {reader.cells}"
     changed = [model.model for model in note.models if model.differ]
     if changed:
         yield f"- whatever keeps a copy, an extract or a cache of {_listed(changed)} for these dates"

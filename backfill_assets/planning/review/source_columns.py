@@ -58,12 +58,12 @@ def filled(
         cells: of which; those that hold rows.
         differing: the columns that the table lacks, or has with another type; they are not looked at.
     """
-    known = [*files]
+    all_files = [*files]
     without: dict[str, IntervalSet] = {}
     untold: dict[str, IntervalSet] = {}
     for column in columns:
         if column not in differing:
-            without[column], untold[column] = _column(known, column, cells)
+            without[column], untold[column] = _column(all_files, column, cells)
     return SourceColumns(differing, _some(without), _some(untold))
 
 
@@ -104,4 +104,4 @@ def _fill(file: FileNulls, column: str) -> _Fill:
 
 
 def _some(cells: Mapping[str, IntervalSet]) -> dict[str, IntervalSet]:
-    return {column: found for column, found in cells.items() if found}
+    return {column: column_cells for column, column_cells in cells.items() if column_cells}

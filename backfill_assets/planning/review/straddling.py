@@ -44,21 +44,21 @@ def straddling(new: IntervalSet, old: IntervalSet, zone: str) -> Straddling:
         zone: by whose clock months begin.
     """
     fresh, kept = set(_months(new, zone)), set(_months(old, zone))
-    known, mixed = fresh | kept, fresh & kept
+    all_months, mixed = fresh | kept, fresh & kept
     return Straddling(
         mixed=tuple(_text(month) for month in sorted(mixed)),
-        months=_pairs(known, fresh, mixed, 1),
-        years=_pairs(known, fresh, mixed, _MONTHS),
+        months=_pairs(all_months, fresh, mixed, 1),
+        years=_pairs(all_months, fresh, mixed, _MONTHS),
     )
 
 
 def _pairs(
-    known: set[int], fresh: set[int], mixed: set[int], back: int
+    all_months: set[int], fresh: set[int], mixed: set[int], back: int
 ) -> tuple[tuple[str, str], ...]:
     return tuple(
         (_text(month), _text(month - back))
-        for month in sorted(known)
-        if month - back in known
+        for month in sorted(all_months)
+        if month - back in all_months
         if {month, month - back} & mixed or (month in fresh) != (month - back in fresh)
     )
 

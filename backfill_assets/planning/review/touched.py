@@ -70,11 +70,11 @@ def touched(
         at: the instant from which consumers count days back.
     """
     return tuple(
-        found
+        reader
         for consumer in consumers
         for reading in consumer.reads
         if reading.model in changed
-        for found in _touched(consumer, reading, changed[reading.model], cadences, at)
+        for reader in _touched(consumer, reading, changed[reading.model], cadences, at)
     )
 
 

@@ -86,8 +86,8 @@ class _Explaining:
                 yield Reason(depth, name, ranges_text(model.cadence, part), branch, text)
         kept = self.view.kept(model, cells)
         if kept:
-            said = self.view.cutoffs[name].words(name)
-            yield Reason(depth, name, ranges_text(model.cadence, kept), "cutoff", said)
+            words = self.view.cutoffs[name].words(name)
+            yield Reason(depth, name, ranges_text(model.cadence, kept), "cutoff", words)
         if depth == _DEEPEST:
             return
         for upstream in model.reads:
@@ -99,12 +99,12 @@ class _Explaining:
         self, model: Model, upstream: Upstream, work: Work, cells: IntervalSet
     ) -> IntervalSet:
         """The upstream cells that lack for a gap, or whose change overtook a ready cell."""
-        theirs = self.graph.node(upstream.name)
-        if not isinstance(theirs, Model):
+        upstream_model = self.graph.node(upstream.name)
+        if not isinstance(upstream_model, Model):
             return IntervalSet.empty()
 
         def read(some: IntervalSet) -> IntervalSet:
-            return cells_read(model.cadence, upstream, theirs.cadence, some, until=self.now)
+            return cells_read(model.cadence, upstream, upstream_model.cadence, some, until=self.now)
 
         lacking = read(cells & work.gaps) - self.view.ready(upstream.name)
         stale = (part for part in work.stale if part.upstream == upstream.name)
@@ -164,9 +164,9 @@ def _owed(
     for mark in marks:
         text = f"declared wrong, and not rebuilt or published yet: {mark.words}"
         yield cells & mark.cells, "restated", text
-    told = IntervalSet.union_all(mark.cells for mark in marks)
+    marked_cells = IntervalSet.union_all(mark.cells for mark in marks)
     text = "declared wrong by a restatement, and not rebuilt or published yet"
-    yield cells - told, "restated", text
+    yield cells - marked_cells, "restated", text
 
 
 def _outside(model: Model) -> str:

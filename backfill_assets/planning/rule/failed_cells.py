@@ -98,15 +98,15 @@ def failed_cells(
         for failure in failed
         if (failure.version, failure.fingerprint) == (at.version, at.fingerprint)
     ]
-    left = [(batch, cells) for batch in own if (cells := _left(state.runs, batch))]
-    own = [batch for batch, _ in left]  # cells that were built since then don't count
+    remaining = [(batch, cells) for batch in own if (cells := _left(state.runs, batch))]
+    own = [batch for batch, _ in remaining]  # cells that were built since then don't count
     tried = {
         (batch.cells, batch.run_id) for batch in own if batch.kind is not FailureKind.CANCELLED
     }
     tries = Counter(cells for cells, _ in tried)
     too_long = {(batch.cells, batch.run_id) for batch in own if batch.kind is FailureKind.TIMEOUT}
     timeouts = Counter(cells for cells, _ in too_long)
-    for batch, lacking in sorted(left, key=lambda each: each[0].built_at, reverse=True):
+    for batch, lacking in sorted(remaining, key=lambda each: each[0].built_at, reverse=True):
         cells = lacking - settled
         settled |= cells
         if not cells or _moved(graph, view, model, batch, reads or {}):
@@ -151,7 +151,7 @@ def _moved(
     repaired although no row of it changes.
     """
     if any(
-        (known := view.sources.get(name)) is not None and known.pointer.delta_version != at
+        (state := view.sources.get(name)) is not None and state.pointer.delta_version != at
         for name, at in failed.sources.items()
     ):
         return True
@@ -160,9 +160,9 @@ def _moved(
     }
     columns = {name: read for name, read in reads.items() if name not in audited}
     return any(
-        bool(cells_reading(model.cadence, upstream, theirs, changed) & failed.cells)
+        bool(cells_reading(model.cadence, upstream, cadence, changed) & failed.cells)
         for upstream in model.reads
-        if (theirs := graph.node(upstream.name).cadence)
+        if (cadence := graph.node(upstream.name).cadence)
         and (changed := _changed(view, upstream, failed, columns.get(upstream.name)))
     )
 

@@ -116,19 +116,19 @@ def _of_model(
 
 
 def _of_source(graph: Graph, view: StateView, name: str) -> FirstData:
-    source, known = graph.sources[name], view.sources.get(name)
+    source, state = graph.sources[name], view.sources.get(name)
     if source.time_column is None or source.cadence.unit is Unit.WHOLE:
         return _uncut(name)
-    if known is None or not source.observed:
+    if state is None or not source.observed:
         return FirstData(None, f"where {name} begins is not known, since it was never looked at")
-    if not known.runs:
+    if not state.runs:
         return FirstData(None, f"{name} held no rows when it was looked at last")
-    at = min(run.interval.start for run in known.runs)
+    at = min(run.interval.start for run in state.runs)
     cell = IntervalSet.of([Interval(source.cadence.floor(at), source.cadence.next(at))])
     return FirstData(
         at,
         f"{name} holds no rows before {ranges_text(source.cadence, cell)} "
-        f"(delta_version {known.pointer.delta_version})",
+        f"(delta_version {state.pointer.delta_version})",
     )
 
 

@@ -30,7 +30,7 @@ def lacking_in_sources(
         cells: those that are asked about.
         now: the instant that history ends at (UTC).
     """
-    held: dict[str, IntervalSet] = {}
+    by_source: dict[str, IntervalSet] = {}
     for upstream in model.reads:
         source, seen = graph.sources.get(upstream.name), view.sources.get(upstream.name)
         if source is None or seen is None or source.when_empty is not WhenEmpty.WAIT:
@@ -39,5 +39,5 @@ def lacking_in_sources(
             model.cadence, upstream, source.cadence, cells, seen.ready, until=now
         )
         if waiting:
-            held[source.name] = waiting | held.get(source.name, IntervalSet.empty())
-    return held
+            by_source[source.name] = waiting | by_source.get(source.name, IntervalSet.empty())
+    return by_source

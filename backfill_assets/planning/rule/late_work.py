@@ -92,17 +92,17 @@ def late_work(
     free = _Windows(graph, view, now, view.owed - closed).open()
     far = together(changes, stale - free)
     alone = CellsByModel({name: works[name].refresh for name in stale}) - far
-    wanted = stale - (_left(graph, view, changes, far) - alone)
+    due = stale - (_left(graph, view, changes, far) - alone)
     open_ = _Windows(graph, view, now, held | view.owed).open()
-    waits = together(changes, wanted - open_)
+    waits = together(changes, due - open_)
     allowed = _Windows(graph, view, now, closed | view.owed).open()
-    ours = (wanted & allowed) - waits
+    ours = (due & allowed) - waits
     in_place = ours & alone
     return LateWork(
         automatic=ours - in_place,
         in_place=in_place,
-        waiting=stale - wanted,
-        held=wanted - ours,
+        waiting=stale - due,
+        held=due - ours,
         because={name: _because(works[name]) for name in stale},
     )
 
@@ -186,8 +186,8 @@ def _reached(graph: Graph, view: StateView, cells: CellsByModel) -> CellsByModel
             changed = reached[upstream.name]
             if not changed or upstream.name == name:
                 continue
-            theirs = graph.models[upstream.name].cadence
-            own |= reopened(model, upstream, theirs, changed, ready) & ready
+            upstream_cadence = graph.models[upstream.name].cadence
+            own |= reopened(model, upstream, upstream_cadence, changed, ready) & ready
         if own and model.in_order:
             own = onward(own, ready) & ready
         reached |= {name: own}
@@ -206,14 +206,14 @@ def together(changes: Iterable[CellsByModel], cells: CellsByModel) -> CellsByMod
             changes, which are then connected.
         cells: by model.
     """
-    joined, left = cells, list(changes)
+    joined, remaining = cells, list(changes)
     while True:
         apart: list[CellsByModel] = []
-        for change in left:
+        for change in remaining:
             if change & joined:
                 joined |= change
             else:
                 apart.append(change)
-        if len(apart) == len(left):
+        if len(apart) == len(remaining):
             return joined
-        left = apart[::-1]  # a chain of changes is followed one way, then the other
+        remaining = apart[::-1]  # a chain of changes is followed one way, then the other

@@ -153,12 +153,12 @@ def _blocked(
     """Find the gaps that read upstream cells which are not ready, per upstream."""
     blocked: dict[str, IntervalSet] = {}
     for upstream in model.reads:
-        theirs = graph.node(upstream.name)
-        if not isinstance(theirs, Model) or upstream.name == model.name:
+        upstream_model = graph.node(upstream.name)
+        if not isinstance(upstream_model, Model) or upstream.name == model.name:
             continue
         ready = view.ready(upstream.name)
         waiting = cells_without_input(
-            model.cadence, upstream, theirs.cadence, gaps, ready, until=now
+            model.cadence, upstream, upstream_model.cadence, gaps, ready, until=now
         )
         if waiting:
             blocked[upstream.name] = waiting

@@ -67,12 +67,12 @@ def _unread(
 ) -> IntervalSet:
     """Give the cells of a run that read something of an upstream which changed after it was built."""
     own, is_source = IntervalSet.of([run.interval]), upstream.name in graph.sources
-    theirs = (view.sources if is_source else view.models).get(upstream.name)
-    if theirs is None:
+    upstream_state = (view.sources if is_source else view.models).get(upstream.name)
+    if upstream_state is None:
         return own if is_source else IntervalSet.empty()
     since = run.sources_at if is_source else run.built_at
     changed = IntervalSet.of(
-        each.interval for each in theirs.runs if each.changed_at.latest(columns) > since
+        each.interval for each in upstream_state.runs if each.changed_at.latest(columns) > since
     )
     cadence = graph.node(upstream.name).cadence
     return cells_reading(model.cadence, upstream, cadence, changed) & own

@@ -27,10 +27,10 @@ def overtaken(
     reader: Reader, upstream: Upstream, newer: Iterable[ReadyRun], columns: frozenset[str] | None
 ) -> Iterator[tuple[ReadyRun, IntervalSet]]:
     """Pair each newer upstream run with the own cells that read it and were built before it."""
-    model, theirs = reader.model, reader.graph.node(upstream.name).cadence
+    model, upstream_cadence = reader.model, reader.graph.node(upstream.name).cadence
     for run in newer:
         changed = IntervalSet.of([run.interval])
-        readers = reopened(model, upstream, theirs, changed, reader.ready)
+        readers = reopened(model, upstream, upstream_cadence, changed, reader.ready)
         cells = reader.built_before(run, readers, columns)
         if cells:
             yield run, cells
@@ -205,16 +205,18 @@ def stale_of(
     finds: dict[bool, Overtaken] = {False: Overtaken(graph, view, model, state)}
     for upstream in model.reads:
         late = upstream.name in graph.sources
-        theirs = (view.sources if late else view.models).get(upstream.name)
-        if theirs is None:
+        upstream_state = (view.sources if late else view.models).get(upstream.name)
+        if upstream_state is None:
             continue
         if late not in finds:
             finds[late] = Overtaken(graph, view, model, by_sources(state))
-        stale_cells = finds[late].by(upstream, theirs, reads.get(upstream.name))
+        stale_cells = finds[late].by(upstream, upstream_state, reads.get(upstream.name))
         cells = IntervalSet.union_all(cells for _, cells in stale_cells) & needed
         if cells:
             changed = IntervalSet.of(run.interval for run, cells in stale_cells if cells & needed)
-            changes = finds[late].changes(upstream, theirs, reads.get(upstream.name), changed)
+            changes = finds[late].changes(
+                upstream, upstream_state, reads.get(upstream.name), changed
+            )
             by_change = {at: part & cells for at, part in changes.items() if part & cells}
             yield Stale(cells, upstream.name, changed, late, by_change)
 

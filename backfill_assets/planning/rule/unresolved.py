@@ -58,5 +58,5 @@ def last_unresolved(
             for failed in starts
         ),
     ]
-    left = [failure for failure in failures if failure.cells]
-    return max(left, key=lambda failure: failure.at, default=None)
+    remaining = [failure for failure in failures if failure.cells]
+    return max(remaining, key=lambda failure: failure.at, default=None)
