@@ -95,10 +95,10 @@ def refresh_late(run: RunContext, besides: Collection[str] = (), why: str = "") 
         why: the reason, in words.
     """
     project = replace(run.own, who=ASKED_BY, code=None)
-    left = CellsByModel(dict.fromkeys(besides, IntervalSet.of([WHOLE_CELL])))
+    left_alone = CellsByModel(dict.fromkeys(besides, IntervalSet.of([WHOLE_CELL])))
     try:
         with turn(run, lease_name(run.environment.name)):
-            return _Refresh(run, project, why, left=left).done()
+            return _Refresh(run, project, why, left=left_alone).done()
     except PlanLeasedError as error:
         looks = observe(run, run.graph.order)
         notes = (str(error), *(look.note for look in looks if look.note))
@@ -179,9 +179,12 @@ class _Refresh:
         """Refresh models without readers in their own tables."""
         if not work.in_place:
             return
-        told = fill_cells(self.run, work.in_place, self.project.listener)
+        events_by_model = fill_cells(self.run, work.in_place, self.project.listener)
         failed = tuple(
-            event for events in told.values() for event in events if isinstance(event, Failed)
+            event
+            for events in events_by_model.values()
+            for event in events
+            if isinstance(event, Failed)
         )
         self._failed(failed)
         built = work.in_place - _lost(failed)
@@ -219,7 +222,7 @@ class _Refresh:
             self.left |= {planned.model: planned.cells for planned in plan.models}
         return control.holds
 
-    def _stopped(self, plan: Plan, failed: tuple[Failed, ...], left: CellsByModel) -> bool:
+    def _stopped(self, plan: Plan, failed: tuple[Failed, ...], remaining: CellsByModel) -> bool:
         """Leave a plan that may go on later; else let the cells that failed wait, and all they reach."""
         self._failed(failed)
         if not failed or all(failure.kind.may_pass for failure in failed):
@@ -229,7 +232,7 @@ class _Refresh:
             )
             return False
         lost = _lost(failed)
-        self.left |= {name: lost[name] for name in left}
+        self.left |= {name: lost[name] for name in remaining}
         self._give_up(plan)
         return True
 

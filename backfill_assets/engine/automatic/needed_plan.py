@@ -42,8 +42,8 @@ def needed_plan(run: RunContext, project: Project, work: LateWork) -> str | None
     if not work.waiting:
         return None
     listed = run.store.plans.latest(run.environment.name, (PlanStatus.PROPOSED, *OPEN))
-    known = next((plan.plan_id for plan in listed if _answers(run, plan, work)), None)
-    return known or _proposed(run, project, work, [plan for plan in listed if _is_ours(plan)])
+    plan_id = next((plan.plan_id for plan in listed if _answers(run, plan, work)), None)
+    return plan_id or _proposed(run, project, work, [plan for plan in listed if _is_ours(plan)])
 
 
 def _answers(run: RunContext, stored: StoredPlan, work: LateWork) -> bool:
@@ -78,8 +78,8 @@ def _proposed(
     if plan.is_empty:
         return None
     keep(project, plan)
-    told = CellsByModel.of(each for stored in before for each in stored.cells.items())
-    if work.waiting - told:
+    planned_cells = CellsByModel.of(each for stored in before for each in stored.cells.items())
+    if work.waiting - planned_cells:
         run.store.plans.tell(plan.plan_id, PlanEventKind.NEEDED, who=ASKED_BY, why=request.reason)
     for stored in before:
         if stored.plan_id != plan.plan_id:

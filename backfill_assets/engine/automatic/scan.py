@@ -125,14 +125,14 @@ class _Scan:
                 if plan.control.holds
             ]
             # With the instant: a run that met the pause has ended well under the name of before it.
-            said = [[plan.plan_id, plan.control.value, str(plan.set_at)] for plan in spoken_of]
+            controls = [[plan.plan_id, plan.control.value, str(plan.set_at)] for plan in spoken_of]
             others = sorted(plan.plan_id for plan in plans)
             words = {
                 name: at.fingerprint
                 for name, at in self.project.store.environments.pointers(PROD).items()
             }
             mark = hashed(
-                [stale, others, said, words, self.project.store.environments.owed_marks(PROD)]
+                [stale, others, controls, words, self.project.store.environments.owed_marks(PROD)]
             )
             self.offers.append(Offer(PROD, ReleaseKind.LATE, mark=mark))
 
@@ -169,10 +169,10 @@ class _Scan:
             else:
                 todo.append(name)
         start = self.memory.next.get(where.title, 0)
-        asked = in_turn(where, todo, start, self.most)
-        self.asked += len(asked)
+        chosen_names = in_turn(where, todo, start, self.most)
+        self.asked += len(chosen_names)
         rests: dict[str, Rest] = {}
-        for scanned in where.scanned(asked) if asked else ():
+        for scanned in where.scanned(chosen_names) if chosen_names else ():
             name = scanned.model.name
             self._found(where, scanned)
             stale = "" if self._only_reported(name) else scanned.stale
@@ -184,8 +184,8 @@ class _Scan:
                 self.keys[_name(where, name)] = marked(now[name], end=scanned.end, stale=stale)
         self._tell_rests(where, rests)
         self._tell_failures(where)
-        if len(asked) < len(todo):
-            self.next[where.title] = where.names.index(asked[-1]) + 1
+        if len(chosen_names) < len(todo):
+            self.next[where.title] = where.names.index(chosen_names[-1]) + 1
 
     def _found(self, where: ScannedEnvironment, scanned: ScannedModel) -> None:
         name = scanned.model.name
@@ -231,8 +231,8 @@ class _Scan:
         return self.project.loaded.graph.models[name].automated is Automation.REPORT
 
     def _is_done(self, where: ScannedEnvironment) -> bool:
-        known = ScanMemory(self.keys)
-        return all(known.is_done(_name(where, name)) for name in where.names)
+        memory = ScanMemory(self.keys)
+        return all(memory.is_done(_name(where, name)) for name in where.names)
 
 
 def _name(where: ScannedEnvironment, model: str) -> str:
@@ -259,7 +259,7 @@ def paused_models(project: Project, plans: Iterable[StoredPlan]) -> dict[str, st
 
     A plan that has waited for too long keeps nothing.
     """
-    asked = (
+    pausing_plans = (
         plan
         for stored in plans
         if stored.environment == PROD
@@ -267,7 +267,10 @@ def paused_models(project: Project, plans: Iterable[StoredPlan]) -> dict[str, st
         and project.clock() < waits_until(project.store, stored)
     )
     return {
-        planned.model: plan.plan_id for plan in asked for planned in plan.models if planned.moves
+        planned.model: plan.plan_id
+        for plan in pausing_plans
+        for planned in plan.models
+        if planned.moves
     }
 
 
@@ -282,12 +285,12 @@ def scanned_prod(
 ) -> ScannedEnvironment:
     """Give prod but for paused models; cells that its open plans have are theirs."""
     run, declared = open_run(project, PROD), project.loaded.graph.models
-    there = project.store.environments.pointers(PROD)
+    pointers = project.store.environments.pointers(PROD)
     names = [
         name
         for name in run.graph.order
         if name in declared
-        and name in there
+        and name in pointers
         and name not in paused
         and declared[name].automated is not Automation.OFF
         and run.graph.models[name].cadence.grid == declared[name].cadence.grid
@@ -295,7 +298,7 @@ def scanned_prod(
     others = CellsByModel.of(
         each for plan in plans if plan.environment == PROD for each in plan.cells.items()
     )
-    return ScannedEnvironment(run, there, names, others=others)
+    return ScannedEnvironment(run, pointers, names, others=others)
 
 
 def scanned_by_plan(project: Project, plan: Plan) -> Iterator[ScannedEnvironment]:
@@ -317,9 +320,9 @@ def scanned_by_plan(project: Project, plan: Plan) -> Iterator[ScannedEnvironment
             until=plan.until,
             batch_cells=plan.batch_cells,
         )
-        there = project.store.environments.pointers(environment)
-        names = [name for name in run.graph.order if name in within and name in there]
-        yield ScannedEnvironment(run, there, names, within=within)
+        pointers = project.store.environments.pointers(environment)
+        names = [name for name in run.graph.order if name in within and name in pointers]
+        yield ScannedEnvironment(run, pointers, names, within=within)
 
 
 def no_spark() -> Any:  # noqa: ANN401 - there is none

@@ -112,13 +112,13 @@ class Pins:
             others: cells that belong to another plan, or that alone count.
         """
         names = (model.name, *(upstream.name for upstream in model.reads))
-        said = [
+        tables = [
             [_at(self.pointers.get(name)), _at(self.published.get(name)), self.heads.get(name)]
             for name in names
         ]
         due = "" if model.cadence.unit is Unit.WHOLE else str(model.cadence.due(self.now))
         cells = [list(ready.boundaries) if ready is not None else None for ready in others]
-        return hashed([said, due, model.automated.value, cells, self._around(model)])
+        return hashed([tables, due, model.automated.value, cells, self._around(model)])
 
     def _around(self, model: Model) -> list[object]:
         """Say what others declare: whether they read the model, or what it reads, and how that is cut."""

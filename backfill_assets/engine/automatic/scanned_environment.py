@@ -150,7 +150,7 @@ class ScannedEnvironment:
             lacking_in_sources(self.graph, view, model, todo, self.now).values()
         )
         within = None if self.within is None else self.within[model.name]
-        left = todo if within is None else left_of(work, view, model.name) & within
+        remaining = todo if within is None else left_of(work, view, model.name) & within
         # Of a model that reads its own cells each is a batch, and a run has many of them.
         size = model.batch_size if model.in_order else self.run.batch_size(model, view).cells
         offered = tuple(
@@ -160,15 +160,18 @@ class ScannedEnvironment:
                 model,
                 work,
                 held=claimed | elsewhere | broken.cells | waiting,
-                within=None if within is None else left,
+                within=None if within is None else remaining,
                 plan_id=self.plan_id,
             )
         )
         passing = (broken.for_now | claimed) & todo
         stale = _named(view, model.name, work) if self.plan_id is None else ""
-        end = FAILED if broken.for_good & left else LEFT if left else DONE
-        rest = broken.rest if broken.for_now & left else None
-        waits, unchanging = bool((waiting - broken.for_good) & left), not offered and not passing
+        end = FAILED if broken.for_good & remaining else LEFT if remaining else DONE
+        rest = broken.rest if broken.for_now & remaining else None
+        waits, unchanging = (
+            bool((waiting - broken.for_good) & remaining),
+            not offered and not passing,
+        )
         return ScannedModel(model, work, offered, end, stale, unchanging, waits, rest)
 
     def _and_upstreams(self, model: Model) -> tuple[str, ...]:

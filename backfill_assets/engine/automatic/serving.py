@@ -52,8 +52,8 @@ def serve(op: Operation, name: str, cells: IntervalSet) -> Served:
     run, todo = run_for_stage(op, stage), stage.cells[name]
     fill_cells(run, stage.cells, op.project.listener)
     view = run.view()
-    left = left_of(run.work(name, view), view, name)
-    return Served(todo, todo - left, published=isinstance(stage, FillGaps))
+    remaining = left_of(run.work(name, view), view, name)
+    return Served(todo, todo - remaining, published=isinstance(stage, FillGaps))
 
 
 def _asked(op: Operation, name: str) -> ModelPlan:

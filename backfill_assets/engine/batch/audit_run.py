@@ -49,16 +49,16 @@ def audit_published(
     """
     model = run.graph.model(name)
     state = run.view().models.get(name)
-    asked = IntervalSet.empty() if state is None else state.ready
+    audited_cells = IntervalSet.empty() if state is None else state.ready
     if cells is not None:
-        asked = asked & cells
-    if state is None or not asked:
+        audited_cells = audited_cells & cells
+    if state is None or not audited_cells:
         return ()
-    audited = tuple(model.cadence.cells(asked))
+    audited = tuple(model.cadence.cells(audited_cells))
     subject = audited_subject(run, model, audited)
     rows = published_rows(batch_session(run.spark()), model, audited, subject.target)
     # Row counts were held against what was published before; here that is the same content.
-    contents = run.store.views.content_at_pin(run.environment.name, name, asked)
+    contents = run.store.views.content_at_pin(run.environment.name, name, audited_cells)
     audits = audits_of(model) if audits is None else audits
     results = judge(audits, profile(rows, subject), contents, model.cadence)
     return tuple(
@@ -104,22 +104,24 @@ def audited_on_record(run: RunContext, name: str, cells: IntervalSet) -> tuple[A
     pointer = run.store.environments.pointers(run.environment.name).get(name)
     if pointer is None:
         return ()
-    held = {
+    records = {
         record.cell: record
         for table in reversed(run.store.views.tables(pointer))
         for record in run.store.versions.ready_records(table.version, table.delta_version)
         if record.cell in cells
     }
     results: list[AuditResult] = []
-    known: set[str] = set()
-    for batch_id in sorted({record.batch_id for record in held.values()}):
+    audited_batches: set[str] = set()
+    for batch_id in sorted({record.batch_id for record in records.values()}):
         rows = run.store.batches.audit_results(batch_id=batch_id)
-        own = [record for record in held.values() if record.batch_id == batch_id]
+        own = [record for record in records.values() if record.batch_id == batch_id]
         if rows and all(record.fingerprint == pointer.fingerprint for record in own):
-            known.add(batch_id)
+            audited_batches.add(batch_id)
             last = rows[0].audited.attempt
             results += [row.result for row in rows if row.audited.attempt == last]
-    others = IntervalSet.of(record.cell for record in held.values() if record.batch_id not in known)
+    others = IntervalSet.of(
+        record.cell for record in records.values() if record.batch_id not in audited_batches
+    )
     return (*results, *(audit_published(run, name, others) if others else ()))
 
 

@@ -71,8 +71,12 @@ def published_for_audits(run: RunContext, model: Model) -> Table | None:
     """
     if not compares_with_published(model):
         return None
-    known = run.environment
-    where = known.follows if known.is_workspace and known.follows else known.name
+    environment = run.environment
+    where = (
+        environment.follows
+        if environment.is_workspace and environment.follows
+        else environment.name
+    )
     pointer = run.store.environments.pointers(where).get(model.name)
     if pointer is None or pointer.delta_version == ABSENT:
         return None

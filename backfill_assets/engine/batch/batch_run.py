@@ -151,12 +151,12 @@ def _failed(
 
     If the state can't be reached, the message says so, and the run's heartbeat records it when it can.
     """
-    said = sentence_of_batch(run.graph.model(request.model), request.stretches, error)
+    message = sentence_of_batch(run.graph.model(request.model), request.stretches, error)
     kind = kind_of(error)
     record = partial(
         run.store.batches.fail_batch,
         request.batch_id,
-        error=said,
+        error=message,
         audits=audits,
         finished_at=run.clock(),
         failure=kind,
@@ -165,5 +165,5 @@ def _failed(
         record()
     except (StateBusyError, StateUnavailableError) as unheard:
         run.unrecorded.append(record)
-        said = f"{said} (and that could not be recorded: {unheard})"
-    return Failed(request.model, request.batch_id, request.stretches, said, audits, kind)
+        message = f"{message} (and that could not be recorded: {unheard})"
+    return Failed(request.model, request.batch_id, request.stretches, message, audits, kind)

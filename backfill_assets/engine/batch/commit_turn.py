@@ -47,8 +47,8 @@ def unchanged(
 ) -> dict[Interval, int]:
     """Count the rows of the cells whose own table holds the very content that was computed again."""
     cells = IntervalSet.of(profile.cell for profile in profiles)
-    held = run.store.versions.held_contents(version, cells)
-    same = (profile for profile in profiles if held.get(profile.cell) == profile.content)
+    contents = run.store.versions.held_contents(version, cells)
+    same = (profile for profile in profiles if contents.get(profile.cell) == profile.content)
     return {profile.cell: profile.content.rows for profile in same}
 
 

@@ -164,21 +164,21 @@ def _numbers(
     key: Callable[[Interval], str],
 ) -> AuditResult:
     """Judge a number of each cell against a range: a declared one, or that of the cells around."""
-    found = {
+    numbers = {
         profile.cell: _measured(profile.numbers, audit, profile.cell, key) for profile in profiles
     }
     outside = {
         cell: text
-        for cell, number in found.items()
+        for cell, number in numbers.items()
         if (text := _outside(number.own, *_range(audit, number)))
     }
-    words, measured = audit.number.words, sum(number.own is not None for number in found.values())
+    words, measured = audit.number.words, sum(number.own is not None for number in numbers.values())
     first = min(outside, default=None)
     return AuditResult(
         audit=audit.name,
         severity=audit.severity,
         passed=not outside,
-        found=f"{words} as allowed in {measured:,} of {len(found):,} cells"
+        found=f"{words} as allowed in {measured:,} of {len(numbers):,} cells"
         if first is None
         else f"{words} = {outside[first].format(key(first))}",
         allowed=band_words(audit)
@@ -201,12 +201,12 @@ def _outside(own: str | None, low: Fraction | None, high: Fraction | None) -> st
 
 
 def _range(
-    audit: NumberWithin | NearNeighbours, found: NumberFound
+    audit: NumberWithin | NearNeighbours, number: NumberFound
 ) -> tuple[Fraction | None, Fraction | None]:
     """Give the lowest and the highest allowed value; None for an open side."""
     if isinstance(audit, NumberWithin):
         return _bound(audit.low), _bound(audit.high)
-    around = [exact for text in found.around if (exact := _exact(text)) is not None]
+    around = [exact for text in number.around if (exact := _exact(text)) is not None]
     return robust_band(around, audit.band) or (None, None)
 
 
@@ -214,15 +214,15 @@ def _fresh(
     audit: Fresh, profiles: Sequence[CellProfile], key: Callable[[Interval], str]
 ) -> AuditResult:
     """Judge how far the newest value of each cell lies before its end; a cell without one fails."""
-    found = {
+    numbers = {
         profile.cell: _measured(profile.numbers, audit, profile.cell, key) for profile in profiles
     }
     gaps = {
         cell: cell.end - EPOCH - timedelta(microseconds=int(number.own))
-        for cell, number in found.items()
+        for cell, number in numbers.items()
         if number.own is not None
     }
-    without = [cell for cell in found if cell not in gaps]
+    without = [cell for cell in numbers if cell not in gaps]
     late = [cell for cell, gap in gaps.items() if gap > timedelta(seconds=audit.seconds)]
     return AuditResult(
         audit=audit.name,
@@ -288,12 +288,12 @@ def _near_pairs(
     for profile in profiles:
         if profile.cell not in previous:
             continue
-        found = _measured(profile.numbers, audit, profile.cell, key)
+        number = _measured(profile.numbers, audit, profile.cell, key)
         empty = previous[profile.cell].rows == 0
-        published = audit.number.without_rows if empty else found.published
-        if _NO_SUM in {found.own, published}:
+        published = audit.number.without_rows if empty else number.published
+        if _NO_SUM in {number.own, published}:
             unsummed.append(profile.cell)
-        own, theirs = _exact(found.own), _exact(published)
+        own, theirs = _exact(number.own), _exact(published)
         if own is not None and theirs is not None:
             pairs[profile.cell] = own, theirs
     return pairs, unsummed
@@ -383,13 +383,13 @@ def _sums(
     }
     tolerance = Fraction(str(audit.tolerance))
     unsummed = [cell for cell, pair in sums.items() if pair is None]
-    known = {cell: pair for cell, pair in sums.items() if pair is not None}
+    pairs = {cell: pair for cell, pair in sums.items() if pair is not None}
     if unsummed:
         return _without_sum(audit, _keys(unsummed, key))
-    gaps = {cell: abs(own - theirs) for cell, (own, theirs) in known.items()}
-    outside = [cell for cell, gap in gaps.items() if gap > tolerance * abs(known[cell][1])]
+    gaps = {cell: abs(own - theirs) for cell, (own, theirs) in pairs.items()}
+    outside = [cell for cell, gap in gaps.items() if gap > tolerance * abs(pairs[cell][1])]
     worst = max(outside, key=lambda cell: gaps[cell], default=None)
-    own, theirs = _total(known.values()) if worst is None else known[worst]
+    own, theirs = _total(pairs.values()) if worst is None else pairs[worst]
     where = "" if worst is None else f" in {key(worst)}"
     return AuditResult(
         audit=audit.name,

@@ -63,8 +63,8 @@ def kept_rows_in(events: Iterable[PlanEvent]) -> dict[str, KeptRowsFound]:
     for event in events:
         if event.event == PlanEventKind.KEPT_ROWS:
             name = str(event.detail["model"])
-            known = by_model.setdefault(name, KeptRowsFound({}, {}))
-            (known.carried if event.detail["carried"] else known.dropped).update(
+            kept_rows = by_model.setdefault(name, KeptRowsFound({}, {}))
+            (kept_rows.carried if event.detail["carried"] else kept_rows.dropped).update(
                 event.detail["cells"]
             )
     return {

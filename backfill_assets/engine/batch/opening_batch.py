@@ -43,14 +43,14 @@ def open_when_free(run: RunContext, request: BatchRequest) -> Generator[Delayed,
         NoSlotError: the run was interrupted while it waited.
     """
     stop = _Wait(run.store.lease_seconds * 1.5, run.interrupted)
-    told = ""
+    last_reason = ""
     for attempt in until_free((CellsClaimedError, NoSlotError), stop, run.interrupted):
         with attempt:
             resources = run.resources(request.model)
             return run.store.batches.open_batch(replace(request, resources=resources))
         why = _waited_for(attempt.retry_state)
-        if why and why != told:
-            told = why
+        if why and why != last_reason:
+            last_reason = why
             yield Delayed(request.model, request.stretches, why)
     raise AssertionError  # tenacity raises before it runs out of attempts
 

@@ -71,8 +71,8 @@ def audit_planted(run: RunContext, name: str) -> Iterator[Noticed]:
 def _planted(
     model: Model, rows: _Rows, subject: Subject, contents: Mapping[Interval, Content]
 ) -> Iterator[Noticed]:
-    known = profile(rows, subject)
-    before = _failing(model, known, contents)
+    clean_profiles = profile(rows, subject)
+    before = _failing(model, clean_profiles, contents)
     middle = subject.cells[len(subject.cells) // 2]
     for planted in defects_of(model):
         try:
@@ -81,9 +81,9 @@ def _planted(
             yield _noticed(planted, {OUTSIDE: Severity.BLOCKING})
             continue
         # Equal checksums: the defect changes nothing, such as the sign of a zero amount.
-        if [each.content for each in profiles] != [each.content for each in known]:
-            found = _failing(model, profiles, contents)
-            new = {audit: severity for audit, severity in found.items() if audit not in before}
+        if [each.content for each in profiles] != [each.content for each in clean_profiles]:
+            failing = _failing(model, profiles, contents)
+            new = {audit: severity for audit, severity in failing.items() if audit not in before}
             yield _noticed(planted, new)
 
 

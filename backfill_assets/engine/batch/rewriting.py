@@ -124,8 +124,10 @@ def _sources_read(run: RunContext, batches: set[str]) -> tuple[InputPin, ...]:
     for batch_id in sorted(batches):
         row = run.store.batches.find(batch_id)
         for pin in row.inputs if row else ():
-            known = oldest.get(pin.upstream)
-            if not pin.version and (known is None or pin.delta_version < known.delta_version):
+            oldest_pin = oldest.get(pin.upstream)
+            if not pin.version and (
+                oldest_pin is None or pin.delta_version < oldest_pin.delta_version
+            ):
                 oldest[pin.upstream] = pin
     return tuple(oldest[name] for name in sorted(oldest))
 

@@ -100,12 +100,12 @@ def _held(
     lacking = read - _present(run, source, read)
     if not lacking:
         return
-    held = cells_reading(model.cadence, upstream, source.cadence, lacking) & cells
+    waiting_cells = cells_reading(model.cadence, upstream, source.cadence, lacking) & cells
     error = None
     if source.when_empty is WhenEmpty.FAIL:
         missing = ranges_text(source.cadence, lacking)
         error = EmptySourceError(source=source.name, cells=missing, model=model.name)
-    yield WaitingCells(source.name, held, error)
+    yield WaitingCells(source.name, waiting_cells, error)
 
 
 def _present(run: RunContext, source: Source, read: IntervalSet) -> IntervalSet:
@@ -121,7 +121,7 @@ def _present(run: RunContext, source: Source, read: IntervalSet) -> IntervalSet:
         raise MissingTableError(name=source.name, path=path)
     if source.when_empty is WhenEmpty.ACCEPT:
         return read
-    known = run.store.sources.source_rows(source.name, path, read)  # where batches read it
-    if known is not None:
-        return known
+    ready_cells = run.store.sources.source_rows(source.name, path, read)  # where batches read it
+    if ready_cells is not None:
+        return ready_cells
     return cells_with_rows(run.spark(), path, source, read)

@@ -108,19 +108,19 @@ def reconcile(run: RunContext, lock: CommitLock) -> None:
         CorruptTableError: the table's log is damaged, or lacks commits that the state knows.
     """
     path = run.store.versions.version_path(lock.version)
-    known, newest = run.store.versions.known_head(lock.version), head(path)
-    if newest < 0 <= known:
+    known_head, newest = run.store.versions.known_head(lock.version), head(path)
+    if newest < 0 <= known_head:
         raise RequestError(
             found=f"the table at {path} is missing, though the state records it up to delta_version "
-            f"{known}. Nothing was written",
+            f"{known_head}. Nothing was written",
             do="Set BACKFILL_DATA_DIR to the folder that belongs to this state, or restore the table "
             "from a backup",
         )
-    if newest < known:
-        ending = f"it ends at commit {newest}, though commit {known} is recorded"
+    if newest < known_head:
+        ending = f"it ends at commit {newest}, though commit {known_head} is recorded"
         raise CorruptTableError(path=path, found=ending)
     _fence_off(path, lock)
-    unknown = logged_commits(path, known)
+    unknown = logged_commits(path, known_head)
     gone = _taken_back(unknown)
     for logged in unknown:
         if logged.delta_version in gone:
@@ -128,7 +128,7 @@ def reconcile(run: RunContext, lock: CommitLock) -> None:
         if keeps_rows(logged.metadata):
             describe_head(run, lock.version, logged.delta_version)
             run.store.locks.follow_head(lock, logged.delta_version, run.clock())
-        elif _is_kept(logged, known):
+        elif _is_kept(logged, known_head):
             run.store.locks.advance_head(lock, logged.delta_version)
         elif not _is_adopted(run, lock, logged):
             take_back(run, lock)
@@ -163,10 +163,10 @@ def _taken_back(commits: tuple[LoggedCommit, ...]) -> set[int]:
     return gone
 
 
-def _is_kept(logged: LoggedCommit, known: int) -> bool:
+def _is_kept(logged: LoggedCommit, known_head: int) -> bool:
     """Whether a commit is ours and holds no batch, and takes nothing away that the state knows."""
     kept = restored_to(logged.metadata)
-    return is_ours(logged.metadata) and (kept is None or kept >= known)
+    return is_ours(logged.metadata) and (kept is None or kept >= known_head)
 
 
 def _is_adopted(run: RunContext, lock: CommitLock, logged: LoggedCommit) -> bool:
@@ -190,10 +190,13 @@ def refuse_foreign_commits(run: RunContext, version: str, delta_version: int) ->
     Raises:
         OvertakenError: something that is not ours stands between it and what the state knows.
     """
-    path, known = run.store.versions.version_path(version), run.store.versions.known_head(version)
-    if delta_version <= known + 1:
+    path, known_head = (
+        run.store.versions.version_path(version),
+        run.store.versions.known_head(version),
+    )
+    if delta_version <= known_head + 1:
         return
-    between = logged_commits(path, known)[: delta_version - known - 1]
+    between = logged_commits(path, known_head)[: delta_version - known_head - 1]
     if not all(is_ours(commit.metadata) for commit in between):
         raise OvertakenError(path, delta_version)
 
@@ -204,11 +207,11 @@ def take_back(run: RunContext, lock: CommitLock) -> None:
     Raises:
         ForeignTableError: nothing of the table is known.
     """
-    path, known = (
+    path, known_head = (
         run.store.versions.version_path(lock.version),
         run.store.versions.known_head(lock.version),
     )
-    if known < 0:
+    if known_head < 0:
         raise ForeignTableError(path)
-    restored = restore(path, known, app_id=lock.version, token=lock.token)
+    restored = restore(path, known_head, app_id=lock.version, token=lock.token)
     run.store.locks.advance_head(lock, restored.delta_version)

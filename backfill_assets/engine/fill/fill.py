@@ -83,7 +83,7 @@ def fill_cells(
     fillings = [
         Filling(run, model, targets[model.name], run.batch_size(model, view)) for model in models
     ]
-    told: dict[str, list[Event]] = {name: [] for name in names}
+    events_by_model: dict[str, list[Event]] = {name: [] for name in names}
     try:
         # Closed before the heart stops beating: a batch in flight needs its claims to the end.
         with (
@@ -93,13 +93,15 @@ def fill_cells(
             giving_up(run),
         ):
             for event in events:
-                told[event.model].append(event)
+                events_by_model[event.model].append(event)
                 keep_failed_start(run, event)
                 listener(event)
     finally:
-        if any(isinstance(event, Committed) for events in told.values() for event in events):
+        if any(
+            isinstance(event, Committed) for events in events_by_model.values() for event in events
+        ):
             rewrite_views(run, run.environment.name)
-    return {name: tuple(events) for name, events in told.items()}
+    return {name: tuple(events) for name, events in events_by_model.items()}
 
 
 def _look(run: RunContext, names: Sequence[str], listener: Listener) -> None:
@@ -161,23 +163,23 @@ class Filling:
         refresh = (work.refresh & self.target) - again
         todo = ((work.runnable & self.target) | again | refresh) - taken - undecided
         events: list[Event] = []
-        held = IntervalSet.empty()
+        blocked_cells = IntervalSet.empty()
         for event, cells in _held_up(run, model, work, todo, undecided):
             events.append(event)
-            held |= cells
-        todo -= held
+            blocked_cells |= cells
+        todo -= blocked_cells
         now = self._whole_batches(todo, undecided)
-        behind = self._behind(now) - taken - held
+        behind = self._behind(now) - taken - blocked_cells
         now -= behind
         reasons = {run.fills: now - again - refresh, RERUN: now & again, REFRESH: now & refresh}
         later = undecided | (todo - now) | behind
-        told = held
+        reported_cells = blocked_cells
         if not undecided:
             rest = self.target - again - refresh - taken - behind
             events = [*_at_rest(view, model, work, rest, _automatic(run, model, work)), *events]
-            told |= rest - now
+            reported_cells |= rest - now
         pieces = self._pieces(reasons, view)
-        return Needs(pieces, later, self._count(later), told, tuple(events))
+        return Needs(pieces, later, self._count(later), reported_cells, tuple(events))
 
     def _behind(self, now: IntervalSet) -> IntervalSet:
         """Give the cells after the first stretch that is built, of a model that reads its own cells.
@@ -277,31 +279,34 @@ def _held_up(
         undecided: those that are asked about again later.
     """
     published = _published(run, model)
-    for held in _held(run, model, work, todo):
-        if held.error is None:
+    for source_wait in _held(run, model, work, todo):
+        if source_wait.error is None:
             # What is published and has no rows any more becomes empty when it is built again.
-            if waiting := (held.cells & todo) - published:
-                yield Waiting(model.name, waiting, held.source), waiting
+            if waiting := (source_wait.cells & todo) - published:
+                yield Waiting(model.name, waiting, source_wait.source), waiting
             todo -= waiting
             continue
-        todo -= held.cells
-        for interval in held.cells:
-            cells, kind = IntervalSet.of([interval]), kind_of(held.error)
-            yield Failed(model.name, "", cells, str(held.error), kind=kind), held.cells
+        todo -= source_wait.cells
+        for interval in source_wait.cells:
+            cells, kind = IntervalSet.of([interval]), kind_of(source_wait.error)
+            yield (
+                Failed(model.name, "", cells, str(source_wait.error), kind=kind),
+                source_wait.cells,
+            )
     if model.in_order and (behind := _behind_a_gap(work.gaps - undecided, todo)):
         yield Waiting(model.name, behind, OWN_CELLS), behind
 
 
 def _held(run: RunContext, model: Model, work: Work, todo: IntervalSet) -> tuple[WaitingCells, ...]:
     """Look at the sources, for cells that are not recorded as empty: those need no rows of any."""
-    wanted = todo if run.fills != EMPTY else work.refresh & todo
+    cells = todo if run.fills != EMPTY else work.refresh & todo
     try:
-        return patiently(run, lambda: tuple(cells_held(run, model, wanted)))
+        return patiently(run, lambda: tuple(cells_held(run, model, cells)))
     except Exception as error:
         cause = explained(error)
         if not isinstance(cause, BackfillAssetsError):
             raise
-        return (WaitingCells("its sources", wanted, cause),)
+        return (WaitingCells("its sources", cells, cause),)
 
 
 def _published(run: RunContext, model: Model) -> IntervalSet:
@@ -314,11 +319,11 @@ def _published(run: RunContext, model: Model) -> IntervalSet:
 
 def _behind_a_gap(gaps: IntervalSet, todo: IntervalSet) -> IntervalSet:
     """The cells of a self-reading model that come after a gap which this run will not fill."""
-    left = (gaps - todo).hull()
+    gap = (gaps - todo).hull()
     ahead = todo.hull()
-    if left is None or ahead is None or ahead.end <= left.start:
+    if gap is None or ahead is None or ahead.end <= gap.start:
         return IntervalSet.empty()
-    return todo & IntervalSet.of([Interval(left.start, ahead.end)])
+    return todo & IntervalSet.of([Interval(gap.start, ahead.end)])
 
 
 def _automatic(run: RunContext, model: Model, work: Work) -> IntervalSet:

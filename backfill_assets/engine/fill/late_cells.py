@@ -75,8 +75,10 @@ def _without_marks(run: RunContext) -> StateView:
     """Forget what plans owe that have waited for too long: it is rebuilt with what reaches it."""
     view, standing = run.view(), {plan.plan_id for plan in plans_at_work(run)}
     outwaited = (plan for plan in _ours(run) if plan.plan_id not in standing)
-    theirs = ((planned.model, planned.cells) for plan in outwaited for planned in plan.models)
-    return replace(view, owed=view.owed - CellsByModel.of(theirs))
+    planned_cells = (
+        (planned.model, planned.cells) for plan in outwaited for planned in plan.models
+    )
+    return replace(view, owed=view.owed - CellsByModel.of(planned_cells))
 
 
 _EVERYTHING = IntervalSet.of([WHOLE_CELL])

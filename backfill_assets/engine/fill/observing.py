@@ -74,8 +74,8 @@ class SourceLook:
 
 def sources_of(run: RunContext, models: Iterable[str]) -> tuple[Source, ...]:
     """Name the observed sources that some models read, each once."""
-    known = (run.graph.models[model] for model in models if model in run.graph.models)
-    names = dict.fromkeys(upstream.name for model in known for upstream in model.reads)
+    declared_models = (run.graph.models[model] for model in models if model in run.graph.models)
+    names = dict.fromkeys(upstream.name for model in declared_models for upstream in model.reads)
     sources = (run.graph.sources[name] for name in names if name in run.graph.sources)
     return tuple(source for source in sources if source.observed)
 
@@ -163,15 +163,15 @@ class _Looking:
 
     def _taken(self) -> SourceLook | None:
         for _ in range(_TRIES):
-            known = self.store.sources.observed().get(self.source.name)
+            before = self.store.sources.observed().get(self.source.name)
             current = self._found()
             if current is None:
-                return self._gone() if known is not None else None
-            if _is_same(known, current):
+                return self._gone() if before is not None else None
+            if _is_same(before, current):
                 return None
-            seen, note = self._seen(known, current)
-            held = bytes_in(self.path, current.head)  # counted once the look has come to an end
-            seen = replace(seen, found=replace(seen.found, bytes=held))
+            seen, note = self._seen(before, current)
+            size = bytes_in(self.path, current.head)  # counted once the look has come to an end
+            seen = replace(seen, found=replace(seen.found, bytes=size))
             if self.store.sources.observe(seen):
                 changed = IntervalSet.of(
                     source_cell.cell
@@ -192,18 +192,18 @@ class _Looking:
         )  # fmt: skip
 
     def _seen(
-        self, known: ObservedSource | None, current: ObservedSource
+        self, before: ObservedSource | None, current: ObservedSource
     ) -> tuple[Observation, str]:
-        if known is None or known.declared != current.declared:
-            return self._first(known, current), ""
-        if because := made_anew(known, current):
+        if before is None or before.declared != current.declared:
+            return self._first(before, current), ""
+        if because := made_anew(before, current):
             error = RequestError(
                 found=f"the table of source '{self.source.name}' at {self.path} was recreated: "
                 f"{because}. Every cell whose rows can't be proved to be the same counts as "
                 "changed"
             )
-            return self._anew(known, current), str(error)
-        return self._moved(known, current), ""
+            return self._anew(before, current), str(error)
+        return self._moved(before, current), ""
 
     def _gone(self) -> SourceLook:
         note = (
@@ -213,51 +213,53 @@ class _Looking:
         return SourceLook(self.source.name, note=note, judged=False)
 
     def _unjudged(self) -> SourceLook | None:
-        known = self.store.sources.observed().get(self.source.name)
-        if known is None:  # nothing was built that it could have overtaken; a run looks first
+        before = self.store.sources.observed().get(self.source.name)
+        if before is None:  # nothing was built that it could have overtaken; a run looks first
             read = self.store.sources.source_pins(self.source.name, self.path)
             return SourceLook(self.source.name, judged=False, counts=bool(read))
-        since = f"since its delta_version {known.head}"
+        since = f"since its delta_version {before.head}"
         note = (
             f"source '{self.source.name}' has commits {since} whose changes can't be found without Spark; "
             "`backfill plan`, the next run, or its observation in Dagster reads the rows"
         )
-        return SourceLook(self.source.name, head=known.head, note=note, judged=False)
+        return SourceLook(self.source.name, head=before.head, note=note, judged=False)
 
     # The three ways to look
 
-    def _first(self, known: ObservedSource | None, current: ObservedSource) -> Observation:
+    def _first(self, before: ObservedSource | None, current: ObservedSource) -> Observation:
         """Take what is there; what ready cells have read of before is looked at stretch by stretch."""
-        there = self._present(current.head)
+        cells_there = self._present(current.head)
         pins = [
             pin.delta_version for pin in self.store.sources.source_pins(self.source.name, self.path)
         ]
         read = [pin for pin in pins if pin <= current.head]
         late: dict[Interval, int] = {}
         for since, until in pairwise([*read, current.head] if read else []):
-            seen = self._between(since, until, there)
+            seen = self._between(since, until, cells_there)
             late |= dict.fromkeys(seen.cells, since)
-        baseline = tuple(source_cell for cell, source_cell in there.items() if cell not in late)
+        baseline = tuple(
+            source_cell for cell, source_cell in cells_there.items() if cell not in late
+        )
         changes = [ChangedCells(baseline, BASELINE)]
         for since in sorted(set(late.values())):
             cells = (cell for cell, at in late.items() if at == since)
-            gone_or_there = (there.get(cell, SourceCell(cell, 0)) for cell in cells)
+            gone_or_there = (cells_there.get(cell, SourceCell(cell, 0)) for cell in cells)
             changes.append(ChangedCells(tuple(gone_or_there), since=since))
-        return Observation(current, known, tuple(changes), anew=True, pins=frozenset(pins))
+        return Observation(current, before, tuple(changes), anew=True, pins=frozenset(pins))
 
-    def _moved(self, known: ObservedSource, current: ObservedSource) -> Observation:
+    def _moved(self, before: ObservedSource, current: ObservedSource) -> Observation:
         """Look at what came since the last look."""
         stored = self.store.sources.source_cells(self.source.name, life_of(self.source))
-        seen = self._between(known.head, current.head, stored)
+        seen = self._between(before.head, current.head, stored)
         changes = (
             ChangedCells(
                 tuple(source_cell for cell, source_cell in seen.cells.items() if cell in part)
             )
             for part in seen.log.parts(IntervalSet.of(seen.cells))
         )
-        return Observation(current, known, tuple(changes), seen.same)
+        return Observation(current, before, tuple(changes), seen.same)
 
-    def _anew(self, known: ObservedSource, current: ObservedSource) -> Observation:
+    def _anew(self, before: ObservedSource, current: ObservedSource) -> Observation:
         """Compare every cell of a table that was made anew with what is known of the old one."""
         everything = life_of(self.source)
         stored = self.store.sources.source_cells(self.source.name, everything)
@@ -265,7 +267,7 @@ class _Looking:
             self._session(), self.path, self.source, (current.head,), everything
         )
         changed, same = _against_known(stored, now, everything)
-        return Observation(current, known, (ChangedCells(tuple(changed.values())),), same)
+        return Observation(current, before, (ChangedCells(tuple(changed.values())),), same)
 
     # What they have in common
 
@@ -351,11 +353,11 @@ class _Looking:
         return self.spark()
 
 
-def _is_same(known: ObservedSource | None, current: ObservedSource) -> bool:
+def _is_same(before: ObservedSource | None, current: ObservedSource) -> bool:
     """Whether a source is as it was looked at last, and the bytes of its files are known."""
-    if known is None or known.bytes is None:
+    if before is None or before.bytes is None:
         return False
-    return replace(known, observed_at=None, bytes=None) == current
+    return replace(before, observed_at=None, bytes=None) == current
 
 
 def _against_known(

@@ -108,12 +108,12 @@ def outstanding(
             could -= cells
         buildable += model.cadence.count(could)
         stale += model.cadence.count(work.stale_cells & inside)
-        held = late.held[name]
+        held_cells = late.held[name]
         needs = late.waiting[name]
         by_need = (
             (A_PLAN, work.stale_cells & needs),
-            (_for_whom(run, held, name), held),
-            (_for_run(run, lease), work.stale_cells - needs - held),
+            (_for_whom(run, held_cells, name), held_cells),
+            (_for_run(run, lease), work.stale_cells - needs - held_cells),
         )
         for whom, cells in by_need:
             if count := model.cadence.count(cells & inside):
@@ -122,9 +122,9 @@ def outstanding(
     return Outstanding(missing, running, awaits, buildable, stale, waits, unlooked)
 
 
-def _for_whom(run: RunContext, held: IntervalSet, name: str) -> str:
+def _for_whom(run: RunContext, held_cells: IntervalSet, name: str) -> str:
     """Name the open plans that held cells wait for."""
-    if not held:
+    if not held_cells:
         return ""
     plans = plans_at_work(run)
     theirs = [plan.plan_id for plan in plans if any(part.model == name for part in plan.models)]

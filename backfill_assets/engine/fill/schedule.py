@@ -239,11 +239,11 @@ class _Lane:
         yield from self._held()
 
     def _held(self) -> Iterator[Event]:
-        left = _cells(self.waiting)
+        waiting_cells = _cells(self.waiting)
         self.waiting.clear()
-        self.taken |= left
-        if left and self.behind is not None:
-            yield Waiting(self.model.name, left, self.behind)
+        self.taken |= waiting_cells
+        if waiting_cells and self.behind is not None:
+            yield Waiting(self.model.name, waiting_cells, self.behind)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -254,10 +254,10 @@ class _Ended:
     future: Future[None]
 
 
-def _lanes(asked: Sequence[ModelToFill], limits: Mapping[str, int]) -> list[_Lane]:
+def _lanes(models: Sequence[ModelToFill], limits: Mapping[str, int]) -> list[_Lane]:
     """Give each model its lane, in the order of their turns."""
     lanes: dict[str, _Lane] = {}
-    for filling in asked:
+    for filling in models:
         model = filling.model
         own = limits.get(model_scope(model.name), model.batch_concurrency)
         read = tuple((up, lanes[up.name]) for up in model.reads if up.name in lanes)
@@ -338,8 +338,8 @@ def _run_piece(run: RunContext, model: Model, piece: Piece, put: Callable[[Event
             continue
         put(ending)
         if isinstance(ending, Skipped):
-            left = part.stretches - IntervalSet.of(ending.built_by)
-            todo += [IntervalSet.of([each]) for each in batches(model.cadence, left)]
+            remaining = part.stretches - IntervalSet.of(ending.built_by)
+            todo += [IntervalSet.of([each]) for each in batches(model.cadence, remaining)]
 
 
 _ONE_S_OWN = (FailureKind.AUDIT, FailureKind.CODE, FailureKind.INPUT, FailureKind.TIMEOUT)

@@ -24,13 +24,13 @@ ASK = 2.0
 @contextmanager
 def watching(run: RunContext) -> Iterator[None]:
     """Cancel batches whose time is over, or whose plan is stopped at once."""
-    asked = monotonic()
+    asked_at = monotonic()
 
     def watch() -> None:
-        nonlocal asked
+        nonlocal asked_at
         run.flights.look()
-        if monotonic() - asked >= ASK:
-            asked = monotonic()
+        if monotonic() - asked_at >= ASK:
+            asked_at = monotonic()
             heed(run)
 
     with repeatedly(watch, every=LOOK, name=f"watch over {run.run_id}"):

@@ -36,11 +36,13 @@ def fill_gaps(op: Operation, stage: FillGaps, so_far: Outcome) -> Outcome:
     events = fill_cells(run, stage.cells, op.project.listener)
     watch.lap("compute")
     view = run.view()
-    left = CellsByModel({name: cells - view.ready(name) for name, cells in stage.cells.items()})
-    event = PlanEventKind.INCOMPLETE if left else PlanEventKind.FILLED
+    remaining = CellsByModel(
+        {name: cells - view.ready(name) for name, cells in stage.cells.items()}
+    )
+    event = PlanEventKind.INCOMPLETE if remaining else PlanEventKind.FILLED
     op.tell(event, **figures(events), seconds=watch.timing().compute)
-    status = PlanStatus.APPLYING if left else so_far.status
-    return replace(so_far, status=status, events={**so_far.events, **events}, left=left)
+    status = PlanStatus.APPLYING if remaining else so_far.status
+    return replace(so_far, status=status, events={**so_far.events, **events}, left=remaining)
 
 
 def build_cells(op: Operation, stage: BuildCells, so_far: Outcome) -> Outcome:
@@ -56,18 +58,20 @@ def build_cells(op: Operation, stage: BuildCells, so_far: Outcome) -> Outcome:
     with op.at_work.at(Phase.CHECKING, "what was built"):
         if run.frozen is not None:
             run.frozen.check()
-        left = left_in(run, op.plan)
-        spared = {} if left else _spared(run, op.plan)
-    said = {**figures(events), "seconds": watch.timing().compute, "spared": spared}
-    if left or _committed(events) or so_far.status is not PlanStatus.BUILT:
-        op.tell(PlanEventKind.INCOMPLETE if left else PlanEventKind.BUILT, **said)
-    status = PlanStatus.APPLYING if left else so_far.status
+        remaining = left_in(run, op.plan)
+        spared = {} if remaining else _spared(run, op.plan)
+    detail = {**figures(events), "seconds": watch.timing().compute, "spared": spared}
+    if remaining or _committed(events) or so_far.status is not PlanStatus.BUILT:
+        op.tell(PlanEventKind.INCOMPLETE if remaining else PlanEventKind.BUILT, **detail)
+    status = PlanStatus.APPLYING if remaining else so_far.status
     events = {**so_far.events, **events}
-    return replace(so_far, status=status, events=events, left=left, spared=spared)
+    return replace(so_far, status=status, events=events, left=remaining, spared=spared)
 
 
 def _committed(events: Mapping[str, tuple[Event, ...]]) -> bool:
-    return any(isinstance(event, Committed) for told in events.values() for event in told)
+    return any(
+        isinstance(event, Committed) for model_events in events.values() for event in model_events
+    )
 
 
 def build_canaries(op: Operation, stage: BuildCanaries, so_far: Outcome) -> Outcome:
@@ -86,14 +90,14 @@ def build_canaries(op: Operation, stage: BuildCanaries, so_far: Outcome) -> Outc
     with op.at_work.at(Phase.CHECKING, "what was built"):
         if run.frozen is not None:
             run.frozen.check()
-        left = left_in(run, op.plan)
-    cells = as_text(run.graph, todo - left)
+        remaining = left_in(run, op.plan)
+    cells = as_text(run.graph, todo - remaining)
     op.tell(PlanEventKind.CANARIES, **figures(events), seconds=watch.timing().compute, cells=cells)
     return replace(
         so_far,
         status=PlanStatus.APPLYING,
         events={**so_far.events, **events},
-        left=left,
+        left=remaining,
         canaries=todo,
     )
 

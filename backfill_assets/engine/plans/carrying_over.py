@@ -82,12 +82,14 @@ def _carried_over(op: Operation) -> CellsByModel:
     carried = CellsByModel()
     events: dict[str, tuple[Event, ...]] = {}
     while cells:
-        told = fill_cells(run, cells, op.project.listener)
-        events = {name: (*events.get(name, ()), *told.get(name, ())) for name in events | told}
+        new_events = fill_cells(run, cells, op.project.listener)
+        events = {
+            name: (*events.get(name, ()), *new_events.get(name, ())) for name in events | new_events
+        }
         carried |= cells
         cells = left_in(run, op.plan) - unbuilt - carried
-    if left := cells_to_carry_over(op):
-        raise not_carried_over(op.plan_id, as_text(run.graph, left), what_lacked(events))
+    if remaining := cells_to_carry_over(op):
+        raise not_carried_over(op.plan_id, as_text(run.graph, remaining), what_lacked(events))
     return carried
 
 
@@ -100,8 +102,8 @@ def _carried_back(op: Operation) -> CellsByModel:
     if cells := cells_to_carry_back(op):
         run = op.old_workspace()
         events = fill_cells(run, cells, op.project.listener)
-        if left := cells_to_carry_back(op):
-            raise not_carried_over(op.plan_id, as_text(run.graph, left), what_lacked(events))
+        if remaining := cells_to_carry_back(op):
+            raise not_carried_over(op.plan_id, as_text(run.graph, remaining), what_lacked(events))
     return built_in(op.store, op.plan, workspace_name(op.undo_id))
 
 
@@ -113,10 +115,12 @@ def carried_into(op: Operation) -> CellsByModel:
 
 def what_lacked(events: Mapping[str, tuple[Event, ...]]) -> tuple[str, ...]:
     """Say why cells were not built: what failed first, then what they wait for."""
-    told = [event for each in events.values() for event in each]
-    failed = [event.error for event in told if isinstance(event, Failed)]
+    all_events = [event for each in events.values() for event in each]
+    failed = [event.error for event in all_events if isinstance(event, Failed)]
     waits = [
-        f"{event.model} waits for {event.waits_for}" for event in told if isinstance(event, Waiting)
+        f"{event.model} waits for {event.waits_for}"
+        for event in all_events
+        if isinstance(event, Waiting)
     ]
     return (*failed, *dict.fromkeys(waits))
 

@@ -40,8 +40,8 @@ def compared_once(op: Operation, both: Compared, question: Question) -> Comparis
         PinGoneError: a pinned version can't be read any more.
         CorruptTableError: a table's log is damaged.
     """
-    asked = replace(question, cells=None)
-    key = _key(both.model, (both.old, both.new), asked, question.cells)
+    bare_question = replace(question, cells=None)
+    key = _key(both.model, (both.old, both.new), bare_question, question.cells)
     return _once(op, key, lambda: compare(op.spark(), both, question).to_keep(both.model))
 
 
@@ -134,10 +134,10 @@ def _kept_once(store: Store, plan_id: str, key: str, ask: Callable[[], Any]) -> 
     return answer
 
 
-def _key(model: Model, tables: Sequence[Table], asked: object, cells: IntervalSet | None) -> str:
+def _key(model: Model, tables: Sequence[Table], question: object, cells: IntervalSet | None) -> str:
     """Name a question, and all that its answer rests on."""
     sides = [_read(model, table, cells) for table in tables]
-    text = dumps((model, asked, None if cells is None else str(cells), sides))
+    text = dumps((model, question, None if cells is None else str(cells), sides))
     return sha256(text.encode()).hexdigest()
 
 

@@ -72,13 +72,13 @@ def consumer_checks(op: Operation) -> list[PlanCheck]:
 
 
 def _results(
-    op: Operation, what: str, known: Iterable[_CheckToRun], moved: set[str]
+    op: Operation, what: str, checks: Iterable[_CheckToRun], moved: set[str]
 ) -> Iterator[PlanCheck]:
-    asked = [each for each in known if moved & each.models]
-    if not asked:
+    due_checks = [each for each in checks if moved & each.models]
+    if not due_checks:
         return
-    with op.at_work.at(Phase.CHECKING, what, of=len(asked)) as step:
-        for each in asked:
+    with op.at_work.at(Phase.CHECKING, what, of=len(due_checks)) as step:
+        for each in due_checks:
             step.next(each.name)
             passed, text = each.run()
             model = min(moved & each.models)
@@ -93,12 +93,12 @@ def _result(op: Operation, check: CheckQuery) -> tuple[bool, str]:
         return False, f"{', '.join(lacking)} would not be published"
     tables = {name: (run.graph.model(name), published_table(run, name)) for name in names}
     try:
-        found = wrong_once(op, check.query, tables)
+        wrong_rows = wrong_once(op, check.query, tables)
     except BackfillAssetsError:
         raise
     except Exception as error:  # noqa: BLE001 - what Spark says of a person's query
         return False, one_line(error)
-    if not found.count:
+    if not wrong_rows.count:
         return True, "no row is wrong"
-    rows = "row is" if found.count == 1 else "rows are"
-    return False, f"{found.count:,} {rows} wrong, such as {found.first}"
+    rows = "row is" if wrong_rows.count == 1 else "rows are"
+    return False, f"{wrong_rows.count:,} {rows} wrong, such as {wrong_rows.first}"

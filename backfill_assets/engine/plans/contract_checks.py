@@ -51,19 +51,19 @@ def contract_results(  # noqa: PLR0913 - all that a comparison rests on
     cells = IntervalSet.of(
         cell for cell, content in old.items() if every or _differs(content, new.get(cell))
     )
-    found = Found((), 0, appended=appended, explained=explained)
+    differences = Found((), 0, appended=appended, explained=explained)
     if old:
         both = Compared(model, *(published_table(run, model.name) for run in runs))
         added, removed = changed_columns(both)
-        found = replace(
-            found,
+        differences = replace(
+            differences,
             cells=_compared(op, both, cells) if cells else (),
             old_rows=sum(content.rows for content in old.values()),
             added=added,
             removed=removed,
             groups={name: _grouped(op, both, cells, name) for name in _groups(expected)},
         )
-    return tuple(judge(each, found) for each in expected)
+    return tuple(judge(each, differences) for each in expected)
 
 
 def _groups(expected: Sequence[Expectation]) -> dict[str, None]:
@@ -78,8 +78,8 @@ def _grouped(
     op: Operation, both: Compared, cells: IntervalSet, column: str
 ) -> dict[str, Mapping[str, Measure]]:
     """Compare the groups of one column over all cells."""
-    found = compared_once(op, both, Question(by=(column,), cells=cells)).groups
-    return {"NULL" if each.by[0] is None else each.by[0]: each.columns for each in found}
+    groups = compared_once(op, both, Question(by=(column,), cells=cells)).groups
+    return {"NULL" if each.by[0] is None else each.by[0]: each.columns for each in groups}
 
 
 def _differs(old: Content, new: Content | None) -> bool:

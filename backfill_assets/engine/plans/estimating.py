@@ -65,10 +65,10 @@ def _facts(project: Project, model: str, warm: Mapping[str, datetime]) -> tuple[
 
 def _fact(graph: Graph, row: BatchRow, *, cold: bool) -> BatchFact:
     ended = row.finished_at or row.started_at
-    known = graph.models.get(row.model)
+    model = graph.models.get(row.model)
     return BatchFact(
         seconds=(ended - row.started_at).total_seconds(),
-        cells=known.cadence.count(row.stretches) if known else 1,
+        cells=model.cadence.count(row.stretches) if model else 1,
         rows=row.rows or 0,
         bytes=row.bytes_written or 0,
         cold=cold,

@@ -78,11 +78,11 @@ def compared(
     """
     outside = [name for name in {**before, **after} if not _is_near(name, before, after, within)]
     shown = outside or [*after]
-    said = ", ".join(
+    text = ", ".join(
         f"{name} {_number(before.get(name))} before, {_number(after.get(name))} after"
         for name in shown
     )
-    return not outside, said + (f"; not within {within:.2%}" if outside else "")
+    return not outside, text + (f"; not within {within:.2%}" if outside else "")
 
 
 def _is_near(
@@ -109,9 +109,9 @@ def _measured(
     if any(reading.model not in view.models for reading in consumer.reads):
         return None
     read = tuple(_read(run, reading, view.ready(reading.model)) for reading in consumer.reads)
-    asked = (evaluation, tuple((each.model.name, each.columns) for each in read))
+    question = (evaluation, tuple((each.model.name, each.columns) for each in read))
     tables = tuple((each.model, each.table, each.cells) for each in read)
-    return dict(measured_once(op, asked, tables, lambda: _run(op, evaluation, read)).numbers)
+    return dict(measured_once(op, question, tables, lambda: _run(op, evaluation, read)).numbers)
 
 
 def _read(run: RunContext, reading: Reading, ready: IntervalSet) -> _Read:
@@ -157,17 +157,17 @@ def numbers_of(evaluation: Evaluation, folder: str) -> dict[str, float]:
     except OSError as error:
         raise EvaluationFailedError(command, error.strerror or str(error)) from error
     if ended.returncode:
-        said = f": {last_line(ended.stderr)}" if ended.stderr.strip() else ""
-        raise EvaluationFailedError(command, f"it ended with exit code {ended.returncode}{said}")
+        reason = f": {last_line(ended.stderr)}" if ended.stderr.strip() else ""
+        raise EvaluationFailedError(command, f"it ended with exit code {ended.returncode}{reason}")
     return _printed(command, last_line(ended.stdout))
 
 
 def _printed(command: tuple[str, ...], line: str) -> dict[str, float]:
     try:
-        found: Any = json.loads(line)
+        content: Any = json.loads(line)
     except ValueError as error:
         raise EvaluationFailedError(command, f"it ended with {line[:60]!r}") from error
-    numbers = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+    numbers = cast("dict[str, Any]", content) if isinstance(content, dict) else {}
     if not numbers or not all(_is_number(each) for each in numbers.values()):
         raise EvaluationFailedError(command, f"it ended with {line[:60]!r}")
     return {name: float(number) for name, number in numbers.items()}

@@ -155,12 +155,12 @@ def _committed_since(run: RunContext, name: str, since: Mapping[str, int]) -> In
 def _passed(op: Operation) -> dict[str, dict[str, int]]:
     """Read per model at which pins its kept cells have passed."""
     events = op.store.plans.events(op.plan_id)
-    told = (
+    details = (
         event.detail
         for event in events
         if event.event == PlanEventKind.AUDITED and event.detail["passed"]
     )
-    return {detail["model"]: detail["tables"] for detail in told}
+    return {detail["model"]: detail["tables"] for detail in details}
 
 
 def _detail(

@@ -103,8 +103,8 @@ def look_at_sources(
     store, data_root, at_work = project.store, project.data_root, project.at_work
     sources = project.loaded.graph.sources
     looks = observe_sources(store, sources.values(), data_root, None, at_work)
-    left = [sources[seen.source] for seen in looks if not seen.judged and seen.counts]
-    again = observe_sources(store, left, data_root, project.spark, at_work)
+    unjudged_sources = [sources[seen.source] for seen in looks if not seen.judged and seen.counts]
+    again = observe_sources(store, unjudged_sources, data_root, project.spark, at_work)
     final = (*(seen for seen in looks if seen.judged or not seen.counts), *again)
     for seen in final:
         if seen.note:

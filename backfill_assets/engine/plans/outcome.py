@@ -54,7 +54,10 @@ class Outcome:
     def failed(self) -> tuple[Failed, ...]:
         """Every batch that failed."""
         return tuple(
-            event for told in self.events.values() for event in told if isinstance(event, Failed)
+            event
+            for model_events in self.events.values()
+            for event in model_events
+            if isinstance(event, Failed)
         )
 
     @property
@@ -65,8 +68,18 @@ class Outcome:
 
 def figures(events: Mapping[str, tuple[Event, ...]]) -> dict[str, object]:
     """Count what was built, to be held against the estimate."""
-    done = [event for told in events.values() for event in told if isinstance(event, Committed)]
-    failed = [event for told in events.values() for event in told if isinstance(event, Failed)]
+    done = [
+        event
+        for model_events in events.values()
+        for event in model_events
+        if isinstance(event, Committed)
+    ]
+    failed = [
+        event
+        for model_events in events.values()
+        for event in model_events
+        if isinstance(event, Failed)
+    ]
     return {
         "batches": len(done),
         "failed": len(failed),

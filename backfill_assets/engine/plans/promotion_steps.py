@@ -67,9 +67,9 @@ def _step(
     if not cells:
         return Step(_move(same, at, stale))
     # A cell that only a table below holds is copied too: from now on this one answers for it.
-    known = op.store.versions.held_contents(at.version, cells, at.delta_version)
+    contents = op.store.versions.held_contents(at.version, cells, at.delta_version)
     differing = IntervalSet.of(
-        record.cell for record in records if known.get(record.cell) != record.content
+        record.cell for record in records if contents.get(record.cell) != record.content
     )
     source = Layer(built.version, built.delta_version)
     move = replace(_move(same, at, stale), copies=(Copy(source),))

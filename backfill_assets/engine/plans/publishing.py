@@ -147,11 +147,11 @@ def _carried_out_or_given_up(run: RunContext, intent: Intent) -> None:
         _log.warning("the publication of plan %s was withdrawn: %s", intent.plan_id, error)
 
 
-def _begun(run: RunContext, wanted: Intent) -> Intent:
+def _begun(run: RunContext, intent: Intent) -> Intent:
     """Write the intent; dead ones of others that name one of its tables are finished first."""
     while True:
         try:
-            return run.store.publications.begin_promotion(replace(wanted, holder=run.run_id))
+            return run.store.publications.begin_promotion(replace(intent, holder=run.run_id))
         except PromotionPendingError as pending:
             finish_publication(run, pending.plan_id)
 
@@ -202,8 +202,8 @@ def _give_up(run: RunContext, intent: Intent, locks: Mapping[str, CommitLock]) -
     Else its tables would stay closed for good.
     """
     for version, lock in locks.items():
-        known = run.store.versions.known_head(version)
-        if known >= 0 and head(run.store.versions.version_path(version)) > known:
+        known_head = run.store.versions.known_head(version)
+        if known_head >= 0 and head(run.store.versions.version_path(version)) > known_head:
             take_back(run, lock)
     run.store.publications.withdraw_promotion(intent)
 

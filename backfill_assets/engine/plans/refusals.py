@@ -162,8 +162,8 @@ def refuse_unfinished(op: Operation) -> None:
         RequestError: it lists what.
     """
     run = op.workspace()
-    if left := as_text(run.graph, left_in(run, op.plan)):
-        listed = "; ".join(f"{model}: {cells}" for model, cells in left.items())
+    if remaining := as_text(run.graph, left_in(run, op.plan)):
+        listed = "; ".join(f"{model}: {cells}" for model, cells in remaining.items())
         raise RequestError(
             found=f"plan {op.plan_id} is not completely built, nothing was published",
             do=f"Cells still to build: {listed}. `backfill apply {op.plan_id}` builds them",

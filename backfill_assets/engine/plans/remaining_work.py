@@ -32,4 +32,7 @@ def to_remember(plan: Plan, work: Work) -> IntervalSet:
 
 def as_text(graph: Graph, cells: CellsByModel) -> dict[str, str]:
     """Write cells by model as ranges."""
-    return {name: ranges_text(graph.model(name).cadence, left) for name, left in cells.items()}
+    return {
+        name: ranges_text(graph.model(name).cadence, model_cells)
+        for name, model_cells in cells.items()
+    }

@@ -42,13 +42,13 @@ def _later_plans(plan_id: str, later: Mapping[str, Mapping[str, str]]) -> Reques
 
 
 def _not_kept(plan_id: str, why: str, request: PlanRequest) -> RequestError:
-    asked = " ".join(
+    options = " ".join(
         f"--restate {restatement.name}:{restatement.start}..{restatement.end}"
         for restatement in request.restate
     )
     return RequestError(
         found=f"plan {plan_id} can't be taken back any more: {why}. Nothing was changed",
-        do=f"build the old data again with `backfill plan {request.environment} {asked}`",
+        do=f"build the old data again with `backfill plan {request.environment} {options}`",
     )
 
 

@@ -156,9 +156,9 @@ def check_canaries(op: Operation, so_far: Outcome) -> Outcome:
         refusal = error
     gate = gate_in(op.project, op.plan.environment)
     goes_on = refusal is None and gate is not None and gate.policy.goes_on(op.plan.environment)
-    found = [f"{each.model}: {each.check}: {each.text}" for each in checks]
+    lines = [f"{each.model}: {each.check}: {each.text}" for each in checks]
     op.tell(
-        PlanEventKind.CANARIES_COMPARED, checked=found, goes_on=goes_on, refused=str(refusal or "")
+        PlanEventKind.CANARIES_COMPARED, checked=lines, goes_on=goes_on, refused=str(refusal or "")
     )
     if goes_on:
         return replace(so_far, canaries=CellsByModel())
@@ -169,21 +169,21 @@ def _refuse_stopping(
     op: Operation, checks: Sequence[PlanCheck], accepted: Sequence[Acceptance]
 ) -> None:
     stopping = [each for each in checks if each.stops]
-    said = [
+    with_reasons = [
         replace(each, text=f"{each.text}; {was}") if (was := voided(each, accepted)) else each
         for each in stopping
     ]
     failed: dict[str, tuple[PlanCheck, ...]] = {}
-    for each in said:
+    for each in with_reasons:
         if each.decided_by == STRATEGY:
             failed[each.model] = (*failed.get(each.model, ()), each)
     if failed:
         raise StrategyCheckError(op.plan_id, failed)
-    expected = [each for each in said if each.decided_by != CONSUMER]
+    expected = [each for each in with_reasons if each.decided_by != CONSUMER]
     if expected:
         raise UnexpectedChangeError(op.plan_id, expected)
-    if said:
-        raise ConsumerCheckError(op.plan_id, said)
+    if with_reasons:
+        raise ConsumerCheckError(op.plan_id, with_reasons)
 
 
 def _made_checks(op: Operation, within: CellsByModel | None = None) -> list[PlanCheck]:
@@ -200,15 +200,15 @@ def _made_checks(op: Operation, within: CellsByModel | None = None) -> list[Plan
         if ((planned.strategy is not None and planned.built_apart) or _expected_of(op, planned))
         and (within is None or within[planned.model])
     ]
-    found: list[PlanCheck] = []
+    checks: list[PlanCheck] = []
     with op.at_work.at(Phase.COMPARING, of=len(checked)) as step:
         for planned in checked:
             step.next(planned.model)
             if planned.strategy is not None and planned.built_apart:
-                found += _of_strategy(sides, planned, planned.strategy)
+                checks += _of_strategy(sides, planned, planned.strategy)
             if _expected_of(op, planned):
-                found += _of_contract(sides, planned)
-    return found
+                checks += _of_contract(sides, planned)
+    return checks
 
 
 def _expected_of(op: Operation, planned: ModelPlan) -> tuple[Expectation, ...]:
@@ -407,8 +407,8 @@ def _appended(
     """
     state = before.models.get(planned.model)
     runs = state.runs if state is not None else ()
-    known = IntervalSet.of(run.interval for run in runs if run.built_at <= op.plan.seen)
-    return after.models[planned.model].own - known
+    seen_cells = IntervalSet.of(run.interval for run in runs if run.built_at <= op.plan.seen)
+    return after.models[planned.model].own - seen_cells
 
 
 def _expected(both: _Sides, planned: ModelPlan) -> Expected:
@@ -431,8 +431,8 @@ def _expected(both: _Sides, planned: ModelPlan) -> Expected:
 def _coverage(both: _Sides, name: str, cells: IntervalSet) -> dict[str, tuple[float, float]]:
     """Count in how many rows of these cells (of all, if none is left to build) new columns have a value."""
     model = both.workspace.graph.model(name)
-    known = both.environment.graph.models.get(name)
-    before = set[str]() if known is None else {column.name for column in known.schema}
+    old_model = both.environment.graph.models.get(name)
+    before = set[str]() if old_model is None else {column.name for column in old_model.schema}
     new = [column.name for column in model.schema if column.name not in before]
     if not new:
         return {}

@@ -53,8 +53,8 @@ class WorkStep:
         """Describe the step, such as ``checks: web.sessions, 2 of 3``."""
         what = "batch " if self.phase is Phase.BUILDING else ""
         counted = f"{what}{self.number} of {self.of}" if self.number and self.of else ""
-        said = ", ".join(part for part in (self.subject, counted) if part)
-        return f"{self.phase}: {said}" if said else str(self.phase)
+        details = ", ".join(part for part in (self.subject, counted) if part)
+        return f"{self.phase}: {details}" if details else str(self.phase)
 
 
 class Telling:
@@ -71,8 +71,8 @@ class Telling:
     def next(self, subject: str | None = None) -> None:
         """Say that the next one begins: of several subjects, or of several batches of one."""
         step, number = self.step, self.step.number + 1
-        known = step.subject if subject is None else subject
-        self.step = replace(step, subject=known, number=min(number, step.of))
+        new_subject = step.subject if subject is None else subject
+        self.step = replace(step, subject=new_subject, number=min(number, step.of))
         self._tell()
 
 

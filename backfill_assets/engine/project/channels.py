@@ -66,9 +66,9 @@ def channels_of(path: str) -> Deliver:
         book.add(config)
         if not list(book.find(tag=channel)):
             raise DeliveryError(channel, f"{path} has no channel of this name")
-        with apprise.LogCapture(level=logging.WARNING, fmt="%(message)s") as said:
+        with apprise.LogCapture(level=logging.WARNING, fmt="%(message)s") as log:
             if not book.notify(title=title, body=text, tag=channel):
-                raise DeliveryError(channel, " ".join(said.getvalue().split())[:_SHOWN])
+                raise DeliveryError(channel, " ".join(log.getvalue().split())[:_SHOWN])
 
     return deliver
 

@@ -152,11 +152,11 @@ def _running(
     graph = _graph({**{name: snapshot.model for name, snapshot in same.items()}, **read}, loaded)
     relied = {name: read_readings(snapshot.sources) for name, snapshot in stored.items()}
     otherwise = {
-        name: known
-        for name, known in relied.items()
-        if known is not None
+        name: readings
+        for name, readings in relied.items()
+        if readings is not None
         and name in graph.models
-        and changed_sources(graph, graph.models[name], known)
+        and changed_sources(graph, graph.models[name], readings)
     }
     prints = fingerprints(graph, otherwise)
     as_saved = {

@@ -18,12 +18,12 @@ _SHOWN = 10
 def _code_changed(
     plan_id: str, changed: Mapping[str, str | None], planned: Mapping[str, str]
 ) -> RequestError:
-    told = "; ".join(
+    changes = "; ".join(
         f"'{name}' was {planned[name][:_SHOWN]} and is {current[:_SHOWN] if current else 'gone'}"
         for name, current in changed.items()
     )
     return RequestError(
-        found=f"the code has changed since plan {plan_id} was made: {told}",
+        found=f"the code has changed since plan {plan_id} was made: {changes}",
         do="Cells already built are kept; no further cells are built. Restore the code and apply again, "
         "or make a new plan, which shows the difference",
     )

@@ -81,8 +81,8 @@ class HeaderIdentity:
             )
         return principal
 
-    def _mac(self, *said: str) -> str:
-        return hmac.new(self.key, json.dumps(said).encode(), hashlib.sha256).hexdigest()
+    def _mac(self, *parts: str) -> str:
+        return hmac.new(self.key, json.dumps(parts).encode(), hashlib.sha256).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

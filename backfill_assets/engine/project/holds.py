@@ -34,7 +34,7 @@ def hold_consumer(
             do=f"name a later one, or leave --until out: then `backfill release '{name}'` ends the hold",
         )
     models = tuple(reading.model for reading in consumer.reads)
-    wanted = Hold(
+    hold = Hold(
         held_name(consumer.name),
         consumer.name,
         environment,
@@ -44,7 +44,7 @@ def hold_consumer(
         project.who,
         reason,
     )
-    return project.store.holds.hold(wanted)
+    return project.store.holds.hold(hold)
 
 
 def release_consumer(project: Project, name: str) -> tuple[Hold, CellsByModel]:

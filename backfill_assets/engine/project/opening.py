@@ -46,10 +46,11 @@ def open_run(
     """
     refuse_hold(project.store, environment)
     run, own = _seen(project, environment)
-    store, known, data_root = project.store, run.environment, project.data_root
+    store, target, data_root = project.store, run.environment, project.data_root
     settled = {
         **{
-            snapshot.model.name: _pointed(store, known, snapshot, data_root) for snapshot in own.new
+            snapshot.model.name: _pointed(store, target, snapshot, data_root)
+            for snapshot in own.new
         },
         **{snapshot.model.name: _reworded(store, own, snapshot) for snapshot in own.reworded},
     }
@@ -72,11 +73,11 @@ def look(project: Project, environment: str) -> RunContext:
 
 
 def _seen(project: Project, environment: str) -> tuple[RunContext, EnvironmentGraph]:
-    known = project.store.environments.get(environment)
-    own = environment_graph(project.store, project.loaded, known)
+    stored_environment = project.store.environments.get(environment)
+    own = environment_graph(project.store, project.loaded, stored_environment)
     run = RunContext(
         project=project,
-        environment=known,
+        environment=stored_environment,
         graph=own.graph,
         pointers=own.pointers,
         reads=own.reads,
@@ -84,7 +85,7 @@ def _seen(project: Project, environment: str) -> tuple[RunContext, EnvironmentGr
         root_id=project.run_id,
         changed=own.changed,
         misread=own.misread,
-        fills=PLANNED if known.is_workspace else GAP,
+        fills=PLANNED if stored_environment.is_workspace else GAP,
     )
     return run, own
 
@@ -117,10 +118,10 @@ def _pointed(store: Store, environment: Environment, snapshot: Snapshot, data_ro
             if brought is not None:
                 return brought
     save_snapshot(store, snapshot)
-    wanted = Pointer(environment.name, model, snapshot.fingerprint.id, version, -1)
+    first_pointer = Pointer(environment.name, model, snapshot.fingerprint.id, version, -1)
     if _is_there(store, version, environment):
-        return wanted
-    return store.environments.ensure_pointer(wanted, table_path(data_root, model, version))
+        return first_pointer
+    return store.environments.ensure_pointer(first_pointer, table_path(data_root, model, version))
 
 
 def _is_there(store: Store, version: str, environment: Environment) -> bool:

@@ -42,8 +42,8 @@ def refuse_unauthorized(
     Raises:
         RequestError: the person is none of them.
     """
-    known = {row.name: row for row in store.environments.by_name()}
-    protected = environment in known and known[environment].protected
+    environments = {row.name: row for row in store.environments.by_name()}
+    protected = environment in environments and environments[environment].protected
     if protected and operators and who.identity not in operators:
         raise _not_an_operator(who, environment, operators)
 

@@ -38,7 +38,7 @@ def as_relied_on(
         The graph with these sources; and the models that rely on them otherwise.
     """
     loaded = graph
-    readers = {name: known for name, known in relied.items() if name in graph.models}
+    readers = {name: readings for name, readings in relied.items() if name in graph.models}
     behind = _misread(loaded, readers)
     odd = sorted({source for sources in behind.values() for source in sources})
     for source in odd:
@@ -48,17 +48,19 @@ def as_relied_on(
         ]
         graph = min(candidates, key=lambda candidate: _left_out(candidate, readers, source, own))
     to_plan = {
-        source: tuple(name for name, theirs in behind.items() if source in theirs) for source in odd
+        source: tuple(name for name, sources in behind.items() if source in sources)
+        for source in odd
     }
     misread = _misread(graph, readers)
     return graph, {
-        name: {source: to_plan[source] for source in theirs} for name, theirs in misread.items()
+        name: {source: to_plan[source] for source in sources} for name, sources in misread.items()
     }
 
 
 def _misread(graph: Graph, readers: Mapping[str, Relied]) -> dict[str, tuple[str, ...]]:
     misread = {
-        name: changed_sources(graph, graph.models[name], known) for name, known in readers.items()
+        name: changed_sources(graph, graph.models[name], readings)
+        for name, readings in readers.items()
     }
     return {name: sources for name, sources in misread.items() if sources}
 
@@ -67,8 +69,8 @@ def _known(graph: Graph, readers: Mapping[str, Relied], source: str) -> Iterator
     """Give a source in every way that a snapshot relies on it."""
     readings: dict[SourceReading, None] = {
         reading: None
-        for known in readers.values()
-        for reading in known or ()
+        for relied in readers.values()
+        for reading in relied or ()
         if reading.source == source
     }
     return (declared_as(graph.sources[source], reading) for reading in readings)

@@ -107,13 +107,13 @@ class RunContext(InProject):
 
         Never longer than files stay that no log names: one that takes longer could commit nothing.
         """
-        wanted = (
+        timeout = (
             self.project.batch_policy.timeout
             if model.batch_timeout is None
             else model.batch_timeout
         )
         longest = GRACE.total_seconds()
-        return longest if wanted is None else min(wanted, longest)
+        return longest if timeout is None else min(timeout, longest)
 
     def resources(self, model: str) -> dict[str, str]:
         """The Spark settings that a batch of a model has of its own when it is opened now."""

@@ -94,19 +94,21 @@ class AllowedSigners:
         with TemporaryDirectory(prefix="backfill-signature-") as folder:
             file = Path(folder) / "signature"
             file.write_text(signature, encoding="utf-8")
-            found = keygen(("find-principals", "-s", str(file), "-f", str(self.path)), "")
-            if found.returncode:
-                raise SignatureError(last_line(found.stderr) or "its key is not listed", self.path)
-            principal = self._single(found.stdout)
-            asked = ("-I", principal, "-n", NAMESPACE, "-s", str(file), "-f", str(self.path))
-            done = keygen(("verify", *asked), text)
+            listing = keygen(("find-principals", "-s", str(file), "-f", str(self.path)), "")
+            if listing.returncode:
+                raise SignatureError(
+                    last_line(listing.stderr) or "its key is not listed", self.path
+                )
+            principal = self._single(listing.stdout)
+            options = ("-I", principal, "-n", NAMESPACE, "-s", str(file), "-f", str(self.path))
+            done = keygen(("verify", *options), text)
             if done.returncode:
-                said = (
+                reason = (
                     last_line(done.stderr)
                     or last_line(done.stdout)
                     or "it was made for another text"
                 )
-                raise SignatureError(said, self.path)
+                raise SignatureError(reason, self.path)
         return principal
 
     def principals(self) -> tuple[str, ...]:

@@ -39,7 +39,10 @@ def published_views(store: Store, environment: str, named: str | None = None) ->
     """
     number, models = store.views.published(environment)
     named = named or environment
-    shown = (_view(store, named, name, found) for name, found in sorted(models.items()))
+    shown = (
+        _view(store, named, name, published_model)
+        for name, published_model in sorted(models.items())
+    )
     views = tuple(view for view in shown if view.table.exists)
     moved = {view_name(named, model) for model in store.views.moved_models(environment)}
     gone = moved - {view.name for view in views}
@@ -87,11 +90,13 @@ def _write_newest(store: Store, file: ViewsFile) -> None:
         written = newest
 
 
-def _view(store: Store, environment: str, model: str, found: PublishedModel) -> PublishedView:
+def _view(
+    store: Store, environment: str, model: str, published_model: PublishedModel
+) -> PublishedView:
     return PublishedView(
         view_name(environment, model),
-        stored_model(found.definition),
-        found.definition,
-        table_read(found.tables, store.located, found.pointer.certain),
-        {store.located(pin.path): pin.version for pin in found.tables},
+        stored_model(published_model.definition),
+        published_model.definition,
+        table_read(published_model.tables, store.located, published_model.pointer.certain),
+        {store.located(pin.path): pin.version for pin in published_model.tables},
     )

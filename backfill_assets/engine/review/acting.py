@@ -214,14 +214,20 @@ def _judged(
 ) -> Judged:
     try:
         principal = of.gate.signers.principal(row.text, row.signature)
-        said = read_statement(row.text)
+        statement = read_statement(row.text)
     except (SignatureError, StatementError) as error:
         return Judged(row, error.found)
-    proven = replace(row, act=said.act.value, principal=principal, at=said.at, expires=said.expires)
-    also = "" if besides is None else said.parts.get(besides, "")
+    proven = replace(
+        row,
+        act=statement.act.value,
+        principal=principal,
+        at=statement.at,
+        expires=statement.expires,
+    )
+    also = "" if besides is None else statement.parts.get(besides, "")
     now = parts if besides is None else {**parts, besides: also}
-    void = void_because(said, plan_id=of.plan.plan_id, parts=now, now=of.clock(), acts=acts)
-    return Judged(proven, void, said.reason, also)
+    void = void_because(statement, plan_id=of.plan.plan_id, parts=now, now=of.clock(), acts=acts)
+    return Judged(proven, void, statement.reason, also)
 
 
 def _signed(

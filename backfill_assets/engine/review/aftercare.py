@@ -60,14 +60,16 @@ def ask_watch(project: Project, plan_id: str, time: timedelta) -> None:
 
 def watches(store: Store, environment: str | None = None) -> dict[str, Watch]:
     """Read every watch that is under way, by plan; of one environment, or of all."""
-    asked = store.plans.begun_and_not_ended(
+    plan_ids = store.plans.begun_and_not_ended(
         PlanEventKind.WATCH, PlanEventKind.WATCH_ENDED, PlanStatus.PROMOTED
     )
     plans = [
-        plan_id for plan_id in asked if environment in {None, store.plans.get(plan_id).environment}
+        plan_id
+        for plan_id in plan_ids
+        if environment in {None, store.plans.get(plan_id).environment}
     ]
-    found = {plan_id: watch_of(store.plans.events(plan_id)) for plan_id in plans}
-    return {plan_id: watch for plan_id, watch in found.items() if watch}
+    by_plan = {plan_id: watch_of(store.plans.events(plan_id)) for plan_id in plans}
+    return {plan_id: watch for plan_id, watch in by_plan.items() if watch}
 
 
 def look_after(project: Project, plan_id: str) -> WatchedPlan:
@@ -85,23 +87,23 @@ def look_after(project: Project, plan_id: str) -> WatchedPlan:
         raise _not_watched(plan, watch)
     run, now = look(project, plan.environment), project.clock()
     consumers = project.loaded.graph.consumers.values()
-    found = findings(list(_watched(run, plan, watch.since, now)), consumers, watch.since, now)
-    told = PlanEventKind.WATCH_ENDED if now >= watch.until else PlanEventKind.LOOKED
-    detail = {"found": list(found), "not_judged": [NOT_JUDGED]}
-    store.plans.tell(plan.plan_id, told, who=project.who, detail=detail)
+    problems = findings(list(_watched(run, plan, watch.since, now)), consumers, watch.since, now)
+    kind = PlanEventKind.WATCH_ENDED if now >= watch.until else PlanEventKind.LOOKED
+    detail = {"found": list(problems), "not_judged": [NOT_JUDGED]}
+    store.plans.tell(plan.plan_id, kind, who=project.who, detail=detail)
     looked = WatchedPlan(plan.plan_id, watch_of(store.plans.events(plan.plan_id)) or watch)
-    if told == PlanEventKind.WATCH_ENDED or (found and found != watch.found):
+    if kind == PlanEventKind.WATCH_ENDED or (problems and problems != watch.found):
         record_end(run, plan.plan_id, WATCHED, looked.alarm)
     return looked
 
 
 def _not_watched(plan: StoredPlan, watch: Watch | None) -> RequestError:
     ended = watch is not None and watch.ended
-    said = (
+    reason = (
         "its watch has ended" if ended else f"it is {plan.status.value}, and no watch was asked for"
     )
     return RequestError(
-        found=f"plan {plan.plan_id} is not watched: {said}",
+        found=f"plan {plan.plan_id} is not watched: {reason}",
         do=f"`backfill promote {plan.plan_id} --watch 24h` watches what it publishes",
     )
 

@@ -78,10 +78,10 @@ def answers(project: Project, plan_id: str) -> Answers:
         for consumer in consumers.values()
         if consumer.on_change is not OnChange.NONE or consumer.name in answered
     ]
-    found = _touched(of, asking) if asking else ()
-    concerned = [consumers[name] for name in dict.fromkeys(each.consumer for each in found)]
+    readers = _touched(of, asking) if asking else ()
+    concerned = [consumers[name] for name in dict.fromkeys(each.consumer for each in readers)]
     awaits = (*awaited(concerned, given, built_at(events), now), *results)
-    return Answers(given, awaits, found)
+    return Answers(given, awaits, readers)
 
 
 def refuse_unanswered(project: Project, plan_id: str) -> None:
@@ -90,9 +90,9 @@ def refuse_unanswered(project: Project, plan_id: str) -> None:
     Raises:
         UnansweredError: it has; every one is named.
     """
-    found = answers(project, plan_id)
-    if found.awaits:
-        raise UnansweredError(plan_id, found.awaits)
+    replies = answers(project, plan_id)
+    if replies.awaits:
+        raise UnansweredError(plan_id, replies.awaits)
 
 
 def answer(
@@ -118,14 +118,14 @@ def answer(
     of = built_plan(project, plan_id)
     gate, who = gate_in(project, of.plan.environment), project.who
     if gate is not None:
-        held = of.under(gate)
-        parts = {**bound_parts(held), _CONSUMER: consumer}
+        review = of.under(gate)
+        parts = {**bound_parts(review), _CONSUMER: consumer}
         may = _may_answer(gate, project.loaded.graph.consumers[consumer])
         until = project.clock() + _HOLDS
-        who = sign(held, _ACTS[event], until, parts, reason, may).principal
+        who = sign(review, _ACTS[event], until, parts, reason, may).principal
     detail = {"consumer": consumer}
-    told = project.store.plans.tell(plan_id, event, who=who, why=reason, detail=detail)
-    return Answer(consumer, who, told.at, event == PlanEventKind.ACKNOWLEDGED, reason)
+    answer_event = project.store.plans.tell(plan_id, event, who=who, why=reason, detail=detail)
+    return Answer(consumer, who, answer_event.at, event == PlanEventKind.ACKNOWLEDGED, reason)
 
 
 def _refuse(
@@ -157,8 +157,8 @@ def _may_answer(gate: Gate, consumer: Consumer) -> frozenset[str]:
 
 def _signed_answers(of: BuiltPlan, gate: Gate) -> Iterator[Answer]:
     """Give the signed answers that count: of those who may answer, to the plan as it is now."""
-    held = of.under(gate)
-    for each in judged(held, *_ACTS.values(), besides=_CONSUMER):
+    review = of.under(gate)
+    for each in judged(review, *_ACTS.values(), besides=_CONSUMER):
         consumer, signed = of.project.loaded.graph.consumers.get(each.besides), each.signed
         if consumer is None or each.void or signed.principal not in _may_answer(gate, consumer):
             continue
@@ -173,8 +173,8 @@ def _touched(of: BuiltPlan, consumers: Collection[Consumer]) -> tuple[Touched, .
     for planned in of.plan.models:
         if planned.model not in read:
             continue
-        if found := of.changing(planned):
-            changed[planned.model] = found
+        if difference := of.changing(planned):
+            changed[planned.model] = difference
     view = of.store.views.of(of.plan.environment)
     for name in of.plan.removed:
         if name in view.models:

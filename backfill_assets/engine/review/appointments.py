@@ -72,9 +72,9 @@ def appoint(project: Project, plan_id: str, at: datetime, reason: str) -> Appoin
     environment, who = of.plan.environment, project.who
     gate = gate_in(project, environment)
     if gate is not None and entitled(gate.policy, Act.PROMOTE, environment):
-        held = of.under(gate)
-        parts = {**bound_parts(held), _NOT_BEFORE: at.isoformat()}
-        who = sign(held, Act.PROMOTE, at + _LATE, parts, reason).principal
+        review = of.under(gate)
+        parts = {**bound_parts(review), _NOT_BEFORE: at.isoformat()}
+        who = sign(review, Act.PROMOTE, at + _LATE, parts, reason).principal
     detail = {"at": at.isoformat()}
     event = project.store.plans.tell(
         plan_id, PlanEventKind.APPOINTED, who=who, why=reason, detail=detail
@@ -90,11 +90,11 @@ def end_appointment(project: Project, plan_id: str, why: str) -> None:
 
 def appointments_due(store: Store, now: datetime) -> dict[str, Appointment]:
     """Read the appointments whose time has come, by plan."""
-    asked = store.plans.begun_and_not_ended(
+    plan_ids = store.plans.begun_and_not_ended(
         PlanEventKind.APPOINTED, PlanEventKind.APPOINTMENT_ENDED, PlanStatus.BUILT
     )
-    found = {plan_id: appointment_of(store.plans.events(plan_id)) for plan_id in asked}
-    return {plan_id: each for plan_id, each in found.items() if each and each.at <= now}
+    by_plan = {plan_id: appointment_of(store.plans.events(plan_id)) for plan_id in plan_ids}
+    return {plan_id: each for plan_id, each in by_plan.items() if each and each.at <= now}
 
 
 def appointed_principal(project: Project, plan_id: str, gate: Gate) -> str | None:

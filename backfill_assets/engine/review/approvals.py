@@ -41,9 +41,9 @@ class UnapprovedError(BackfillAssetsError):
 
     def __init__(self, plan_id: str, lacking: tuple[str, ...], void: tuple[str, ...]) -> None:
         self.plan_id, self.lacking, self.void = plan_id, lacking, void
-        said = f"; approvals that do not count: {'; '.join(void)}" if void else ""
+        reasons = f"; approvals that do not count: {'; '.join(void)}" if void else ""
         super().__init__(
-            f"plan {plan_id} may not be published yet, nothing was: {'; '.join(lacking)}{said}. "
+            f"plan {plan_id} may not be published yet, nothing was: {'; '.join(lacking)}{reasons}. "
             f"`backfill approve {plan_id}` gives an approval, `backfill approvals {plan_id}` lists them"
         )
 
@@ -85,14 +85,14 @@ def refuse_unapproved(project: Project, plan_id: str) -> None:
     gate = gate_in(project, project.store.plans.get(plan_id).environment)
     if gate is None:
         return
-    found = _standing(reviewed(project, plan_id, gate))
-    if found.lacking:
+    outcome = _standing(reviewed(project, plan_id, gate))
+    if outcome.lacking:
         void = tuple(
             f"that of {each.signed.principal} ({each.void})"
-            for each in found.approvals
+            for each in outcome.approvals
             if each.void
         )
-        raise UnapprovedError(plan_id, found.lacking, void)
+        raise UnapprovedError(plan_id, outcome.lacking, void)
 
 
 def approve(of: Reviewed, parts: Mapping[str, str], reason: str = "") -> SignedStatement:
@@ -187,9 +187,9 @@ def _oldest(of: Reviewed, model: str, cells: Iterable[Interval]) -> date | None:
 
 def _appended(of: Reviewed) -> dict[str, str]:
     graph = of.project.loaded.graph
-    found = {planned.model: of.appended(planned) for planned in of.plan.models}
+    by_model = {planned.model: of.appended(planned) for planned in of.plan.models}
     return {
         name: ranges_text(graph.model(name).cadence, cells)
-        for name, cells in found.items()
+        for name, cells in by_model.items()
         if cells
     }

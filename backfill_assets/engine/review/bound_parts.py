@@ -49,8 +49,8 @@ def _accepted(of: Reviewed) -> object:
 
 def _checks(of: Reviewed) -> object:
     """Give which checks of the plan have passed; their texts also count cells that gap fills add."""
-    found = of.store.checks.of_plan(of.plan.plan_id)
-    return tuple((check.model, check.check, check.passed) for check in found)
+    checks = of.store.checks.of_plan(of.plan.plan_id)
+    return tuple((check.model, check.check, check.passed) for check in checks)
 
 
 def _consumers(of: Reviewed) -> object:

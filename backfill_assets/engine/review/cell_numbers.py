@@ -61,21 +61,21 @@ class CellNumbers:
         places: dict[object, list[tuple[Interval, HeldContent]]] = defaultdict(list)
         for cell, held in dict.fromkeys(wanted):
             places[self._key(cell, held)].append((cell, held))
-        left = {key: several[::-1] for key, several in places.items()}  # the newest first
-        asked = bool(left)
-        while left:
+        remaining = {key: several[::-1] for key, several in places.items()}  # the newest first
+        any_to_read = bool(remaining)
+        while remaining:
             tables: dict[tuple[str, int], list[tuple[object, Interval]]] = defaultdict(list)
-            for key, several in left.items():
+            for key, several in remaining.items():
                 cell, held = several.pop(0)
                 tables[held.version, self._delta_version(held, cell)].append((key, cell))
             for (version, delta_version), cells in tables.items():
                 self._read(version, delta_version, cells)
-            left = {
+            remaining = {
                 key: several
-                for key, several in left.items()
+                for key, several in remaining.items()
                 if several and key not in self._numbers
             }
-        if asked and not self._found and self.column not in _names(self.model):
+        if any_to_read and not self._found and self.column not in _names(self.model):
             raise _no_column(self.model, self.column)
 
     def number(self, cell: Interval, held: HeldContent) -> Decimal | None:
@@ -98,9 +98,9 @@ class CellNumbers:
         return self.run.store.versions.known_head(held.version) if last is None else last
 
     def _read(
-        self, version: str, delta_version: int, wanted: list[tuple[object, Interval]]
+        self, version: str, delta_version: int, cells_by_key: list[tuple[object, Interval]]
     ) -> None:
-        keys = {cell: key for key, cell in wanted}
+        keys = {cell: key for key, cell in cells_by_key}
         if not self.run.store.versions.is_known(version):
             return self._leave_out(f"table {version} was deleted by `backfill gc`", keys)
         path = self.run.store.versions.version_path(version)
@@ -113,9 +113,13 @@ class CellNumbers:
             raise _no_sum(self.model, self.column, types[self.column])
         gone = [cell for cell in keys if self._is_gone(path, delta_version, cell)]
         self._leave_out(f"files of table {version} were deleted", gone)
-        there = IntervalSet.of(cell for cell in keys if cell not in gone)
+        present_cells = IntervalSet.of(cell for cell in keys if cell not in gone)
         table = Table(path, delta_version)
-        sums = sums_by_cell(self.run.spark, self.model, table, self.column, there) if there else {}
+        sums = (
+            sums_by_cell(self.run.spark, self.model, table, self.column, present_cells)
+            if present_cells
+            else {}
+        )
         for cell, total in sums.items():
             if total is None:
                 raise _has_no_sum(self.model, self.column, cell)
@@ -127,9 +131,9 @@ class CellNumbers:
         return bool(missing(path, files))
 
     def _leave_out(self, why: str, cells: Iterable[Interval]) -> None:
-        left = IntervalSet.of(cells)
-        if left:
-            self.unread[why] = self.unread.get(why, IntervalSet.empty()) | left
+        left_cells = IntervalSet.of(cells)
+        if left_cells:
+            self.unread[why] = self.unread.get(why, IntervalSet.empty()) | left_cells
 
 
 def _names(model: Model) -> list[str]:
@@ -152,9 +156,9 @@ def _no_sum(model: Model, column: str, dtype: str) -> RequestError:
 
 
 def _has_no_sum(model: Model, column: str, cell: Interval) -> RequestError:
-    told = ranges_text(model.cadence, IntervalSet.of([cell]))
+    cell_name = ranges_text(model.cadence, IntervalSet.of([cell]))
     return RequestError(
-        found=f"column '{column}' of '{model.name}' has no sum in {told}: a value is NaN, infinite or too "
+        found=f"column '{column}' of '{model.name}' has no sum in {cell_name}: a value is NaN, infinite or too "
         "large",
         do="name another column, or '*' for the number of rows",
     )

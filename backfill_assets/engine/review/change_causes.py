@@ -104,8 +104,8 @@ class Causes:
         if after.reason in (EMPTY, ADOPTED):
             yield Cause(CauseKind.EMPTIED if after.reason == EMPTY else CauseKind.ADOPTED)
             return
-        found = [*self._logic(model, before, after), *self._inputs(model, cell, before, after)]
-        yield from found or [Cause(CauseKind.SAME, model)]
+        causes = [*self._logic(model, before, after), *self._inputs(model, cell, before, after)]
+        yield from causes or [Cause(CauseKind.SAME, model)]
 
     def _logic(self, model: str, before: BatchRow, after: BatchRow) -> Iterator[Cause]:
         if before.fingerprint == after.fingerprint:
@@ -140,9 +140,9 @@ class Causes:
         upstream = next((read for read in declared.reads if read.name == name), None)
         if upstream is None or not (name in self.graph.models or name in self.graph.sources):
             return IntervalSet.empty()
-        theirs = self.graph.node(name).cadence
+        upstream_cadence = self.graph.node(name).cadence
         until, own = max(before.started_at, after.started_at), IntervalSet.of([cell])
-        read = cells_read(declared.cadence, upstream, theirs, own, until=until)
+        read = cells_read(declared.cadence, upstream, upstream_cadence, own, until=until)
         return read - own if name == declared.name else read
 
     def _rows_of(
@@ -162,17 +162,17 @@ class Causes:
     def _upstream(
         self, name: str, cells: IntervalSet, old: Sequence[InputPin], new: Sequence[InputPin]
     ) -> Iterator[Cause]:
-        theirs = self.graph.models[name].cadence
-        each_cell = tuple(theirs.cells(cells))
+        cadence = self.graph.models[name].cadence
+        each_cell = tuple(cadence.cells(cells))
         recorded = RecordedCells(self.store, name, each_cell)
         for cell in each_cell:
-            there, now = _at(recorded, old, cell), _at(recorded, new, cell)
+            then, now = _at(recorded, old, cell), _at(recorded, new, cell)
             own = IntervalSet.of([cell])
-            if there is None or now is None:
-                filled = CauseKind.UPSTREAM_FILLED if there is None else CauseKind.UPSTREAM_REMOVED
-                if there is not now:
+            if then is None or now is None:
+                filled = CauseKind.UPSTREAM_FILLED if then is None else CauseKind.UPSTREAM_REMOVED
+                if then is not now:
                     yield Cause(filled, name, own)
-            elif there.content is None or now.content is None:
+            elif then.content is None or now.content is None:
                 yield Cause(
                     CauseKind.UNKNOWN,
                     name,
@@ -180,7 +180,7 @@ class Causes:
                     "a table that was read was deleted by `backfill gc`",
                 )
             else:
-                yield from self.differing(name, cell, there, now)
+                yield from self.differing(name, cell, then, now)
 
     def _earlier(
         self, name: str, cells: IntervalSet, old: Sequence[InputPin], new: Sequence[InputPin]

@@ -79,7 +79,7 @@ def compared_models(store: Store, plan_id: str, until: datetime) -> dict[str, Co
 
     Those that the release before has kept name no model and are left out.
     """
-    found: dict[str, ComparedModel] = {}
+    by_model: dict[str, ComparedModel] = {}
     for text in store.plans.comparisons(plan_id, until):
         kept = loads(text, KEPT)
         comparison = kept.comparison if isinstance(kept, Shown) else kept
@@ -87,12 +87,12 @@ def compared_models(store: Store, plan_id: str, until: datetime) -> dict[str, Co
             continue
         if comparison.by != BY_CELL:
             continue
-        of = found.setdefault(comparison.model, ComparedModel())
+        of = by_model.setdefault(comparison.model, ComparedModel())
         of.cells.update({str(group.by[0]): group for group in comparison.groups})
         of.added, of.removed = comparison.added, comparison.removed
         if isinstance(kept, Shown):
             of.sample = kept.sample
-    return dict(sorted(found.items()))
+    return dict(sorted(by_model.items()))
 
 
 def diff(facts: Facts) -> str:
@@ -138,11 +138,11 @@ def _stretches(facts: Facts, model: str, cells: IntervalSet) -> list[list[str]]:
 
 
 def _compared(facts: Facts, model: str) -> Json:
-    found, cadence = facts.compared.get(model), facts.noted.cadences.get(model)
-    if found is None or cadence is None:
+    compared, cadence = facts.compared.get(model), facts.noted.cadences.get(model)
+    if compared is None or cadence is None:
         return {"cells": [], "columns": {}, "sample": []}
     at = sorted(
-        ((cell_of_text(cadence, text), group) for text, group in found.cells.items()),
+        ((cell_of_text(cadence, text), group) for text, group in compared.cells.items()),
         key=lambda item: item[0].start,
     )
     groups = [group for _, group in at]
@@ -156,22 +156,22 @@ def _compared(facts: Facts, model: str) -> Json:
         "keys_added": [group.keys_added for group in groups],
         "keys_removed": [group.keys_removed for group in groups],
         "rows_changed": [group.rows_changed for group in groups],
-        "columns_added": list(found.added),
-        "columns_removed": list(found.removed),
-        "columns": {name: _column(groups, name) for name in _differing(found)},
-        "sample": [_row(row) for row in found.sample],
+        "columns_added": list(compared.added),
+        "columns_removed": list(compared.removed),
+        "columns": {name: _column(groups, name) for name in _differing(compared)},
+        "sample": [_row(row) for row in compared.sample],
     }
 
 
-def _differing(found: ComparedModel) -> Iterable[str]:
+def _differing(compared: ComparedModel) -> Iterable[str]:
     """Name the columns in which anything differs."""
-    names = {name for group in found.cells.values() for name in group.columns}
+    names = {name for group in compared.cells.values() for name in group.columns}
     moved = {
         name
         for name in names
-        if any(_differs(group.columns[name]) for group in found.cells.values())
+        if any(_differs(group.columns[name]) for group in compared.cells.values())
     }
-    return sorted(moved | (names & {*found.added, *found.removed}))
+    return sorted(moved | (names & {*compared.added, *compared.removed}))
 
 
 def _differs(column: Measure) -> bool:

@@ -27,8 +27,8 @@ def dual_run(store: Store, plan: Plan) -> DualRun | None:
 def dual_runs(store: Store) -> dict[str, DualRun]:
     """Read every dual run that is under way, by plan."""
     built = (read_plan(row.content) for row in store.plans.latest(statuses=(PlanStatus.BUILT,)))
-    found = {plan.plan_id: dual_run(store, plan) for plan in built}
-    return {plan_id: dual for plan_id, dual in found.items() if dual}
+    by_plan = {plan.plan_id: dual_run(store, plan) for plan in built}
+    return {plan_id: dual for plan_id, dual in by_plan.items() if dual}
 
 
 def refuse_early(store: Store, plan: Plan, at: datetime) -> None:

@@ -76,8 +76,8 @@ def end_facts_of(run: InProject, plan: StoredPlan, earlier: Noted | None) -> Not
     built = _built(run.project, plan, earlier)
     names = {*plan.cells, *(built or ()), *(move.model for move in moves)}
     read = {up.name for name in names if name in graph.models for up in graph.models[name].reads}
-    known = dict(earlier.differing) if earlier else {}
-    new = [move for move in moves if str(move.number) not in known]
+    differing = dict(earlier.differing) if earlier else {}
+    new = [move for move in moves if str(move.number) not in differing]
     return Noted(
         cadences=_cadences(graph, names | read),
         schemas=_schemas(graph, names | read),
@@ -88,7 +88,7 @@ def end_facts_of(run: InProject, plan: StoredPlan, earlier: Noted | None) -> Not
         ),
         promise_days=run.project.terms.promise_days,
         timings=tuple(reversed(run.store.plans.timings(plan.plan_id))),
-        differing={**known, **_differing(run.store, new)},
+        differing={**differing, **_differing(run.store, new)},
         results=earlier.results if earlier and moves else _results(run.store, plan, moves),
         built=built,
     )
@@ -101,8 +101,8 @@ def _built(
     if plan.status is not PlanStatus.BUILT:
         return earlier.built if earlier and plan.status is PlanStatus.ABANDONED else None
     of = built_plan(project, plan.plan_id)
-    found = {planned.model: of.changing(planned) for planned in of.plan.models}
-    return {name: dict(each.columns or {}) for name, each in found.items() if each}
+    by_model = {planned.model: of.changing(planned) for planned in of.plan.models}
+    return {name: dict(each.columns or {}) for name, each in by_model.items() if each}
 
 
 def _results(
@@ -140,10 +140,10 @@ def _schemas(graph: Graph, names: Iterable[str]) -> dict[str, tuple[tuple[str, s
 
 
 def _differing(store: Store, moves: Iterable[PointerMove]) -> Differing:
-    found: Differing = {}
+    differing: Differing = {}
     for move in moves:
-        found.setdefault(str(move.number), {})[move.model] = _columns(store, move)
-    return found
+        differing.setdefault(str(move.number), {})[move.model] = _columns(store, move)
+    return differing
 
 
 def _columns(store: Store, move: PointerMove) -> dict[str, IntervalSet]:
@@ -154,14 +154,16 @@ def _columns(store: Store, move: PointerMove) -> dict[str, IntervalSet]:
     if move.old is None or move.new is None or not move.changed:
         return {}
     bounds: dict[str, list[tuple[int, int]]] = {}
-    there: list[tuple[int, int]] = []
+    ready_bounds: list[tuple[int, int]] = []
     for cell, stamps in store.views.stamps_at(move.new, move.changed):
-        there.append(cell)
+        ready_bounds.append(cell)
         for name in _stamped(stamps, move.number):
             bounds.setdefault(name, []).append(cell)
-    found = {name: IntervalSet.of_pairs(bounds[name]) for name in sorted(bounds)}
-    gone = move.changed - IntervalSet.of_pairs(there)
-    return {**found, ROWS: found.get(ROWS, IntervalSet.empty()) | gone} if gone else found
+    by_column = {name: IntervalSet.of_pairs(bounds[name]) for name in sorted(bounds)}
+    gone = move.changed - IntervalSet.of_pairs(ready_bounds)
+    return (
+        {**by_column, ROWS: by_column.get(ROWS, IntervalSet.empty()) | gone} if gone else by_column
+    )
 
 
 def _stamped(stamps: ChangedAt, number: int) -> list[str]:

@@ -66,7 +66,9 @@ def explain_number(
     first: Mapping[Interval, HeldContent] = every[start - 1].held if start else {}
     steps = every[start:end]
     numbers = CellNumbers(run, model, column, recorded)
-    numbers.read(each for held in (first, *(step.held for step in steps)) for each in held.items())
+    numbers.read(
+        each for contents in (first, *(step.held for step in steps)) for each in contents.items()
+    )
     causes = Causes(store, run.graph, _source_changes(run))
     explained = explain(
         first,

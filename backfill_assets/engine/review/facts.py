@@ -135,8 +135,8 @@ class Facts:
 
     def columns(self, move: PointerMove) -> dict[str, IntervalSet] | None:
         """Give where each column differs by a move; None where there is nothing to compare with."""
-        found = self.noted.differing.get(str(move.number), {}).get(move.model)
-        return dict(found) if found else None
+        cells_by_column = self.noted.differing.get(str(move.number), {}).get(move.model)
+        return dict(cells_by_column) if cells_by_column else None
 
     def touched(self) -> tuple[Touched, ...]:
         """Find the consumers whom it concerns."""

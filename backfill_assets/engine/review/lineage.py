@@ -78,7 +78,7 @@ def _built(facts: Facts, model: str, rows: Sequence[BatchRow]) -> Iterator[Json]
 
 def _outcome(facts: Facts, rows: Sequence[BatchRow]) -> tuple[str, BatchRow | None]:
     """Say how the building of a model ended, and by which failure if its cells are not there."""
-    left = [
+    failures = [
         row
         for row in rows
         if row.status == "failed"
@@ -86,8 +86,8 @@ def _outcome(facts: Facts, rows: Sequence[BatchRow]) -> tuple[str, BatchRow | No
             row.stretches == done.stretches for done in rows if done.delta_version is not None
         )
     ]
-    if left:
-        return "FAIL", left[-1]
+    if failures:
+        return "FAIL", failures[-1]
     aborted = facts.ended == PlanStatus.ABANDONED.value and any(
         row.status == "running" for row in rows
     )

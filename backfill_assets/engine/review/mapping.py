@@ -57,12 +57,12 @@ def map_of(run: RunContext, names: Iterable[str]) -> tuple[MappedModel, ...]:
 
 def _makers(run: RunContext, pointer: Pointer) -> tuple[Maker, ...]:
     """Give what made each cell, from the table that answers for it."""
-    found: dict[object, Maker] = {}
+    by_cell: dict[object, Maker] = {}
     for number, layer in enumerate(pointer.layers):
         for maker in run.store.versions.makers(layer.version, layer.delta_version):
             if number == 0 or maker.cell not in pointer.certain:
-                found.setdefault(maker.cell, maker)
-    return tuple(found.values())
+                by_cell.setdefault(maker.cell, maker)
+    return tuple(by_cell.values())
 
 
 def _made(
@@ -74,11 +74,11 @@ def _made(
         if maker.fingerprint not in definitions:
             definitions[maker.fingerprint] = _definition(run, maker.fingerprint)
         by_definition.setdefault(definitions[maker.fingerprint], []).append(maker)
-    found = [
+    origins = [
         (_brought(run, model, {maker.fingerprint for maker in several}, moves), several)
         for several in by_definition.values()
     ]
-    ordered = sorted(found, key=lambda each: each[0][0] or _EVER)
+    ordered = sorted(origins, key=lambda each: each[0][0] or _EVER)
     return tuple(
         Made(
             letter=letter,

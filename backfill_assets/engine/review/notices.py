@@ -114,14 +114,14 @@ def _send(run: InProject, notice: Notice) -> None:
 def _changes(run: InProject, notice: Notice) -> Iterator[str]:
     """Say what a plan changes for a consumer, a sentence for each model."""
     facts = facts_of(run, notice.plan_id)
-    for found in _touched(run, notice.plan_id):
-        if found.consumer == notice.consumer:
-            columns = ", ".join(found.columns) or "all columns"
-            cells = ", ".join(facts.named(found.model, found.cells))
-            yield f"{found.model}: {columns} in {cells}{_numbers(facts, found)}."
+    for reader in _touched(run, notice.plan_id):
+        if reader.consumer == notice.consumer:
+            columns = ", ".join(reader.columns) or "all columns"
+            cells = ", ".join(facts.named(reader.model, reader.cells))
+            yield f"{reader.model}: {columns} in {cells}{_numbers(facts, reader)}."
 
 
-def _numbers(facts: Facts, found: Touched) -> str:
-    sums = sums_of(facts, found)
-    said = [f"{name} {before} before, {after} after" for name, (before, after) in sums.items()]
-    return f"; {'; '.join(said)}" if said else ""
+def _numbers(facts: Facts, reader: Touched) -> str:
+    sums = sums_of(facts, reader)
+    changes = [f"{name} {before} before, {after} after" for name, (before, after) in sums.items()]
+    return f"; {'; '.join(changes)}" if changes else ""

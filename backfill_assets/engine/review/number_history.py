@@ -43,19 +43,19 @@ class RecordedCells:
 
     def held(self, pointer: Pointer) -> dict[Interval, HeldContent]:
         """Give what each cell held at a pointer, layers included; cells that were not ready are left out."""
-        found = ((cell, self._cell(pointer, cell)) for cell in self.cells)
-        return {cell: held for cell, held in found if held is not None}
+        pairs = ((cell, self._cell(pointer, cell)) for cell in self.cells)
+        return {cell: held for cell, held in pairs if held is not None}
 
     def at_pin(self, layer: Layer, cell: Interval) -> HeldContent | None:
         """Give what a cell held in one table at a delta_version; None where it was not ready."""
-        known = self._of(layer.version)
-        if not known:
+        by_cell = self._of(layer.version)
+        if not by_cell:
             return self._collected(layer, cell)
-        there = known.get(cell, [])
-        at = bisect_right(there, layer.delta_version, key=_valid_from) - 1
-        if at < 0 or not _is_valid(there[at], layer.delta_version):
+        records = by_cell.get(cell, [])
+        at = bisect_right(records, layer.delta_version, key=_valid_from) - 1
+        if at < 0 or not _is_valid(records[at], layer.delta_version):
             return None
-        record = there[at]
+        record = records[at]
         return HeldContent(
             record.version, record.valid_from, record.batch_id, record.fingerprint, record.content
         )
@@ -129,10 +129,10 @@ def steps_of(
     steps: list[HistoryStep] = []
     now: dict[Interval, HeldContent] = {}
     for pointer, step in _pointed(store, environment, recorded.model, recorded.batches):
-        held = {} if pointer is None else recorded.held(pointer)
-        if held != now:
-            now = held
-            steps.append(replace(step, held=held))
+        contents = {} if pointer is None else recorded.held(pointer)
+        if contents != now:
+            now = contents
+            steps.append(replace(step, held=contents))
     return tuple(steps)
 
 
@@ -166,8 +166,8 @@ def _moves(
     first = own[0].old if own else current
     if first is None or first.environment == environment:
         return own
-    theirs = _moves(store, first.environment, model, first)
-    return [move for move in theirs if not own or move.number < own[0].number] + own
+    followed_moves = _moves(store, first.environment, model, first)
+    return [move for move in followed_moves if not own or move.number < own[0].number] + own
 
 
 def _batches(

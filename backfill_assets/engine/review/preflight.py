@@ -71,8 +71,8 @@ def refuse_lost_history(project: Project, plan: Plan) -> None:
 def checklist_of(project: Project, plan: Plan) -> tuple[Item, ...]:
     """Settle every item of a plan's checklist, from the state, the loaded declarations and the sources' logs."""
     graph, store = project.loaded.graph, project.store
-    known = plan.environment if store.environments.exists(plan.environment) else PROD
-    view, status = store.views.of(known), store.plans.get(plan.plan_id).status
+    environment = plan.environment if store.environments.exists(plan.environment) else PROD
+    view, status = store.views.of(environment), store.plans.get(plan.plan_id).status
     facts = ChecklistFacts(
         status=status,
         lost=() if status is PlanStatus.PROMOTED else _lost(project, plan, graph, view),
@@ -132,8 +132,8 @@ def _columns(
             table = table_now(path)
             if table.exists:
                 with_rows = cells if seen is None else cells & seen.ready
-                asked = _asked(plan, graph, source)
-                yield name, source_columns(path, source, table.delta_version, asked, with_rows)
+                columns = _asked(plan, graph, source)
+                yield name, source_columns(path, source, table.delta_version, columns, with_rows)
         except (CorruptTableError, OSError):  # the batch that reads it says what is wrong
             yield name, None
 
@@ -154,8 +154,8 @@ def _left(project: Project, plan: Plan) -> dict[str, str]:
     if not project.store.environments.exists(workspace):
         return {}
     run = look(project, workspace)
-    left = left_to_do(plan, run.graph, run.view(), plan.until, run.reads)
-    return {name: _ranges(run.graph)(name, cells) for name, cells in left.items()}
+    remaining = left_to_do(plan, run.graph, run.view(), plan.until, run.reads)
+    return {name: _ranges(run.graph)(name, cells) for name, cells in remaining.items()}
 
 
 def _audits(project: Project, plan: Plan) -> dict[str, list[AuditResult]]:

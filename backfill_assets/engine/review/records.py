@@ -47,8 +47,8 @@ def model_diffs(facts: Facts) -> str:
         }
         for planned in plan.models
     ]
-    left = [{"model": left.model, "because": left.because} for left in plan.untouched]
-    return json_text({"models": models, "removed": list(plan.removed), "left_alone": left})
+    untouched = [{"model": reader.model, "because": reader.because} for reader in plan.untouched]
+    return json_text({"models": models, "removed": list(plan.removed), "left_alone": untouched})
 
 
 def audits(facts: Facts) -> str:
@@ -66,13 +66,15 @@ def audits(facts: Facts) -> str:
 
 def contract(facts: Facts) -> str:
     """Write what the plan was expected to change, what the checks found of it, and what was accepted."""
-    found = {(check.model, check.check): check for check in facts.checks}
+    by_rule = {(check.model, check.check): check for check in facts.checks}
     rules = [
         {
             "model": expected.model,
             "rule": expected.check,
             "decided_by": expected.decided_by,
-            "found": check.text if (check := found.get((expected.model, expected.check))) else None,
+            "found": check.text
+            if (check := by_rule.get((expected.model, expected.check)))
+            else None,
             "passed": check.passed if check else None,
         }
         for expected in facts.plan.contract
@@ -91,7 +93,7 @@ def approvals(facts: Facts) -> str:
 
 
 def _audit(row: AuditRow, committed: dict[str, int]) -> Json:
-    of, found = row.audited, row.result
+    of, result = row.audited, row.result
     return {
         "batch_id": of.batch_id,
         "attempt": of.attempt,
@@ -99,14 +101,14 @@ def _audit(row: AuditRow, committed: dict[str, int]) -> Json:
         "model": of.model,
         "batch": [_instant(of.interval.start), _instant(of.interval.end)],
         "audited_at": _instant(of.audited_at),
-        "audit": found.audit,
-        "severity": found.severity.value,
-        "passed": found.passed,
-        "found": found.found,
-        "allowed": found.allowed,
-        "failing_rows": found.failing_rows,
-        "failing_cells": list(found.cells),
-        "sample": list(found.sample),
+        "audit": result.audit,
+        "severity": result.severity.value,
+        "passed": result.passed,
+        "found": result.found,
+        "allowed": result.allowed,
+        "failing_rows": result.failing_rows,
+        "failing_cells": list(result.cells),
+        "sample": list(result.sample),
     }
 
 
@@ -311,30 +313,30 @@ def consumers(facts: Facts) -> str:
             "published": bool(facts.promoted),
             "consumers": [
                 {
-                    "consumer": found.consumer,
-                    "kind": found.kind,
-                    "owner": found.owner,
-                    "model": found.model,
-                    "columns": list(found.columns),
-                    "cells": facts.named(found.model, found.cells),
-                    "cell_count": facts.naming.count(found.model, found.cells),
+                    "consumer": reader.consumer,
+                    "kind": reader.kind,
+                    "owner": reader.owner,
+                    "model": reader.model,
+                    "columns": list(reader.columns),
+                    "cells": facts.named(reader.model, reader.cells),
+                    "cell_count": facts.naming.count(reader.model, reader.cells),
                     "sums": {
                         name: {"before": before, "after": after}
-                        for name, (before, after) in sums_of(facts, found).items()
+                        for name, (before, after) in sums_of(facts, reader).items()
                     },
                 }
-                for found in facts.touched()
+                for reader in facts.touched()
             ],
             "results": [
                 {
-                    "name": found.result.name,
-                    "model": found.result.model,
-                    "cells": facts.named(found.result.model, found.cells),
-                    "registered_by": found.result.who,
-                    "registered_at": found.result.at.isoformat(),
-                    "computed_again": found.again,
+                    "name": entry.result.name,
+                    "model": entry.result.model,
+                    "cells": facts.named(entry.result.model, entry.cells),
+                    "registered_by": entry.result.who,
+                    "registered_at": entry.result.at.isoformat(),
+                    "computed_again": entry.again,
                 }
-                for found in facts.noted.results
+                for entry in facts.noted.results
             ],
             "answers": [
                 {

@@ -47,16 +47,16 @@ def release_note(facts: Facts) -> ReleaseNote:
             if planned.cells or (planned.model in moved and moved[planned.model].cells)
         ),
         removed=plan.removed,
-        left_alone=tuple((left.model, left.because) for left in plan.untouched),
+        left_alone=tuple((reader.model, reader.because) for reader in plan.untouched),
         consumers=tuple(
             ConsumerNote(
-                found.consumer,
-                found.owner,
-                found.model,
-                found.columns,
-                facts.naming.ranges(found.model, found.cells, _LIMIT),
+                reader.consumer,
+                reader.owner,
+                reader.model,
+                reader.columns,
+                facts.naming.ranges(reader.model, reader.cells, _LIMIT),
             )
-            for found in facts.touched()
+            for reader in facts.touched()
         ),
         tests=(*_tests(facts),),
         known=(*_known(facts),),
@@ -109,16 +109,16 @@ def _because(planned: ModelPlan) -> str:
     reasons = [_reason(work) for work in planned.work if work.why is not Why.NEW_SNAPSHOT]
     if planned.change is not Change.UNCHANGED:
         category = planned.category.value if planned.category else planned.change.value
-        said = f": {planned.category_reason}" if planned.category_reason else ""
-        reasons.insert(0, f"its definition changed ({category}{said})")
+        reason = f": {planned.category_reason}" if planned.category_reason else ""
+        reasons.insert(0, f"its definition changed ({category}{reason})")
     return "; ".join(dict.fromkeys(reasons)) or "as before"
 
 
 def _reason(work: CellWork) -> str:
     """Say why cells were built; what made it certain is over by then."""
     because = "" if work.because.startswith("if ") else work.because
-    said = _WORDS[work.why]
-    return because if work.why.value in because else f"{said}: {because}" if because else said
+    word = _WORDS[work.why]
+    return because if work.why.value in because else f"{word}: {because}" if because else word
 
 
 _WORDS = {
@@ -177,8 +177,8 @@ def _known(facts: Facts) -> Iterator[str]:
         if planned.kept_before is not None:
             yield f"{planned.model}: {planned.kept_before.words(planned.model)}"
         if planned.waiting:
-            left = facts.naming.ranges(planned.model, planned.waiting, _LIMIT)
-            yield f"{planned.model}: left out, since what they read is not ready: {left}"
+            cells = facts.naming.ranges(planned.model, planned.waiting, _LIMIT)
+            yield f"{planned.model}: left out, since what they read is not ready: {cells}"
         if planned.kept_rows is not None:
             word = "taken over" if planned.kept_rows is KeptRows.CARRY else "gone on purpose"
             yield f"{planned.model}: rows that only history has are {word}"
@@ -186,7 +186,7 @@ def _known(facts: Facts) -> Iterator[str]:
 
 
 def _warning(row: AuditRow) -> str:
-    found = row.result
-    word = "warning" if found.severity is Severity.WARNING else "audit"
-    where = f" in {', '.join(found.cells[:_LIMIT])}" if found.cells else ""
-    return f"{row.audited.model}: {word} {found.audit}: found {found.found}, allowed {found.allowed}{where}"
+    result = row.result
+    word = "warning" if result.severity is Severity.WARNING else "audit"
+    where = f" in {', '.join(result.cells[:_LIMIT])}" if result.cells else ""
+    return f"{row.audited.model}: {word} {result.audit}: found {result.found}, allowed {result.allowed}{where}"

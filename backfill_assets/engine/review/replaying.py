@@ -98,13 +98,13 @@ class Replay:
     def _recorded(self, model: str, cells: tuple[Interval, ...]) -> RecordedCells:
         return RecordedCells(self.run.store.reading(), model, cells)
 
-    def _held(self, model: str, held: Mapping[Interval, HeldContent]) -> Iterator[Replayed]:
+    def _held(self, model: str, by_cell: Mapping[Interval, HeldContent]) -> Iterator[Replayed]:
         by_batch: dict[str, dict[Interval, HeldContent]] = defaultdict(dict)
-        for cell, there in held.items():
-            key = (model, there.version, there.since, cell)
+        for cell, held in by_cell.items():
+            key = (model, held.version, held.since, cell)
             if key not in self._done:
                 self._done.add(key)
-                by_batch[there.batch_id][cell] = there
+                by_batch[held.batch_id][cell] = held
         for batch_id, own in by_batch.items():
             row = self.run.store.batches.find(batch_id)
             if row is None:
@@ -281,14 +281,14 @@ def _by_upstream(row: BatchRow) -> Iterator[tuple[str, tuple[InputPin, ...]]]:
 def _at_pins(
     recorded: RecordedCells, pins: Iterable[InputPin], cells: Iterable[Interval]
 ) -> dict[Interval, HeldContent]:
-    held: dict[Interval, HeldContent] = {}
+    by_cell: dict[Interval, HeldContent] = {}
     for pin in pins:
         for cell in cells:
-            if cell not in held and (pin.cells is None or cell in pin.cells):
-                there = recorded.at_pin(Layer(pin.version, pin.delta_version), cell)
-                if there is not None:
-                    held[cell] = there
-    return held
+            if cell not in by_cell and (pin.cells is None or cell in pin.cells):
+                held = recorded.at_pin(Layer(pin.version, pin.delta_version), cell)
+                if held is not None:
+                    by_cell[cell] = held
+    return by_cell
 
 
 def _is_declared(graph: Graph, name: str) -> bool:
@@ -312,10 +312,10 @@ def _compared(
     causes: tuple[str, ...],
 ) -> Replayed:
     if published is None:
-        (found,) = _impossible(
+        (result,) = _impossible(
             built.model, [cell], "its recorded content was deleted by `backfill gc`", built.row
         )
-        return found
+        return result
     equal = published == rebuilt
     doubtful = not equal and published.in_doubt(rebuilt)
     verdict = Verdict.EQUAL if equal else Verdict.DIFFERS

@@ -97,8 +97,8 @@ def results_awaited(of: BuiltPlan) -> tuple[str, ...]:
     )
 
 
-def _ranges(of: BuiltPlan, found: Invalidated) -> str:
-    return ranges_text(of.project.loaded.graph.model(found.result.model).cadence, found.cells)
+def _ranges(of: BuiltPlan, entry: Invalidated) -> str:
+    return ranges_text(of.project.loaded.graph.model(entry.result.model).cadence, entry.cells)
 
 
 def current_results(store: Store, environment: str, besides: str = "") -> tuple[Result, ...]:
@@ -109,13 +109,13 @@ def current_results(store: Store, environment: str, besides: str = "") -> tuple[
         environment: whose publication they use.
         besides: the plan whose own are left out; empty: none.
     """
-    found = dict[tuple[str, str], Result]()
+    latest = dict[tuple[str, str], Result]()
     for row in sorted(store.results.of_environment(environment), key=lambda row: row.at):
         if row.plan_id and row.plan_id == besides:
             continue
         if not row.plan_id or store.plans.get(row.plan_id).status in ENDS:
-            found[row.name, row.model] = row
-    return tuple(found[key] for key in sorted(found))
+            latest[row.name, row.model] = row
+    return tuple(latest[key] for key in sorted(latest))
 
 
 def changed_since(store: Store, result: Result) -> IntervalSet:

@@ -160,7 +160,7 @@ def _columns(
     for cell, (before, after) in pairs.items():
         for name in _differing(before, after):
             cells.setdefault(name, []).append(cell)
-    return {name: IntervalSet.of(found) for name, found in cells.items()}
+    return {name: IntervalSet.of(column_cells) for name, column_cells in cells.items()}
 
 
 def _differing(before: Content | None, after: Content | None) -> Iterable[str]:

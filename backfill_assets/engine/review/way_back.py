@@ -42,25 +42,25 @@ def way_back(facts: Facts) -> WayBack:
         until = facts.promoted[0].at + timedelta(days=facts.noted.promise_days)
         return WayBack((f"backfill rollback {name}", f"backfill undo {name}"), until, _anew(facts))
     if facts.unfinished:
-        said = f"It is about to be published; then `backfill rollback {name}` takes it back."
-        return WayBack((), None, said)
+        text = f"It is about to be published; then `backfill rollback {name}` takes it back."
+        return WayBack((), None, text)
     if any(row.environment == facts.stored.environment for row in facts.committed):
-        said = (
+        text = (
             "It filled cells that were never published: there is nothing before them to go back to. "
             "`backfill plan --restate MODEL` builds them again."
         )
-        return WayBack((), None, said)
+        return WayBack((), None, text)
     return WayBack((), None, "Nothing of it is published, so there is nothing to take back.")
 
 
 def _anew(facts: Facts) -> str:
     hulls = {move.model: move.cells.hull() for move in facts.promoted}
-    asked = " ".join(
+    options = " ".join(
         f"--restate {model}:{hull.start.date()}..{(hull.end - _INSTANT).date()}"
         for model, hull in sorted(hulls.items())
         if hull is not None
     )
-    built = f"backfill plan {facts.stored.environment} {asked}".rstrip()
+    built = f"backfill plan {facts.stored.environment} {options}".rstrip()
     return f"After that the old tables may be deleted; then `{built}` builds the cells anew."
 
 

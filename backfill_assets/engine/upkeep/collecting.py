@@ -107,11 +107,11 @@ def collect(run: RunContext, promise: timedelta) -> Collected:
 
 def _expired(run: RunContext) -> list[Environment]:
     """Give the expired environments that no other environment follows."""
-    known = run.store.environments.by_name()
-    followed = {environment.follows for environment in known}
+    environments = run.store.environments.by_name()
+    followed = {environment.follows for environment in environments}
     return [
         environment
-        for environment in known
+        for environment in environments
         if environment.expires_at is not None and environment.expires_at <= run.clock()
         if not environment.protected and environment.name not in followed
     ]
@@ -144,9 +144,9 @@ def _vacuumed(run: RunContext, promise: timedelta, *, dry_run: bool) -> Iterator
         if vacuumed.files:
             yield vacuumed
     replays = f"{run.data_root}/{REPLAYS}"
-    left = vacuum_unborn(replays, now=run.clock(), grace=GRACE, dry_run=dry_run)
-    if left.files:
-        yield left
+    vacuumed_replays = vacuum_unborn(replays, now=run.clock(), grace=GRACE, dry_run=dry_run)
+    if vacuumed_replays.files:
+        yield vacuumed_replays
 
 
 @dataclass(frozen=True, slots=True)
