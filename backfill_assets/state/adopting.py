@@ -95,10 +95,10 @@ def _is_recorded(connection: sa.Connection, pin: InputPin) -> bool:
 
 def _is_seen(connection: sa.Connection, pin: InputPin) -> bool:
     """Whether a source was read at its observed head or later: changes since are still to be observed."""
-    known = sources.find_observed(connection, pin.upstream)
-    if known is None or not is_same_place(known.path, pin.path):
+    observed_source = sources.find_observed(connection, pin.upstream)
+    if observed_source is None or not is_same_place(observed_source.path, pin.path):
         return True
-    return known.head <= pin.delta_version
+    return observed_source.head <= pin.delta_version
 
 
 def _moved_since(connection: sa.Connection, pin: InputPin, latest: int) -> int:

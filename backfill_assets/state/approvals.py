@@ -29,17 +29,19 @@ class Approvals(Aggregate[D]):
         first = sa.select(sa.func.min(APPROVALS.c.at)).join(
             PLANS, PLANS.c.plan_id == APPROVALS.c.plan_id
         )
-        wanted = first.where(PLANS.c.environment == environment)
-        return self._database.read(lambda connection: connection.execute(wanted).scalar())
+        query = first.where(PLANS.c.environment == environment)
+        return self._database.read(lambda connection: connection.execute(query).scalar())
 
     def keep(self: Approvals[Database], signed: SignedStatement) -> None:
         """Keep a signed statement; the same one again changes nothing."""
 
         def work(connection: sa.Connection) -> None:
-            known = signed_statements(connection, signed.plan_id)
-            if any((row.text, row.signature) == (signed.text, signed.signature) for row in known):
+            statements = signed_statements(connection, signed.plan_id)
+            if any(
+                (row.text, row.signature) == (signed.text, signed.signature) for row in statements
+            ):
                 return
-            values = {**values_of(signed), "number": len(known) + 1}
+            values = {**values_of(signed), "number": len(statements) + 1}
             connection.execute(sa.insert(APPROVALS).values(values))
 
         self._database.write(work)
@@ -47,6 +49,6 @@ class Approvals(Aggregate[D]):
 
 def signed_statements(connection: sa.Connection, plan_id: str) -> list[SignedStatement]:
     """Read every signed statement about a plan, from the first."""
-    wanted = sa.select(APPROVALS).where(APPROVALS.c.plan_id == plan_id)
-    rows = connection.execute(wanted.order_by(APPROVALS.c.number))
+    query = sa.select(APPROVALS).where(APPROVALS.c.plan_id == plan_id)
+    rows = connection.execute(query.order_by(APPROVALS.c.number))
     return [read_as(SignedStatement, row) for row in rows]

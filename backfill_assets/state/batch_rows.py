@@ -137,10 +137,10 @@ def inputs_of(
     connection: sa.Connection, batch_ids: Iterable[str]
 ) -> dict[str, tuple[InputPin, ...]]:
     """Read what batches have read, by their ids; one that was never opened is not among them."""
-    wanted = sa.select(BATCHES.c.batch_id, BATCHES.c.inputs).where(
+    query = sa.select(BATCHES.c.batch_id, BATCHES.c.inputs).where(
         BATCHES.c.batch_id.in_(sorted(set(batch_ids)))
     )
-    return {row.batch_id: row.inputs for row in connection.execute(wanted)}
+    return {row.batch_id: row.inputs for row in connection.execute(query)}
 
 
 def find_batch(connection: sa.Connection, batch_id: str) -> BatchRow | None:
@@ -151,10 +151,10 @@ def find_batch(connection: sa.Connection, batch_id: str) -> BatchRow | None:
 
 def batches(connection: sa.Connection, model: str | None, limit: int | None) -> list[BatchRow]:
     """Read batches, the latest first."""
-    wanted = sa.select(BATCHES).order_by(BATCHES.c.built_at.desc(), BATCHES.c.batch_id)
+    query = sa.select(BATCHES).order_by(BATCHES.c.built_at.desc(), BATCHES.c.batch_id)
     if model is not None:
-        wanted = wanted.where(BATCHES.c.model == model)
-    return [batch_of(row) for row in connection.execute(wanted.limit(limit))]
+        query = query.where(BATCHES.c.model == model)
+    return [batch_of(row) for row in connection.execute(query.limit(limit))]
 
 
 def batch_of(row: sa.Row[Any]) -> BatchRow:

@@ -61,8 +61,8 @@ class Batches(Aggregate[D]):
 
     def inputs_of(self, batch_ids: Iterable[str]) -> dict[str, tuple[InputPin, ...]]:
         """Read what batches have read, by their ids; one that was never opened is not among them."""
-        asked = {*batch_ids}  # a read that is tried again asks again
-        return self._database.read(lambda connection: batch_rows.inputs_of(connection, asked))
+        ids = {*batch_ids}  # a read that is tried again asks again
+        return self._database.read(lambda connection: batch_rows.inputs_of(connection, ids))
 
     def latest(self, *, model: str | None = None, limit: int | None = None) -> list[BatchRow]:
         """Read batches, the latest first."""
@@ -70,16 +70,16 @@ class Batches(Aggregate[D]):
 
     def of_plan(self, plan_id: str) -> list[BatchRow]:
         """Read the batches that served a plan, the earliest first."""
-        wanted = sa.select(BATCHES).where(BATCHES.c.plan_id == plan_id)
-        rows = self._rows(wanted.order_by(BATCHES.c.built_at, BATCHES.c.batch_id))
+        query = sa.select(BATCHES).where(BATCHES.c.plan_id == plan_id)
+        rows = self._rows(query.order_by(BATCHES.c.built_at, BATCHES.c.batch_id))
         return [batch_rows.batch_of(row) for row in rows]
 
     def audits_of_plan(self, plan_id: str) -> list[AuditRow]:
         """Read what the audits of a plan's batches found, attempt by attempt, the earliest first."""
         at = AUDIT_RESULTS.c
         own = sa.select(BATCHES.c.batch_id).where(BATCHES.c.plan_id == plan_id)
-        wanted = sa.select(AUDIT_RESULTS).where(at.batch_id.in_(own))
-        rows = self._rows(wanted.order_by(at.audited_at, at.batch_id, at.attempt, at.audit))
+        query = sa.select(AUDIT_RESULTS).where(at.batch_id.in_(own))
+        rows = self._rows(query.order_by(at.audited_at, at.batch_id, at.attempt, at.audit))
         return [audit_of(row) for row in rows]
 
     def failed_batches(self, versions: Iterable[str]) -> list[FailedBatch]:
@@ -88,7 +88,7 @@ class Batches(Aggregate[D]):
         failed = sa.and_(
             at.status == "failed", at.version.in_([*versions]), at.finished_at.is_not(None)
         )
-        wanted = sa.select(*(at[name] for name in _READ)).where(failed)
+        query = sa.select(*(at[name] for name in _READ)).where(failed)
         read = sa.select(at.batch_id, at.inputs).where(failed, at.failure == FailureKind.INPUT)
 
         def work(connection: sa.Connection) -> list[FailedBatch]:
@@ -98,7 +98,7 @@ class Batches(Aggregate[D]):
                 }
                 for row in connection.execute(read)
             }
-            rows = connection.execute(wanted.order_by(at.built_at, at.batch_id))
+            rows = connection.execute(query.order_by(at.built_at, at.batch_id))
             return [_failed(row, sources.get(row.batch_id, {})) for row in rows]
 
         return self._database.read(work)
@@ -116,14 +116,14 @@ class Batches(Aggregate[D]):
     ) -> list[AuditRow]:
         """Read audit results, the latest first."""
         at = AUDIT_RESULTS.c
-        wanted = sa.select(AUDIT_RESULTS).order_by(
+        query = sa.select(AUDIT_RESULTS).order_by(
             at.audited_at.desc(), at.batch_id, at.attempt.desc(), at.audit
         )
         if model is not None:
-            wanted = wanted.where(at.model == model)
+            query = query.where(at.model == model)
         if batch_id is not None:
-            wanted = wanted.where(at.batch_id == batch_id)
-        return [audit_of(row) for row in self._rows(wanted)]
+            query = query.where(at.batch_id == batch_id)
+        return [audit_of(row) for row in self._rows(query)]
 
     def check_claims(self, batch_id: str) -> None:
         """Make sure, with the commit lock in hand, that a batch still holds its cells.

@@ -24,14 +24,14 @@ class Checks(Aggregate[D]):
 
     def of_plan(self, plan_id: str) -> tuple[PlanCheck, ...]:
         """Read what the checks of a plan found last; empty before they ran."""
-        wanted = sa.select(PLAN_CHECKS).where(PLAN_CHECKS.c.plan_id == plan_id)
-        rows = self._rows(wanted.order_by(PLAN_CHECKS.c.number))
+        query = sa.select(PLAN_CHECKS).where(PLAN_CHECKS.c.plan_id == plan_id)
+        rows = self._rows(query.order_by(PLAN_CHECKS.c.number))
         return tuple(read_as(PlanCheck, row, accepted="") for row in rows)
 
     def acceptances(self, plan_id: str) -> tuple[Acceptance, ...]:
         """Read what people have accepted of a plan, the first one first; not all of it need hold."""
-        wanted = sa.select(ACCEPTANCES).where(ACCEPTANCES.c.plan_id == plan_id)
-        rows = self._rows(wanted.order_by(ACCEPTANCES.c.number))
+        query = sa.select(ACCEPTANCES).where(ACCEPTANCES.c.plan_id == plan_id)
+        rows = self._rows(query.order_by(ACCEPTANCES.c.number))
         return tuple(read_as(Acceptance, row) for row in rows)
 
     def keep(self: Checks[Database], plan_id: str, found: Sequence[PlanCheck]) -> None:

@@ -90,14 +90,14 @@ def claim_more(connection: sa.Connection, claimant: Claimant, cells: IntervalSet
         LostClaimError: the batch does not hold its own cells any more.
     """
     check_claims(connection, claimant.batch_id)
-    held = IntervalSet.of(_cells_of(connection, claimant.batch_id))
-    wanted = cells - held
-    others = _others(connection, claimant, wanted)
+    own_cells = IntervalSet.of(_cells_of(connection, claimant.batch_id))
+    new_cells = cells - own_cells
+    others = _others(connection, claimant, new_cells)
     for each in others:
         if claimant.is_live(each):
             raise CellsClaimedError(each)
     abandon(connection, {each.batch_id for each in others}, claimant.now)
-    rows = [_row(claimant, interval, moved=True) for interval in wanted]
+    rows = [_row(claimant, interval, moved=True) for interval in new_cells]
     insert_all(connection, CLAIMS, rows)
 
 
@@ -132,29 +132,29 @@ def abandon(connection: sa.Connection, batch_ids: Iterable[str], now: datetime) 
 
 def live_claims(connection: sa.Connection, heard_after: datetime) -> dict[str, IntervalSet]:
     """Read the cells that live batches hold, by version."""
-    wanted = sa.select(CLAIMS).where(CLAIMS.c.heartbeat_at > heard_after)
-    held: dict[str, list[Interval]] = {}
-    for row in connection.execute(wanted):
-        held.setdefault(row.version, []).append(cell_of(row))
-    return {version: IntervalSet.of(cells) for version, cells in held.items()}
+    query = sa.select(CLAIMS).where(CLAIMS.c.heartbeat_at > heard_after)
+    by_version: dict[str, list[Interval]] = {}
+    for row in connection.execute(query):
+        by_version.setdefault(row.version, []).append(cell_of(row))
+    return {version: IntervalSet.of(cells) for version, cells in by_version.items()}
 
 
 def _others(connection: sa.Connection, claimant: Claimant, cells: IntervalSet) -> list[sa.Row[Any]]:
     """Read other batches' claims on these cells of the claimant's version."""
     if not cells:
         return []
-    wanted = sa.select(CLAIMS).where(
+    query = sa.select(CLAIMS).where(
         CLAIMS.c.version == claimant.version,
         CLAIMS.c.batch_id != claimant.batch_id,
         reached(CLAIMS, cells),
     )
-    rows = connection.execute(wanted.order_by(CLAIMS.c.starts)).all()
+    rows = connection.execute(query.order_by(CLAIMS.c.starts)).all()
     return [row for row in rows if cells & IntervalSet.of([cell_of(row)])]
 
 
 def _cells_of(connection: sa.Connection, batch_id: str) -> list[Interval]:
-    held = sa.select(CLAIMS).where(CLAIMS.c.batch_id == batch_id)
-    return [cell_of(row) for row in connection.execute(held)]
+    query = sa.select(CLAIMS).where(CLAIMS.c.batch_id == batch_id)
+    return [cell_of(row) for row in connection.execute(query)]
 
 
 def _drop(connection: sa.Connection, batch_ids: list[str]) -> None:

@@ -186,10 +186,10 @@ def _drop_snapshots(connection: sa.Connection, version: str) -> None:
 def _needed(connection: sa.Connection, needs: _Needs) -> dict[str, str]:
     """Say why each version that is kept is needed."""
     live = sa.select(CLAIMS).where(CLAIMS.c.heartbeat_at > needs.heard_after)
-    left = sa.select(VERSIONS.c.version).where(VERSIONS.c.left_at > needs.left_after)
+    recently_left = sa.select(VERSIONS.c.version).where(VERSIONS.c.left_at > needs.left_after)
     return {
         **dict.fromkeys(
-            connection.execute(left).scalars(),
+            connection.execute(recently_left).scalars(),
             "the last reference to it ended a short while ago, and readers may still use it",
         ),
         **{row.version: f"run {row.run_id} is writing it" for row in connection.execute(live)},

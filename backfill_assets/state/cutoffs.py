@@ -64,8 +64,8 @@ def publish_cutoffs(connection: sa.Connection, plan_id: str, environment: str, n
 def _in_force(name: str) -> sa.Select[Any, Any, Any, Any]:
     """Select the cutoffs in force, the latest first: in a workspace, all of them."""
     columns = (CUTOFFS.c.model, CUTOFFS.c.since, CUTOFFS.c.reason, CUTOFFS.c.plan_id)
-    wanted = sa.select(*columns).where(CUTOFFS.c.environment == name)
+    query = sa.select(*columns).where(CUTOFFS.c.environment == name)
     if plan_of(name) is None:
         promoted = sa.select(PLANS.c.plan_id).where(PLANS.c.status == PlanStatus.PROMOTED)
-        wanted = wanted.where(CUTOFFS.c.plan_id.in_(promoted))
-    return wanted.order_by(CUTOFFS.c.number.desc())
+        query = query.where(CUTOFFS.c.plan_id.in_(promoted))
+    return query.order_by(CUTOFFS.c.number.desc())

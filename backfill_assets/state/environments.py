@@ -89,12 +89,12 @@ class Environments(Aggregate[D]):
 
     def exists(self, name: str) -> bool:
         """Whether there is an environment of that name, or the workspace of a plan."""
-        return any(known.name == name for known in self.by_name())
+        return any(each.name == name for each in self.by_name())
 
     def finalized(self, environment: str) -> Finalized | None:
         """Read what was last published in an environment; None where nothing was."""
-        wanted = sa.select(ENVIRONMENTS).where(ENVIRONMENTS.c.name == environment)
-        row = self._database.read(lambda connection: connection.execute(wanted).first())
+        query = sa.select(ENVIRONMENTS).where(ENVIRONMENTS.c.name == environment)
+        row = self._database.read(lambda connection: connection.execute(query).first())
         if row is None or row.finalized_at is None:
             return None
         return Finalized(row.finalized_at, row.finalized_by, row.removed or ())
@@ -169,9 +169,9 @@ class Environments(Aggregate[D]):
             opened = find_environment(connection, name) or _create_workspace(
                 connection, request, name
             )
-            there = pointers.own_pointers(connection, name)
+            own = pointers.own_pointers(connection, name)
             for each in request.models:
-                if each.pointer.model not in there:
+                if each.pointer.model not in own:
                     model = replace(each, path=self.place(each.path))
                     _point(connection, request.plan_id, model, now)
             return opened
@@ -260,8 +260,8 @@ def environment(connection: sa.Connection, name: str) -> Environment:
     """
     stored = find_environment(connection, name)
     if stored is None:
-        known = (each.name for each in environments(connection) if not each.is_workspace)
-        raise UnknownEnvironmentError(name, tuple(known))
+        names = (each.name for each in environments(connection) if not each.is_workspace)
+        raise UnknownEnvironmentError(name, tuple(names))
     return stored
 
 
@@ -309,11 +309,12 @@ def _check_alive(connection: sa.Connection, plan_id: str) -> None:
 
 def _return_tables(connection: sa.Connection, name: str, own: list[str]) -> None:
     """Return tables that the workspace had taken over to the environments that read them."""
-    held = {*connection.execute(sa.select(HOLDS.c.environment)).scalars()}  # they write nothing
+    # Holds write nothing.
+    holds = {*connection.execute(sa.select(HOLDS.c.environment)).scalars()}
     readers = {
         each.version: each.environment
         for each in pointers.all_pointers(connection)
-        if each.environment not in held
+        if each.environment not in holds
     }
     for version in own:
         if version in readers and versions.find_owner(connection, version) == name:
@@ -338,8 +339,8 @@ def _create_workspace(
 
 def _point(connection: sa.Connection, plan_id: str, model: WorkspaceModel, now: datetime) -> None:
     at = replace(model.pointer, environment=workspace_name(plan_id))
-    wanted = NewVersion(at.version, at.model, model.path, at.environment, plan_id)
-    versions.ensure_version(connection, wanted)
+    new_version = NewVersion(at.version, at.model, model.path, at.environment, plan_id)
+    versions.ensure_version(connection, new_version)
     versions.set_owner(connection, at.version, at.environment)
     pin = versions.known_head(connection, at.version)
     pointers.put_pointer(connection, replace(at, delta_version=pin), now)

@@ -66,8 +66,8 @@ class EvidenceRecords(Aggregate[D]):
     def last(self) -> EvidenceRecord | None:
         """Read the last of the chain; None while there is none."""
         newest = sa.select(sa.func.max(_AT.place)).scalar_subquery()
-        found = self._read(_AT.place == newest)
-        return found[0] if found else None
+        records = self._read(_AT.place == newest)
+        return records[0] if records else None
 
     def owe(
         self: EvidenceRecords[Database], plan_id: str, ended: str, why: str = ""
@@ -98,8 +98,8 @@ class EvidenceRecords(Aggregate[D]):
             lambda connection: connection.execute(_row_of(record).values(written=True))
         )
 
-    def _read(self, wanted: sa.ColumnElement[bool]) -> list[EvidenceRecord]:
-        query = sa.select(EVIDENCE).where(wanted).order_by(_AT.number)
+    def _read(self, condition: sa.ColumnElement[bool]) -> list[EvidenceRecord]:
+        query = sa.select(EVIDENCE).where(condition).order_by(_AT.number)
         return [read_as(EvidenceRecord, row) for row in self._rows(query)]
 
 

@@ -40,5 +40,5 @@ class FailedStarts(Aggregate[D]):
 
 def failed_starts(connection: sa.Connection, environment: str) -> dict[str, FailedStart]:
     """Read an environment's failures before a batch began, by model."""
-    wanted = sa.select(FAILED_STARTS).where(FAILED_STARTS.c.environment == environment)
-    return {row.model: read_as(FailedStart, row) for row in connection.execute(wanted)}
+    query = sa.select(FAILED_STARTS).where(FAILED_STARTS.c.environment == environment)
+    return {row.model: read_as(FailedStart, row) for row in connection.execute(query)}

@@ -85,10 +85,10 @@ class Holds(Aggregate[D]):
         def work(connection: sa.Connection) -> tuple[Hold, CellsByModel]:
             hold = _found(connection, held_name(consumer))
             if hold is None:
-                known = ", ".join(each.consumer for each in holds(connection)) or "none"
+                consumers = ", ".join(each.consumer for each in holds(connection)) or "none"
                 raise RequestError(
                     found=f"consumer '{consumer}' is not held",
-                    expected=f"a held consumer: {known}",
+                    expected=f"a held consumer: {consumers}",
                 )
             differs = _differences(connection, hold)
             environments.forget_environment(connection, hold.environment, now)
@@ -114,37 +114,37 @@ def _read(connection: sa.Connection, row: sa.Row[tuple[object, ...]]) -> Hold:
     return read_as(Hold, row, models=tuple(own))
 
 
-def _check_free(connection: sa.Connection, wanted: Hold) -> None:
-    there = _found(connection, wanted.environment)
-    if there is not None:
+def _check_free(connection: sa.Connection, hold: Hold) -> None:
+    existing = _found(connection, hold.environment)
+    if existing is not None:
         raise RequestError(
-            found=f"consumer '{there.consumer}' is held already, since {minute_text(there.held_at)}",
-            do=f"Run `backfill release '{there.consumer}'` first",
+            found=f"consumer '{existing.consumer}' is held already, since {minute_text(existing.held_at)}",
+            do=f"Run `backfill release '{existing.consumer}'` first",
         )
-    if environments.find_environment(connection, wanted.environment) is not None:
+    if environments.find_environment(connection, hold.environment) is not None:
         raise RequestError(
-            found=f"there is an environment '{wanted.environment}' already, which is no hold",
+            found=f"there is an environment '{hold.environment}' already, which is no hold",
             do="rename the consumer, or drop that environment with `backfill envs drop`",
         )
 
 
-def _published(connection: sa.Connection, wanted: Hold) -> list[Pointer]:
+def _published(connection: sa.Connection, hold: Hold) -> list[Pointer]:
     """Read the pointers that a hold keeps, by model."""
-    if not environments.environment(connection, wanted.of).protected:
+    if not environments.environment(connection, hold.of).protected:
         raise RequestError(
-            found=f"environment '{wanted.of}' is not protected",
+            found=f"environment '{hold.of}' is not protected",
             expected="a protected environment, such as prod: only plans change its history",
         )
-    there = pointers.pointers(connection, wanted.of)
+    current = pointers.pointers(connection, hold.of)
     published = [
-        there[model]
-        for model in sorted(wanted.models)
-        if model in there and there[model].delta_version >= 0
+        current[model]
+        for model in sorted(hold.models)
+        if model in current and current[model].delta_version >= 0
     ]
     if not published:
         raise RequestError(
-            found=f"environment '{wanted.of}' has published nothing of what consumer "
-            f"'{wanted.consumer}' reads",
+            found=f"environment '{hold.of}' has published nothing of what consumer "
+            f"'{hold.consumer}' reads",
             do="fill it with `backfill run` first",
         )
     return published
@@ -153,14 +153,14 @@ def _published(connection: sa.Connection, wanted: Hold) -> list[Pointer]:
 def _differences(connection: sa.Connection, hold: Hold) -> CellsByModel:
     """Give the cells whose content differs between what is held and what is published."""
     present = pointers.pointers(connection, hold.of)
-    held = pointers.own_pointers(connection, hold.environment)
+    frozen = pointers.own_pointers(connection, hold.environment)
     return CellsByModel.of(
-        (model, _differing(connection, at, present.get(model))) for model, at in held.items()
+        (model, _differing(connection, at, present.get(model))) for model, at in frozen.items()
     )
 
 
-def _differing(connection: sa.Connection, held: Pointer, present: Pointer | None) -> IntervalSet:
-    before = _contents(connection, held)
+def _differing(connection: sa.Connection, frozen: Pointer, present: Pointer | None) -> IntervalSet:
+    before = _contents(connection, frozen)
     after = {} if present is None else _contents(connection, present)
     cells = before.keys() | after.keys()
     return IntervalSet.of_pairs(

@@ -82,14 +82,14 @@ class Iceberg(Aggregate[D]):
     def newest_until(self, version: str, delta_version: int) -> str | None:
         """Give the metadata file of a table's newest delta_version, up to one, that has a file."""
         until = sa.and_(_AT.version == version, _AT.delta_version <= delta_version)
-        wanted = sa.select(_AT.location).where(until)
-        newest = wanted.order_by(_AT.delta_version.desc()).limit(1)
+        query = sa.select(_AT.location).where(until)
+        newest = query.order_by(_AT.delta_version.desc()).limit(1)
         return self._database.read(lambda connection: connection.execute(newest).scalar())
 
     def entries(self, version: str) -> dict[int, str]:
         """Read all metadata files of a table, by delta_version."""
-        wanted = sa.select(_AT.delta_version, _AT.location).where(_AT.version == version)
-        return {row.delta_version: row.location for row in self._rows(wanted)}
+        query = sa.select(_AT.delta_version, _AT.location).where(_AT.version == version)
+        return {row.delta_version: row.location for row in self._rows(query)}
 
     def enter(self: Iceberg[Database], version: str, delta_version: int, location: str) -> None:
         """Keep the metadata file of a table at a delta_version, in place of another one."""
@@ -128,10 +128,10 @@ class Iceberg(Aggregate[D]):
 
 def entry(connection: sa.Connection, version: str, delta_version: int) -> str | None:
     """Read the metadata file of a table at a delta_version; None if there is none."""
-    wanted = sa.select(_AT.location).where(
+    query = sa.select(_AT.location).where(
         _AT.version == version, _AT.delta_version == delta_version
     )
-    return connection.execute(wanted).scalar()
+    return connection.execute(query).scalar()
 
 
 def _named(connection: sa.Connection) -> Iterator[Pointer]:

@@ -70,10 +70,13 @@ def restamp_against(
 ) -> list[Cell]:
     """Restamp the cells of a workspace's own table against what people read there now."""
     mine = IntervalSet.of_pairs((cell.starts, cell.ends) for cell in own if cell.layer == 0)
-    there: dict[int, Cell] = {}
+    published_cells: dict[int, Cell] = {}
     if published is not None and mine:
-        there = {cell.starts: cell for cell in cells_at(connection, published, mine)}
-    return [_restamped(cell, there.get(cell.starts)) if cell.layer == 0 else cell for cell in own]
+        published_cells = {cell.starts: cell for cell in cells_at(connection, published, mine)}
+    return [
+        _restamped(cell, published_cells.get(cell.starts)) if cell.layer == 0 else cell
+        for cell in own
+    ]
 
 
 def runs_of(cells: Iterable[Cell], *, own: bool) -> tuple[ReadyRun, ...]:
@@ -104,29 +107,29 @@ def _of_table(
     texts = {"stamps": _RECORDS.changed_at, "held": _RECORDS.content}
     as_text = (sa.type_coerce(each, sa.Text).label(name) for name, each in texts.items())
     columns = (_RECORDS.starts, _RECORDS.ends, _RECORDS.batch_id, _RECORDS.built_at, *as_text)
-    wanted = (
+    query = (
         sa.select(*columns, *(column.label(name) for name, column in OF_BATCH.items()))
         .outerjoin(BATCHES, BATCHES.c.batch_id == _RECORDS.batch_id)
         .where(_RECORDS.version == layer.version, valid_at(layer.delta_version))
     )
     if within is not None:
-        wanted = wanted.where(reached(READY_RECORDS, within))
-    for row in connection.execute(wanted):
+        query = query.where(reached(READY_RECORDS, within))
+    for row in connection.execute(query):
         who = (row.batch_id, row.built_at)
-        held = (row.stamps, row.held, number)
+        what = (row.stamps, row.held, number)
         of_batch = {name: getattr(row, name) for name in OF_BATCH}
-        yield Cell(row.starts, row.ends, *who, *held, **of_batch)
+        yield Cell(row.starts, row.ends, *who, *what, **of_batch)
 
 
 def _restamped(own: Cell, published: Cell | None) -> Cell:
-    held = (own.content, own.changed_at)
+    own_texts = (own.content, own.changed_at)
     if published is None:
-        stamps, not_read = _compared(held, None)
+        stamps, not_read = _compared(own_texts, None)
         return replace(own, changed_at=stamps, unread=not_read)
     if published.content == own.content:
         stamps, not_read = _earlier(published.changed_at, own.changed_at), published.changed_at
     else:
-        stamps, not_read = _compared(held, (published.content, published.changed_at))
+        stamps, not_read = _compared(own_texts, (published.content, published.changed_at))
     return replace(own, changed_at=stamps, unread=not_read, replaces=published.sources_at)
 
 
@@ -180,9 +183,9 @@ def _compared(own: tuple[str, str], published: tuple[str, str] | None) -> tuple[
         own: the content and the stamps of the workspace's cell.
         published: those of the published one, if there is one.
     """
-    held = (_content(own[0]), _stamps(own[1]))
-    there = published and (_content(published[0]), _stamps(published[1]))
-    return _as_text(against(there, held)), _as_text(unread(there, held[0]))
+    new = (_content(own[0]), _stamps(own[1]))
+    old = published and (_content(published[0]), _stamps(published[1]))
+    return _as_text(against(old, new)), _as_text(unread(old, new[0]))
 
 
 def _as_text(stamps: ChangedAt) -> str:

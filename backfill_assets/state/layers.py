@@ -39,13 +39,13 @@ def parts(
     connection: sa.Connection, pointer: Pointer, within: IntervalSet
 ) -> Iterator[tuple[Layer, IntervalSet]]:
     """Yield each table with the cells that it answers for; cells of no table are not ready."""
-    left = within
+    remaining = within
     for number, layer in enumerate(pointer.layers):
         if number == 1:
-            left -= pointer.certain
-        there = ready.ready_cells(connection, layer.version, layer.delta_version, left)
-        yield layer, there
-        left -= there
+            remaining -= pointer.certain
+        cells = ready.ready_cells(connection, layer.version, layer.delta_version, remaining)
+        yield layer, cells
+        remaining -= cells
 
 
 def tables(connection: sa.Connection, pointer: Pointer) -> tuple[InputPin, ...]:

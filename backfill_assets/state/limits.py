@@ -79,8 +79,8 @@ class Limits(Aggregate[D]):
     def waiting_since(self) -> tuple[datetime, ...]:
         """Read since when each batch waits that waits for a slot, the longest first."""
         at = SLOT_WAITERS.c
-        wanted = sa.select(at.since).where(at.heard_at > self._clock() - KEEPS_ITS_TURN)
-        return tuple(row.since for row in self._rows(wanted.order_by(at.since)))
+        query = sa.select(at.since).where(at.heard_at > self._clock() - KEEPS_ITS_TURN)
+        return tuple(row.since for row in self._rows(query.order_by(at.since)))
 
     def set_limit(self: Limits[Database], scope: str, slots: int | None, who: str) -> None:
         """Set how many batches may be in flight at once, over all runs and processes.
@@ -129,13 +129,13 @@ def limits(connection: sa.Connection) -> dict[str, int]:
 
 def in_flight(connection: sa.Connection, heard_after: datetime) -> tuple[InFlightBatch, ...]:
     """Read the batches that hold a slot, the eldest first."""
-    wanted = (
+    query = (
         sa.select(CLAIMS, BATCHES.c.plan_id)
         .join(BATCHES, BATCHES.c.batch_id == CLAIMS.c.batch_id, isouter=True)
         .where(CLAIMS.c.heartbeat_at > heard_after, CLAIMS.c.moved.is_(False))
         .order_by(CLAIMS.c.claimed_at, CLAIMS.c.batch_id)
     )
-    claims = groupby(connection.execute(wanted), key=lambda row: row.batch_id)
+    claims = groupby(connection.execute(query), key=lambda row: row.batch_id)
     return tuple(_in_flight([*rows]) for _, rows in claims)
 
 
@@ -168,21 +168,21 @@ def _ahead(connection: sa.Connection, batch_id: str, now: datetime) -> Counter[s
 
 
 def _limited(
-    request: BatchRequest, known: dict[str, int], others: Sequence[InFlightBatch]
+    request: BatchRequest, by_scope: dict[str, int], others: Sequence[InFlightBatch]
 ) -> Iterator[tuple[str, int, list[InFlightBatch]]]:
     """Yield each limit of a batch, the narrowest first, with the batches that count there."""
     if request.plan_id is not None:
         scope = plan_scope(request.plan_id)
-        if scope in known:
+        if scope in by_scope:
             yield (
                 scope,
-                known[scope],
+                by_scope[scope],
                 [batch for batch in others if batch.plan_id == request.plan_id],
             )
     scope = model_scope(request.model)
-    if limit := known.get(scope, request.slots.model):
+    if limit := by_scope.get(scope, request.slots.model):
         yield scope, limit, [batch for batch in others if batch.model == request.model]
-    if limit := known.get(ALL, request.slots.overall):
+    if limit := by_scope.get(ALL, request.slots.overall):
         yield ALL, limit, list(others)
 
 

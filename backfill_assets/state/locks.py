@@ -89,8 +89,8 @@ class Locks(Aggregate[D]):
         """Read which run is at work on something, and until when that counts."""
         heard_after = self._clock() - self._lease
         row = self._database.read(lambda connection: _row(connection, name))
-        held = _is_held(row, "", heard_after)
-        return Lease(row.holder, row.heartbeat_at + self._lease) if held else None
+        is_held = _is_held(row, "", heard_after)
+        return Lease(row.holder, row.heartbeat_at + self._lease) if is_held else None
 
     def take_commit_lock(
         self: Locks[Database], version: str, holder: str, *, above: int = 0
@@ -197,10 +197,10 @@ def _take(
 
 def release_all(connection: sa.Connection, versions: Iterable[str], holder: str) -> None:
     """Let others commit to all these tables, where this holder kept the lock."""
-    held = sa.update(COMMIT_LOCKS).where(
+    own_locks = sa.update(COMMIT_LOCKS).where(
         COMMIT_LOCKS.c.version.in_(sorted(versions)), COMMIT_LOCKS.c.holder == holder
     )
-    connection.execute(held.values(holder=None))
+    connection.execute(own_locks.values(holder=None))
 
 
 def check_lock(connection: sa.Connection, lock: CommitLock) -> None:
@@ -222,12 +222,12 @@ def _advance_head(connection: sa.Connection, lock: CommitLock, delta_version: in
 def refresh_locks(connection: sa.Connection, run_id: str, now: datetime) -> None:
     """Refresh the heartbeat of the locks that a run or its batches hold."""
     its_batches = sa.select(BATCHES.c.batch_id).where(BATCHES.c.run_id == run_id)
-    held = sa.or_(
+    condition = sa.or_(
         COMMIT_LOCKS.c.holder == run_id,
         COMMIT_LOCKS.c.holder.startswith(f"{run_id}/", autoescape=True),
         COMMIT_LOCKS.c.holder.in_(its_batches),
     )
-    connection.execute(sa.update(COMMIT_LOCKS).where(held).values(heartbeat_at=now))
+    connection.execute(sa.update(COMMIT_LOCKS).where(condition).values(heartbeat_at=now))
 
 
 def keep_token(connection: sa.Connection, version: str, token: int, now: datetime) -> None:
@@ -237,8 +237,8 @@ def keep_token(connection: sa.Connection, version: str, token: int, now: datetim
 
 
 def _row(connection: sa.Connection, version: str) -> sa.Row[Any] | None:
-    wanted = sa.select(COMMIT_LOCKS).where(COMMIT_LOCKS.c.version == version)
-    return connection.execute(wanted).first()
+    query = sa.select(COMMIT_LOCKS).where(COMMIT_LOCKS.c.version == version)
+    return connection.execute(query).first()
 
 
 def _update(version: str) -> sa.Update:

@@ -61,9 +61,9 @@ def _upgrade(connection: sa.Connection, where: str, data_root: str | None) -> No
     from alembic.script import ScriptDirectory  # noqa: PLC0415
 
     alembic = config(connection, data_root)
-    known = {each.revision for each in ScriptDirectory.from_config(alembic).walk_revisions()}
+    revisions = {each.revision for each in ScriptDirectory.from_config(alembic).walk_revisions()}
     revision = _revision(connection)
-    if revision is not None and revision not in known:
+    if revision is not None and revision not in revisions:
         raise RequestError(
             found=f"the state database {where} is at schema '{revision}', this release knows up to "
             f"'{HEAD}': it was opened by a newer release",

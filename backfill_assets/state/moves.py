@@ -49,5 +49,5 @@ def moved_models(connection: sa.Connection, environments: Iterable[str]) -> froz
 
 
 def _read(connection: sa.Connection, where: sa.ColumnElement[bool]) -> list[PointerMove]:
-    wanted = sa.select(POINTER_MOVES).where(where).order_by(_MOVES.number, _MOVES.model)
-    return [read_as(PointerMove, row) for row in connection.execute(wanted)]
+    query = sa.select(POINTER_MOVES).where(where).order_by(_MOVES.number, _MOVES.model)
+    return [read_as(PointerMove, row) for row in connection.execute(query)]

@@ -33,9 +33,11 @@ class Notices(Aggregate[D]):
     def unsent(self, events: Iterable[str]) -> list[PlanEvent]:
         """Read the events of these names whose notices are not in the outbox yet, the earliest first."""
         at = PLAN_EVENTS.c
-        known = sa.exists().where(NOTICES.c.plan_id == at.plan_id, NOTICES.c.number == at.number)
-        wanted = sa.select(PLAN_EVENTS).where(at.event.in_([*events]), ~known)
-        return [read_as(PlanEvent, row) for row in self._rows(wanted.order_by(at.at, at.number))]
+        in_outbox = sa.exists().where(
+            NOTICES.c.plan_id == at.plan_id, NOTICES.c.number == at.number
+        )
+        query = sa.select(PLAN_EVENTS).where(at.event.in_([*events]), ~in_outbox)
+        return [read_as(PlanEvent, row) for row in self._rows(query.order_by(at.at, at.number))]
 
     def due(self, now: datetime) -> list[Notice]:
         """Read the notices that are to be tried at an instant (UTC), the earliest first."""
@@ -59,10 +61,10 @@ class Notices(Aggregate[D]):
             told: consumers and channels; none: the event concerns no consumer.
         """
         to = [*dict.fromkeys(told)] or [(_NO_ONE, "")]
-        there = (NOTICES.c.plan_id == event.plan_id) & (NOTICES.c.number == event.number)
+        of_event = (NOTICES.c.plan_id == event.plan_id) & (NOTICES.c.number == event.number)
 
         def work(connection: sa.Connection) -> None:
-            if connection.execute(sa.select(NOTICES.c.number).where(there).limit(1)).first():
+            if connection.execute(sa.select(NOTICES.c.number).where(of_event).limit(1)).first():
                 return
             now = self._clock()
             of = values_of(event, "plan_id", "number", "event")
@@ -99,10 +101,10 @@ class Notices(Aggregate[D]):
         changed = sa.update(NOTICES).where(same).values(values)
         self._database.write(lambda connection: connection.execute(changed))
 
-    def _read(self, wanted: sa.ColumnElement[bool]) -> list[Notice]:
+    def _read(self, condition: sa.ColumnElement[bool]) -> list[Notice]:
         query = (
             sa.select(NOTICES)
-            .where(wanted, NOTICES.c.consumer != _NO_ONE)
+            .where(condition, NOTICES.c.consumer != _NO_ONE)
             .order_by(NOTICES.c.asked_at, *_KEY)
         )
         return [read_as(Notice, row) for row in self._rows(query)]

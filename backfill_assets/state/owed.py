@@ -44,8 +44,8 @@ def mark_owed_everywhere(
     connection: sa.Connection, model: str, cells: IntervalSet, mark: Mark
 ) -> tuple[str, ...]:
     """Remember that cells must be rebuilt in every version of a model, and say in which."""
-    wanted = sa.select(VERSIONS.c.version).where(VERSIONS.c.model == model)
-    versions = tuple(connection.execute(wanted.order_by(VERSIONS.c.version)).scalars())
+    query = sa.select(VERSIONS.c.version).where(VERSIONS.c.model == model)
+    versions = tuple(connection.execute(query.order_by(VERSIONS.c.version)).scalars())
     _insert(connection, versions, cells, mark)
     return versions
 
@@ -79,7 +79,7 @@ def strike(connection: sa.Connection, cells: IntervalSet, where: sa.ColumnElemen
         return
     selected = sa.and_(where, reached(OWED, cells))
     rows = connection.execute(sa.select(OWED).where(selected)).all()
-    left = [
+    remaining = [
         each
         for row in rows
         for each in _rows(
@@ -87,7 +87,7 @@ def strike(connection: sa.Connection, cells: IntervalSet, where: sa.ColumnElemen
         )
     ]
     connection.execute(sa.delete(OWED).where(selected))
-    insert_all(connection, OWED, left)
+    insert_all(connection, OWED, remaining)
 
 
 def forget_owed(connection: sa.Connection, plan_id: str) -> None:
@@ -102,14 +102,14 @@ def marks(
     concerned = sa.or_(
         OWED.c.environment.is_(None), OWED.c.environment.in_(sorted(set(environments)))
     )
-    wanted = sa.select(OWED).where(OWED.c.version.in_(sorted(set(versions))), concerned)
-    return list(connection.execute(wanted))
+    query = sa.select(OWED).where(OWED.c.version.in_(sorted(set(versions))), concerned)
+    return list(connection.execute(query))
 
 
 def named(connection: sa.Connection, environment: str) -> list[list[str | int]]:
     """Name the marks on the tables that an environment reads: the table, from, to and since when."""
-    there = pointers(connection, environment).values()
-    tables = {layer.version for at in there for layer in at.layers}
+    current = pointers(connection, environment).values()
+    tables = {layer.version for at in current for layer in at.layers}
     rows = marks(connection, tables, followed(connection, environment)) if tables else []
     return sorted([row.version, row.starts, row.ends, row.since] for row in rows)
 

@@ -38,9 +38,9 @@ class UnknownPlanError(BackfillAssetsError):
 
     def __init__(self, plan_id: str, known: tuple[str, ...]) -> None:
         self.plan_id, self.known = plan_id, known
-        there = f"the latest are {', '.join(known)}" if known else "there is none yet"
+        latest = f"the latest are {', '.join(known)}" if known else "there is none yet"
         super().__init__(
-            f"plan '{plan_id}' is not in the state; {there}. Name one of them, or make a plan with "
+            f"plan '{plan_id}' is not in the state; {latest}. Name one of them, or make a plan with "
             "`backfill plan`"
         )
 
@@ -99,15 +99,13 @@ class Plans(Aggregate[D]):
             environment: only of this one.
             statuses: only those that stand there.
         """
-        wanted = None if statuses is None else tuple(statuses)
-        return self._database.read(lambda connection: plans(connection, environment, wanted))
+        chosen = None if statuses is None else tuple(statuses)
+        return self._database.read(lambda connection: plans(connection, environment, chosen))
 
     def events(self, plan_id: str) -> list[PlanEvent]:
         """Read what happened to a plan, from the first."""
-        wanted = sa.select(PLAN_EVENTS).where(PLAN_EVENTS.c.plan_id == plan_id)
-        return [
-            read_as(PlanEvent, row) for row in self._rows(wanted.order_by(PLAN_EVENTS.c.number))
-        ]
+        query = sa.select(PLAN_EVENTS).where(PLAN_EVENTS.c.plan_id == plan_id)
+        return [read_as(PlanEvent, row) for row in self._rows(query.order_by(PLAN_EVENTS.c.number))]
 
     def begun_and_not_ended(
         self, begun: PlanEventKind, ended: PlanEventKind, status: PlanStatus
@@ -120,8 +118,8 @@ class Plans(Aggregate[D]):
             status: where the plans stand.
         """
         since, until = _last(begun), sa.func.coalesce(_last(ended), 0)
-        wanted = sa.select(PLANS.c.plan_id).where(PLANS.c.status == status, since > until)
-        return [row.plan_id for row in self._rows(wanted.order_by(PLANS.c.plan_id))]
+        query = sa.select(PLANS.c.plan_id).where(PLANS.c.status == status, since > until)
+        return [row.plan_id for row in self._rows(query.order_by(PLANS.c.plan_id))]
 
     def touched(self, plan_id: str) -> datetime:
         """Read when something was done for a plan last (UTC): a step of its life, or a batch.
@@ -129,7 +127,7 @@ class Plans(Aggregate[D]):
         Raises:
             UnknownPlanError: there is no such plan.
         """
-        wanted = (
+        queries = (
             sa.select(sa.func.max(PLAN_EVENTS.c.at)).where(PLAN_EVENTS.c.plan_id == plan_id),
             sa.select(sa.func.max(BATCHES.c.started_at)).where(BATCHES.c.plan_id == plan_id),
             sa.select(sa.func.max(BATCHES.c.finished_at)).where(BATCHES.c.plan_id == plan_id),
@@ -137,7 +135,7 @@ class Plans(Aggregate[D]):
 
         def work(connection: sa.Connection) -> datetime:
             made = plan(connection, plan_id).created_at
-            instants = (connection.execute(query).scalar() for query in wanted)
+            instants = (connection.execute(query).scalar() for query in queries)
             return max([made, *(instant for instant in instants if instant is not None)])
 
         return self._database.read(work)
@@ -145,10 +143,10 @@ class Plans(Aggregate[D]):
     def spared(self, since: datetime) -> dict[str, int]:
         """Count, by model, the planned cells that were not built, since what they read came out equal."""
         events = PLAN_EVENTS.c
-        wanted = sa.select(events.plan_id, events.detail).where(
+        query = sa.select(events.plan_id, events.detail).where(
             events.event == PlanEventKind.BUILT, events.at >= since
         )
-        rows = self._rows(wanted.order_by(events.plan_id, events.number))
+        rows = self._rows(query.order_by(events.plan_id, events.number))
         last = {row.plan_id: row.detail.get("spared", {}) for row in rows}
         by_model: dict[str, int] = {}
         for counts in last.values():
@@ -163,10 +161,10 @@ class Plans(Aggregate[D]):
             plan_id: only those of this plan.
             limit: how many at the most.
         """
-        wanted = sa.select(TIMINGS).order_by(TIMINGS.c.number.desc()).limit(limit)
+        query = sa.select(TIMINGS).order_by(TIMINGS.c.number.desc()).limit(limit)
         if plan_id is not None:
-            wanted = wanted.where(TIMINGS.c.plan_id == plan_id)
-        return [read_as(Timing, row) for row in self._rows(wanted)]
+            query = query.where(TIMINGS.c.plan_id == plan_id)
+        return [read_as(Timing, row) for row in self._rows(query)]
 
     def comparison(self, plan_id: str, key: str) -> str | None:
         """Read what a comparison of a plan has found; None where it was not made yet."""
@@ -174,10 +172,10 @@ class Plans(Aggregate[D]):
 
     def comparisons(self, plan_id: str, until: datetime) -> list[str]:
         """Read what all comparisons of a plan have found until an instant (UTC), the earliest first."""
-        wanted = sa.select(COMPARISONS.c.found).where(
+        query = sa.select(COMPARISONS.c.found).where(
             COMPARISONS.c.plan_id == plan_id, COMPARISONS.c.at <= until
         )
-        rows = self._rows(wanted.order_by(COMPARISONS.c.at, COMPARISONS.c.key))
+        rows = self._rows(query.order_by(COMPARISONS.c.at, COMPARISONS.c.key))
         return [row.found for row in rows]
 
     def save_plan(self: Plans[Database], plan: StoredPlan) -> None:
@@ -304,12 +302,12 @@ def plans(
     connection: sa.Connection, environment: str | None, statuses: tuple[PlanStatus, ...] | None
 ) -> list[StoredPlan]:
     """Read plans, the latest first."""
-    wanted = _latest()
+    query = _latest()
     if environment is not None:
-        wanted = wanted.where(PLANS.c.environment == environment)
+        query = query.where(PLANS.c.environment == environment)
     if statuses is not None:
-        wanted = wanted.where(PLANS.c.status.in_(statuses))
-    return [_plan(row) for row in connection.execute(wanted)]
+        query = query.where(PLANS.c.status.in_(statuses))
+    return [_plan(row) for row in connection.execute(query)]
 
 
 def put_status(connection: sa.Connection, plan_id: str, new: PlanStatus, now: datetime) -> None:
@@ -351,6 +349,6 @@ def _plan(row: sa.Row[Any]) -> StoredPlan:
 
 def comparison(connection: sa.Connection, plan_id: str, key: str) -> str | None:
     """Read what a comparison has found; None where it was not made yet."""
-    wanted = sa.select(COMPARISONS.c.found)
+    query = sa.select(COMPARISONS.c.found)
     mine = (COMPARISONS.c.plan_id == plan_id, COMPARISONS.c.key == key)
-    return connection.execute(wanted.where(*mine)).scalar_one_or_none()
+    return connection.execute(query.where(*mine)).scalar_one_or_none()

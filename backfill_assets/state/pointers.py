@@ -88,8 +88,8 @@ def remove_pointers(connection: sa.Connection, environment: str, now: datetime) 
 
 def _remove_where(connection: sa.Connection, where: sa.ColumnElement[bool], now: datetime) -> None:
     """Remove pointers, and note when their tables were left: readers may still use them."""
-    left = [Pointer(*row) for row in connection.execute(_selected().where(where))]
-    names = {layer.version for old in left for layer in old.layers}
+    old_pointers = [Pointer(*row) for row in connection.execute(_selected().where(where))]
+    names = {layer.version for old in old_pointers for layer in old.layers}
     noted = sa.update(VERSIONS).where(VERSIONS.c.version.in_(sorted(names)))
     connection.execute(noted.values(left_at=now))
     connection.execute(sa.delete(POINTERS).where(where))
@@ -111,10 +111,10 @@ def follow_head(
     connection: sa.Connection, version: str, before: int, delta_version: int, now: datetime
 ) -> None:
     """Move pointers from a version's former head to a new one, which holds the same rows."""
-    there = sa.update(POINTERS).where(
+    update = sa.update(POINTERS).where(
         POINTERS.c.version == version, POINTERS.c.delta_version == before
     )
-    connection.execute(there.values(delta_version=delta_version, moved_at=now))
+    connection.execute(update.values(delta_version=delta_version, moved_at=now))
 
 
 def keep_live_pin(connection: sa.Connection, left: Pointer, now: datetime) -> None:
@@ -161,9 +161,9 @@ def _raised(layer: Layer, pins: Mapping[str, int]) -> Layer:
 def _stored(
     connection: sa.Connection, environments: Sequence[str], where: sa.ColumnElement[bool]
 ) -> dict[str, dict[str, Pointer]]:
-    wanted = _selected().where(POINTERS.c.environment.in_(environments), where)
+    query = _selected().where(POINTERS.c.environment.in_(environments), where)
     stored: dict[str, dict[str, Pointer]] = {name: {} for name in environments}
-    for row in connection.execute(wanted.order_by(POINTERS.c.model)):
+    for row in connection.execute(query.order_by(POINTERS.c.model)):
         stored[row.environment][row.model] = Pointer(*row)
     return stored
 

@@ -174,10 +174,10 @@ def check_held(connection: sa.Connection, intent: Intent) -> Intent:
 
 def refresh(connection: sa.Connection, run_id: str, now: datetime) -> None:
     """Refresh the heartbeat of a run's open intents."""
-    held = sa.update(PROMOTIONS).where(
+    own_intents = sa.update(PROMOTIONS).where(
         PROMOTIONS.c.holder == run_id, PROMOTIONS.c.status == IntentStatus.OPEN
     )
-    connection.execute(held.values(heartbeat_at=now))
+    connection.execute(own_intents.values(heartbeat_at=now))
 
 
 def _same(intent: Intent, other: Intent) -> bool:

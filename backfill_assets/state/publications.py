@@ -100,8 +100,8 @@ class Publications(Aggregate[D]):
 
     def promotions_of(self, plan_id: str) -> list[Intent]:
         """Read every intent of a plan, whatever became of it, the earliest first."""
-        wanted = sa.select(PROMOTIONS).where(PROMOTIONS.c.plan_id == plan_id)
-        return [read_as(Intent, row) for row in self._rows(wanted.order_by(PROMOTIONS.c.number))]
+        query = sa.select(PROMOTIONS).where(PROMOTIONS.c.plan_id == plan_id)
+        return [read_as(Intent, row) for row in self._rows(query.order_by(PROMOTIONS.c.number))]
 
     def begin_promotion(self: Publications[Database], intent: Intent) -> Intent:
         """Write the intent to publish, before any lock is taken.
@@ -172,8 +172,10 @@ class Publications(Aggregate[D]):
             PromotionTakenOverError: the intent is withdrawn, or another run's by now.
             VersionCollectingError: a table is being deleted.
         """
-        now, held = self._clock(), tuple(locks)
-        return self._database.write(lambda connection: _publish(connection, publication, held, now))
+        now, all_locks = self._clock(), tuple(locks)
+        return self._database.write(
+            lambda connection: _publish(connection, publication, all_locks, now)
+        )
 
 
 def _publish(

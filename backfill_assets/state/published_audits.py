@@ -81,10 +81,10 @@ class PublishedAudits(Aggregate[D]):
     def history(self, environment: str, model: str) -> list[PublishedAudit]:
         """Read what the audits of a model have found, the last time first."""
         table = PUBLISHED_AUDITS.c
-        wanted = sa.select(PUBLISHED_AUDITS).where(
+        query = sa.select(PUBLISHED_AUDITS).where(
             table.environment == environment, table.model == model
         )
-        ordered = wanted.order_by(table.audited_at.desc(), table.audit)
+        ordered = query.order_by(table.audited_at.desc(), table.audit)
         return [
             PublishedAudit(
                 read_as(AuditedPublication, row), row.audited_at, read_as(AuditResult, row)

@@ -41,10 +41,10 @@ class PlanPausedOrStoppedError(BackfillAssetsError):
         )
 
 
-def _plan_held_already(plan_id: str, current: Control, asked: Control) -> RequestError:
+def _plan_held_already(plan_id: str, current: Control, new: Control) -> RequestError:
     stands = f"{current.words} already"
-    if current.words != asked.words:
-        stands = f"{stands}, so it can't be {asked.words}"
+    if current.words != new.words:
+        stands = f"{stands}, so it can't be {new.words}"
     return RequestError(
         found=f"plan {plan_id} is {stands}",
         expected="a plan that is not held",
@@ -63,12 +63,12 @@ class Queue(Aggregate[D]):
 
         A plan that was never queued is among them once it was paused or stopped.
         """
-        wanted = (
+        query = (
             sa.select(QUEUED_PLANS)
             .join(PLANS, PLANS.c.plan_id == QUEUED_PLANS.c.plan_id)
             .where(PLANS.c.status.in_(_GOES_ON))
         )
-        plans = (read_as(QueuedPlan, row) for row in self._rows(wanted))
+        plans = (read_as(QueuedPlan, row) for row in self._rows(query))
         return tuple(sorted(plans, key=_place))
 
     def control_of(self, plan_id: str) -> Control:
@@ -88,11 +88,11 @@ class Queue(Aggregate[D]):
         now = self._clock()
 
         def work(connection: sa.Connection) -> QueuedPlan:
-            known = _known_plan(connection, plan_id, OPEN)
-            if known.control in (Control.STOPPED, Control.CANCELLED):
-                raise PlanPausedOrStoppedError(known.plan_id, known.control)
-            since = known.queued_at or now
-            changed = replace(known, off_peak=off_peak, set_by=who, set_at=now, queued_at=since)
+            queued = _known_plan(connection, plan_id, OPEN)
+            if queued.control in (Control.STOPPED, Control.CANCELLED):
+                raise PlanPausedOrStoppedError(queued.plan_id, queued.control)
+            since = queued.queued_at or now
+            changed = replace(queued, off_peak=off_peak, set_by=who, set_at=now, queued_at=since)
             return _put(connection, changed)
 
         return self._database.write(work)
@@ -113,19 +113,19 @@ class Queue(Aggregate[D]):
         now = self._clock()
 
         def work(connection: sa.Connection) -> QueuedPlan:
-            known = _known_plan(connection, plan_id, _GOES_ON)
-            if control is Control.RUNNING and not known.control.holds:
+            queued = _known_plan(connection, plan_id, _GOES_ON)
+            if control is Control.RUNNING and not queued.control.holds:
                 raise RequestError(
-                    found=f"plan {known.plan_id} is neither paused nor stopped",
+                    found=f"plan {queued.plan_id} is neither paused nor stopped",
                     expected="a paused or stopped plan",
-                    do=f"Nothing was changed; look at it with `backfill show {known.plan_id}`",
+                    do=f"Nothing was changed; look at it with `backfill show {queued.plan_id}`",
                 )
-            if control in _REFUSED.get(known.control, ()):
-                raise _plan_held_already(known.plan_id, known.control, control)
+            if control in _REFUSED.get(queued.control, ()):
+                raise _plan_held_already(queued.plan_id, queued.control, control)
             leaves = control in (Control.STOPPED, Control.CANCELLED)
-            since = None if leaves else known.queued_at
-            changed = replace(known, control=control, set_by=who, set_at=now, queued_at=since)
-            tell(connection, NewEvent(known.plan_id, control.event, who, why, {}), now)
+            since = None if leaves else queued.queued_at
+            changed = replace(queued, control=control, set_by=who, set_at=now, queued_at=since)
+            tell(connection, NewEvent(queued.plan_id, control.event, who, why, {}), now)
             return _put(connection, changed)
 
         return self._database.write(work)
@@ -138,7 +138,7 @@ def _place(queued: QueuedPlan) -> tuple[bool, datetime, str]:
 
 def control_of(connection: sa.Connection, plan_id: str) -> Control:
     """Read whether a plan's batches may be opened; one that is over is not held any more."""
-    wanted = (
+    query = (
         sa.select(QUEUED_PLANS.c.control)
         .join(PLANS, PLANS.c.plan_id == QUEUED_PLANS.c.plan_id)
         .where(
@@ -146,7 +146,7 @@ def control_of(connection: sa.Connection, plan_id: str) -> Control:
             PLANS.c.status.in_(_GOES_ON),
         )
     )
-    return connection.execute(wanted).scalar_one_or_none() or Control.RUNNING
+    return connection.execute(query).scalar_one_or_none() or Control.RUNNING
 
 
 def check_control(connection: sa.Connection, plan_id: str | None) -> None:
@@ -169,8 +169,8 @@ def _known_plan(
     kept = plan(connection, plan_id)
     if kept.status not in expected:
         raise wrong_status(kept.plan_id, kept.status, expected)
-    wanted = sa.select(QUEUED_PLANS).where(QUEUED_PLANS.c.plan_id == kept.plan_id)
-    row = connection.execute(wanted).first()
+    query = sa.select(QUEUED_PLANS).where(QUEUED_PLANS.c.plan_id == kept.plan_id)
+    row = connection.execute(query).first()
     if row is not None:
         return read_as(QueuedPlan, row)
     return QueuedPlan(kept.plan_id, Control.RUNNING, None, kept.created_by, kept.created_at, None)

@@ -95,20 +95,20 @@ def _rows(
     """
     if within is not None and not within:
         return []
-    wanted = sa.select(*columns).where(_RECORDS.version == version, valid_at(at))
+    query = sa.select(*columns).where(_RECORDS.version == version, valid_at(at))
     if within is not None:
-        wanted = wanted.where(reached(READY_RECORDS, within))
-    return connection.execute(wanted.order_by(_RECORDS.starts)).all()
+        query = query.where(reached(READY_RECORDS, within))
+    return connection.execute(query.order_by(_RECORDS.starts)).all()
 
 
 def is_recorded(connection: sa.Connection, commit: BatchCommit, delta_version: int) -> bool:
     """Whether this very commit has its records already."""
-    wanted = sa.select(_RECORDS.starts).where(
+    query = sa.select(_RECORDS.starts).where(
         _RECORDS.version == commit.version,
         _RECORDS.valid_from == delta_version,
         _RECORDS.batch_id == commit.batch_id,
     )
-    return connection.execute(wanted.limit(1)).first() is not None
+    return connection.execute(query.limit(1)).first() is not None
 
 
 def replace_records(

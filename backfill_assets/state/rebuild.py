@@ -149,10 +149,10 @@ def _first_pointers(records: list[tuple[int, LoggedCommit]]) -> Iterator[tuple[P
         if plan_of(each.commit.environment) is None
     }
     for (environment, model), each in last.items():
-        found = Pointer(
+        pointer = Pointer(
             environment, model, each.commit.fingerprint, each.version, versions.NO_COMMIT
         )
-        yield found, each.path
+        yield pointer, each.path
 
 
 def _restore_heads(

@@ -99,10 +99,10 @@ def _taken_over(
     """Publish what a table holds already: its records stay, with other stamps."""
     own = ready.ready_records(connection, new.version, new.delta_version)
     cells = IntervalSet.of(each.cell for each in own)
-    there = {} if old is None else layers.records(connection, old, cells)
-    ready.restamp(connection, _stamped(own, there, number))
+    old_records = {} if old is None else layers.records(connection, old, cells)
+    ready.restamp(connection, _stamped(own, old_records, number))
     lost = IntervalSet.empty() if old is None else _held(connection, old) - _held(connection, new)
-    return _result(own, there, lost)
+    return _result(own, old_records, lost)
 
 
 def _copied(connection: sa.Connection, move: Move, old: Pointer, number: int) -> PublishedMove:
@@ -115,20 +115,20 @@ def _copied(connection: sa.Connection, move: Move, old: Pointer, number: int) ->
         if copy.cells is None or each.cell in copy.cells
     ]
     cells = IntervalSet.of(each.cell for each in own)
-    there = layers.records(connection, old, cells)
+    old_records = layers.records(connection, old, cells)
     current = ready.current_cells(connection, new.version, cells | move.emptied)
     ready.close_records(connection, new.version, current, new.delta_version)
-    ready.open_records(connection, _stamped(own, there, number), new.delta_version)
-    return _result(own, there, move.emptied)
+    ready.open_records(connection, _stamped(own, old_records, number), new.delta_version)
+    return _result(own, old_records, move.emptied)
 
 
 def _stamped(
-    own: list[ReadyRecord], there: Mapping[Interval, ReadyRecord], number: int
+    own: list[ReadyRecord], old_records: Mapping[Interval, ReadyRecord], number: int
 ) -> Iterator[ReadyRecord]:
     for each in own:
-        old = there.get(each.cell)
-        known = None if old is None else (old.content, old.changed_at)
-        stamps = changed_at(known, each.content, number)
+        old = old_records.get(each.cell)
+        before = None if old is None else (old.content, old.changed_at)
+        stamps = changed_at(before, each.content, number)
         # Rows moved here, but the cell was not computed again: it is as fresh as it was.
         moved = old is not None and old.batch_id == each.batch_id
         built_at = each.built_at if moved else number
@@ -136,12 +136,12 @@ def _stamped(
 
 
 def _result(
-    own: list[ReadyRecord], there: Mapping[Interval, ReadyRecord], lost: IntervalSet
+    own: list[ReadyRecord], old_records: Mapping[Interval, ReadyRecord], lost: IntervalSet
 ) -> PublishedMove:
     differing = (
         each.cell
         for each in own
-        if each.cell not in there or there[each.cell].content != each.content
+        if each.cell not in old_records or old_records[each.cell].content != each.content
     )
     built = {
         at: IntervalSet.of(each.cell for each in some)

@@ -20,8 +20,8 @@ class Results(Aggregate[D]):
 
     def of_environment(self, environment: str) -> list[Result]:
         """Read every result of an environment, by name and model."""
-        wanted = sa.select(RESULTS).where(RESULTS.c.environment == environment)
-        ordered = wanted.order_by(RESULTS.c.name, RESULTS.c.model, RESULTS.c.plan_id)
+        query = sa.select(RESULTS).where(RESULTS.c.environment == environment)
+        ordered = query.order_by(RESULTS.c.name, RESULTS.c.model, RESULTS.c.plan_id)
         return [read_as(Result, row) for row in self._rows(ordered)]
 
     def register(self: Results[Database], result: Result) -> None:

@@ -87,8 +87,8 @@ class Snapshots(Aggregate[D]):
         }  # fmt: skip
 
         def work(connection: sa.Connection) -> None:
-            known = sa.select(SNAPSHOTS.c.model).where(SNAPSHOTS.c.fingerprint == fingerprint_id)
-            if connection.execute(known).first() is None:
+            query = sa.select(SNAPSHOTS.c.model).where(SNAPSHOTS.c.fingerprint == fingerprint_id)
+            if connection.execute(query).first() is None:
                 named, texts = taken_apart(definition)
                 keep_texts(connection, texts)
                 connection.execute(sa.insert(SNAPSHOTS).values({**values, "definition": named}))
@@ -103,8 +103,8 @@ def snapshot(connection: sa.Connection, fingerprint: str) -> StoredSnapshot:
         UnknownSnapshotError: none was saved under this fingerprint.
         RequestError: the state lacks the text of one of its modules or files.
     """
-    wanted = sa.select(SNAPSHOTS).where(SNAPSHOTS.c.fingerprint == fingerprint)
-    row = connection.execute(wanted).first()
+    query = sa.select(SNAPSHOTS).where(SNAPSHOTS.c.fingerprint == fingerprint)
+    row = connection.execute(query).first()
     if row is None:
         raise UnknownSnapshotError(fingerprint)
     return read_as(StoredSnapshot, row, definition=put_together(connection, row.definition))

@@ -65,10 +65,10 @@ class Sources(Aggregate[D]):
         """Read what is known of a source's cells."""
         if not within:
             return {}
-        wanted = sa.select(SOURCE_CELLS).where(
+        query = sa.select(SOURCE_CELLS).where(
             _CELLS.source == source, reached(SOURCE_CELLS, within)
         )
-        cells = (SourceCell(cell_of(row), row.row_count, row.content) for row in self._rows(wanted))
+        cells = (SourceCell(cell_of(row), row.row_count, row.content) for row in self._rows(query))
         return {cell.cell: cell for cell in cells if cell.cell in within}
 
     def source_rows(self, source: str, path: str, within: IntervalSet) -> IntervalSet | None:
@@ -76,15 +76,15 @@ class Sources(Aggregate[D]):
         place = self.place(path)
 
         def work(connection: sa.Connection) -> IntervalSet | None:
-            known = find_observed(connection, source)
-            if known is None or known.path != place:
+            observed_source = find_observed(connection, source)
+            if observed_source is None or observed_source.path != place:
                 return None
             if not within:
                 return within
-            wanted = sa.select(_CELLS.starts, _CELLS.ends).where(
+            query = sa.select(_CELLS.starts, _CELLS.ends).where(
                 _CELLS.source == source, _CELLS.row_count > 0, reached(SOURCE_CELLS, within)
             )
-            rows = connection.execute(wanted).all()
+            rows = connection.execute(query).all()
             return IntervalSet.of_pairs((row.starts, row.ends) for row in rows) & within
 
         return self._database.read(work)
@@ -112,15 +112,15 @@ def observed(connection: sa.Connection) -> dict[str, ObservedSource]:
 
 def find_observed(connection: sa.Connection, source: str) -> ObservedSource | None:
     """Read a source as it was looked at last; None for one that never was."""
-    wanted = sa.select(OBSERVED_SOURCES).where(OBSERVED_SOURCES.c.source == source)
-    row = connection.execute(wanted).first()
+    query = sa.select(OBSERVED_SOURCES).where(OBSERVED_SOURCES.c.source == source)
+    row = connection.execute(query).first()
     return None if row is None else read_as(ObservedSource, row)
 
 
 def _observe(connection: sa.Connection, observation: Observation, now: datetime) -> bool:
     latest, before = observation.found, observation.before
-    known = find_observed(connection, latest.source)
-    if _place(known) != _place(before):
+    current = find_observed(connection, latest.source)
+    if _place(current) != _place(before):
         return False
     pins = () if observation.pins is None else pins_of(connection, latest.source, latest.path)
     if {pin.delta_version for pin in pins} - (observation.pins or set()):
@@ -161,15 +161,15 @@ def at_observed_heads(connection: sa.Connection, pins: Iterable[InputPin]) -> tu
 
     A source that was never looked at, or that lies elsewhere by now, keeps the pin that was asked for.
     """
-    asked = tuple(pins)
-    known = observed(connection) if asked else {}
-    return tuple(_at_head(pin, known.get(pin.upstream)) for pin in asked)
+    all_pins = tuple(pins)
+    observed_sources = observed(connection) if all_pins else {}
+    return tuple(_at_head(pin, observed_sources.get(pin.upstream)) for pin in all_pins)
 
 
 def states(connection: sa.Connection) -> dict[str, SourceState]:
     """Draw every observed source: its head, and its cells with their stamps."""
-    known = OBSERVED_SOURCES.c
-    columns = (known.source, known.head, known.runs, known.changes, known.bytes)
+    at = OBSERVED_SOURCES.c
+    columns = (at.source, at.head, at.runs, at.changes, at.bytes)
     rows = connection.execute(sa.select(*columns)).all()
     return {row.source: _state(*row) for row in rows}
 
@@ -201,9 +201,9 @@ def _stamps(at: int, columns: list[str | None]) -> ChangedAt:
 
 def _changes(connection: sa.Connection, source: str) -> tuple[UpstreamChange, ...]:
     """Read which cells changed together; where the release before has looked, by their stamps."""
-    known = OBSERVED_SOURCES.c
-    wanted = sa.select(known.head, known.runs, known.changes).where(known.source == source)
-    row = connection.execute(wanted).first()
+    at = OBSERVED_SOURCES.c
+    query = sa.select(at.head, at.runs, at.changes).where(at.source == source)
+    row = connection.execute(query).first()
     if row is None:
         return ()
     changes = _state(source, row.head, row.runs, row.changes).changes(None)
@@ -226,12 +226,12 @@ def pins_of(connection: sa.Connection, source: str, place: str) -> tuple[SourceP
     records = READY_RECORDS.c
     ready = sa.select(records.batch_id).where(records.valid_to.is_(None))
     concerned = ready.union(sa.select(CLAIMS.c.batch_id)).subquery()
-    wanted = sa.select(BATCHES.c.inputs, BATCHES.c.built_at).join(
+    query = sa.select(BATCHES.c.inputs, BATCHES.c.built_at).join(
         concerned, concerned.c.batch_id == BATCHES.c.batch_id
     )
     pins = sorted(
         (pin.delta_version, row.built_at)
-        for row in connection.execute(wanted)
+        for row in connection.execute(query)
         for pin in row.inputs
         if pin.upstream == source and is_same_place(place, pin.path) and pin.delta_version >= 0
     )
@@ -241,29 +241,31 @@ def pins_of(connection: sa.Connection, source: str, place: str) -> tuple[SourceP
     )
 
 
-def _place(known: ObservedSource | None) -> ObservedSource | None:
+def _place(observed_source: ObservedSource | None) -> ObservedSource | None:
     """Give an observed source without the instant of its look, to compare two looks."""
-    return None if known is None else replace(known, observed_at=None)
+    return None if observed_source is None else replace(observed_source, observed_at=None)
 
 
-def _at_head(pin: InputPin, known: ObservedSource | None) -> InputPin:
-    if known is None or known.path != pin.path:
+def _at_head(pin: InputPin, observed_source: ObservedSource | None) -> InputPin:
+    if observed_source is None or observed_source.path != pin.path:
         return pin
-    return replace(pin, delta_version=known.head)
+    return replace(pin, delta_version=observed_source.head)
 
 
 def _put(
     connection: sa.Connection, source: str, cells: Iterable[SourceCell], changed_at: int
 ) -> None:
     given = tuple(cells)
-    known = _known_stamps(connection, source, [cell for cell in given if cell.changed is not None])
+    old_stamps = _known_stamps(
+        connection, source, [cell for cell in given if cell.changed is not None]
+    )
     rows = [
         {
             **bounds(cell.cell),
             "source": source,
             "row_count": cell.rows,
             "content": cell.content,
-            **_stamped(known.get(cell.cell), cell.changed, changed_at),
+            **_stamped(old_stamps.get(cell.cell), cell.changed, changed_at),
         }
         for cell in given
     ]
@@ -277,22 +279,22 @@ def _known_stamps(
     within = IntervalSet.of(cell.cell for cell in cells)
     if not within:
         return {}
-    wanted = sa.select(SOURCE_CELLS).where(_CELLS.source == source, reached(SOURCE_CELLS, within))
+    query = sa.select(SOURCE_CELLS).where(_CELLS.source == source, reached(SOURCE_CELLS, within))
     return {
         cell_of(row): _stamps(row.changed_at, [row.columns_changed_at])
-        for row in connection.execute(wanted)
+        for row in connection.execute(query)
     }
 
 
 def _stamped(
-    known: ChangedAt | None, changed: frozenset[str] | None, now: int
+    old: ChangedAt | None, changed: frozenset[str] | None, now: int
 ) -> dict[str, int | str | None]:
     """Stamp a cell: its row set, or only the columns that changed."""
-    if known is None or changed is None:
+    if old is None or changed is None:
         return {"changed_at": now, "columns_changed_at": None}
-    columns = {**known.columns, **dict.fromkeys(changed, now)}
+    columns = {**old.columns, **dict.fromkeys(changed, now)}
     text = json.dumps(columns, sort_keys=True) if columns else None
-    return {"changed_at": known.row_set, "columns_changed_at": text}
+    return {"changed_at": old.row_set, "columns_changed_at": text}
 
 
 def _forget(connection: sa.Connection, source: str, starts: Iterable[object]) -> None:
@@ -309,12 +311,12 @@ def _remember(connection: sa.Connection, source: str, cells: Iterable[SourceCell
     kept = sa.update(SOURCE_CELLS).where(
         _CELLS.source == source, _CELLS.starts == sa.bindparam("cell")
     )
-    known = [
+    updates = [
         {"cell": epoch_of(cell.cell.start), "rows": cell.rows, "held": cell.content}
         for cell in cells
     ]
-    if known:
-        connection.execute(kept.values(row_count=rows, content=content), known)
+    if updates:
+        connection.execute(kept.values(row_count=rows, content=content), updates)
 
 
 def _drawn(connection: sa.Connection, source: str) -> str:

@@ -41,9 +41,11 @@ def taken_apart(definition: str) -> tuple[str, dict[str, str]]:
 
 def keep_texts(connection: sa.Connection, texts: Mapping[str, str]) -> None:
     """Keep texts that are not there yet."""
-    known = _held(connection, texts)
+    stored_texts = _held(connection, texts)
     new = [
-        {"sha256": sha256, "text": text} for sha256, text in texts.items() if sha256 not in known
+        {"sha256": sha256, "text": text}
+        for sha256, text in texts.items()
+        if sha256 not in stored_texts
     ]
     insert_all(connection, TEXTS, new)
 
@@ -68,8 +70,8 @@ def drop_unnamed(connection: sa.Connection) -> None:
 
 
 def _held(connection: sa.Connection, names: Iterable[str]) -> dict[str, str]:
-    wanted = sa.select(TEXTS.c.sha256, TEXTS.c.text).where(TEXTS.c.sha256.in_([*names]))
-    return {row.sha256: row.text for row in connection.execute(wanted)}
+    query = sa.select(TEXTS.c.sha256, TEXTS.c.text).where(TEXTS.c.sha256.in_([*names]))
+    return {row.sha256: row.text for row in connection.execute(query)}
 
 
 def _put_together(definition: str, texts: Mapping[str, str]) -> str:

@@ -163,29 +163,29 @@ class Versions(Aggregate[D]):
         """
         if not cells:
             return []
-        wanted = sa.select(READY_RECORDS).where(
+        query = sa.select(READY_RECORDS).where(
             _RECORDS.version == version, reached(READY_RECORDS, cells)
         )
         return [
             read_as(ReadyRecord, row, cell=cell_of(row))
-            for row in self._rows(wanted.order_by(_RECORDS.valid_from, _RECORDS.starts))
+            for row in self._rows(query.order_by(_RECORDS.valid_from, _RECORDS.starts))
             if cells.covers(row.starts, row.ends)
         ]
 
     def built_by(self, version: str, root_id: str, at: int | None = None) -> IntervalSet:
         """Read which of the cells that are ready at a delta_version a root run or backfill built; None is the latest."""
-        wanted = (
+        query = (
             sa.select(_RECORDS.starts, _RECORDS.ends)
             .join(BATCHES, BATCHES.c.batch_id == _RECORDS.batch_id)
             .where(_RECORDS.version == version, valid_at(at), BATCHES.c.root_id == root_id)
         )
-        return IntervalSet.of_pairs((row.starts, row.ends) for row in self._rows(wanted))
+        return IntervalSet.of_pairs((row.starts, row.ends) for row in self._rows(query))
 
     def makers(self, version: str, at: int) -> list[Maker]:
         """Read what made each cell that is ready at a delta_version, by cell."""
         own = (_RECORDS.starts, _RECORDS.ends, _RECORDS.fingerprint)
         of_batch = (BATCHES.c.plan_id, BATCHES.c.reason, BATCHES.c.started_at)
-        wanted = (
+        query = (
             sa.select(*own, *of_batch)
             .outerjoin(BATCHES, BATCHES.c.batch_id == _RECORDS.batch_id)
             .where(_RECORDS.version == version, valid_at(at))
@@ -193,14 +193,14 @@ class Versions(Aggregate[D]):
         )
         return [
             read_as(Maker, row, cell=cell_of(row), reason=row.reason or "")
-            for row in self._rows(wanted)
+            for row in self._rows(query)
         ]
 
     def watermark(self, version: str) -> datetime | None:
         """Read where the last ready cell of a version ends."""
         last = sa.select(sa.func.max(_RECORDS.ends))
-        wanted = last.where(_RECORDS.version == version, valid_at(None))
-        ends = self._database.read(lambda connection: connection.execute(wanted).scalar())
+        query = last.where(_RECORDS.version == version, valid_at(None))
+        ends = self._database.read(lambda connection: connection.execute(query).scalar())
         return None if ends is None else instant_of(ends)
 
     def held_contents(

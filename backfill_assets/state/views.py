@@ -93,13 +93,13 @@ class Views(Aggregate[D]):
         """
 
         def work(connection: sa.Connection) -> dict[str, ModelState]:
-            there = pointers(connection, environment)
+            current = pointers(connection, environment)
             beside = {
-                model: layered_view.cells_beside(connection, at, there.get(model))
+                model: layered_view.cells_beside(connection, at, current.get(model))
                 for model, at in tables.items()
             }
             drawn = environments.environment(connection, environment)
-            read = {**there, **tables}
+            read = {**current, **tables}
             cells = foreign_cells.outdated_foreign_cells(connection, drawn, read, beside)
             return {
                 model: ModelState(at, layered_view.runs_of(cells[model], own=True))
@@ -161,9 +161,11 @@ class Views(Aggregate[D]):
         """
         return self._database.read(
             lambda connection: [
-                found
+                cell_stamps
                 for layer, part in layers.parts(connection, at, cells)
-                for found in ready.stamps(connection, layer.version, layer.delta_version, part)
+                for cell_stamps in ready.stamps(
+                    connection, layer.version, layer.delta_version, part
+                )
             ]
         )
 
@@ -215,13 +217,13 @@ def view(
     for model, each in cells.items():
         own = pointed[model].environment == name
         runs[model] = layered_view.runs_of(each, own=own)
-    held = live_claims(connection, heard_after)
+    claims = live_claims(connection, heard_after)
     owing = _owed(connection, name, pointed, cells)
     return StateView(
         environment=drawn,
         models={model: ModelState(at, runs.get(model, ())) for model, at in pointed.items()},
         claimed=CellsByModel(
-            {model: held[at.version] for model, at in pointed.items() if at.version in held}
+            {model: claims[at.version] for model, at in pointed.items() if at.version in claims}
         ),
         owed=CellsByModel.of((model, mark.cells) for model, each in owing.items() for mark in each),
         owing=owing,
@@ -245,8 +247,8 @@ def _cells(
     published = pointers(connection, drawn.follows) if drawn.follows is not None else {}
     for model, at in special.items():
         if at.environment == drawn.name:
-            there = published.get(model)
-            cells[model] = layered_view.restamp_against(connection, cells[model], there)
+            read_pointer = published.get(model)
+            cells[model] = layered_view.restamp_against(connection, cells[model], read_pointer)
     return cells
 
 
