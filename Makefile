@@ -21,17 +21,17 @@ s3-jars: env ## Fetch the jars by which Spark reads and writes S3 (13 MB), if th
 
 demo: export DAGSTER_HOME := $(CURDIR)
 demo: env ## Land real input and fill the whole history of every model
-	@$(BIN)/python -m backfill_assets.cli.demo
+	@$(BIN)/python -m backfill_assets.cli.verbs.demo
 
 ui: export DAGSTER_HOME := $(CURDIR)
 ui: env ## Open the Dagster UI on port 3000 of this machine, for this machine only
 	$(BIN)/dagster dev -h 127.0.0.1 -p 3000
 
 spark-server: env ## Start a Spark Connect server that all runs of this machine can share
-	@$(BIN)/python -m backfill_assets.cli.spark_server start
+	@$(BIN)/python -m backfill_assets.cli.verbs.spark_server start
 
 spark-server-stop: ## Stop it
-	@$(BIN)/python -m backfill_assets.cli.spark_server stop
+	@$(BIN)/python -m backfill_assets.cli.verbs.spark_server stop
 
 audit: export DAGSTER_HOME := $(CURDIR)
 audit: env ## Audit the published data; ends with 1 when a blocking audit fails

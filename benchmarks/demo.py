@@ -30,7 +30,7 @@ def demo_part(folder: Path) -> Part:
         "DAGSTER_HOME": str(folder),
         "DAGSTER_DISABLE_TELEMETRY": "1",
     }
-    run = measured([sys.executable, "-m", "backfill_assets.cli.demo"], env)
+    run = measured([sys.executable, "-m", "backfill_assets.cli.verbs.demo"], env)
     shutil.rmtree(folder)
     line = f"demo: {run.wall:.0f} s, {run.cpu:.0f} CPU s, at most {run.peak_mb:,.0f} MB"
     return Part("demo", rounded({"s": run.wall}), (line,), {_SECONDS: run.wall}, _GOALS)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.cli.asking import confirm
-from backfill_assets.cli.evidence import told_evidence
 from backfill_assets.cli.output import err, say
 from backfill_assets.cli.progress import shown
 from backfill_assets.cli.telling import tell_quietly
 from backfill_assets.cli.told_cells import cells_json, cells_told
+from backfill_assets.cli.verbs.evidence import told_evidence
 from backfill_assets.intervals.text import counted
 
 if TYPE_CHECKING:

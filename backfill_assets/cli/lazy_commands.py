@@ -19,7 +19,7 @@ from typer.core import TyperGroup
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
 
-_PACKAGE = "backfill_assets.cli"
+_PACKAGE = "backfill_assets.cli.verbs"
 
 
 @contextmanager
@@ -48,7 +48,7 @@ class Verbs(Mapping[str, Any]):
     """Commands by the name of their verb, each imported when it is called.
 
     Args:
-        places: per verb its module in `cli` and the name there, ``module:function`` or
+        places: per verb its module in `cli.verbs` and the name there, ``module:function`` or
             ``module:app``.
     """
 

@@ -23,7 +23,7 @@ def tell_quietly(at: Operating, environment: str) -> None:
     if "DAGSTER_HOME" not in os.environ or environment != PROD:
         return
     try:
-        from backfill_assets.cli.report import tell_dagster  # noqa: PLC0415 - Dagster is slow to start
+        from backfill_assets.cli.verbs.report import tell_dagster  # noqa: PLC0415 - Dagster is slow to start
 
         with AT_WORK.at(Phase.RECORDING, "in Dagster"):
             cell_count = tell_dagster(at.run(environment))

@@ -110,10 +110,10 @@ def test_a_plan_of_nothing_ends_with_0_only_where_nothing_waits_and_everything_w
     code: int,
 ):
     del filled
-    monkeypatch.setattr("backfill_assets.cli.plan.left_before", lambda *_: left)
-    monkeypatch.setattr("backfill_assets.cli.apply.left_before", lambda *_: left)
+    monkeypatch.setattr("backfill_assets.cli.verbs.plan.left_before", lambda *_: left)
+    monkeypatch.setattr("backfill_assets.cli.verbs.apply.left_before", lambda *_: left)
     assert backfill("plan", *SALES).code == code
-    monkeypatch.setattr("backfill_assets.cli.apply.make_plan", plan_of_sales)
+    monkeypatch.setattr("backfill_assets.cli.verbs.apply.make_plan", plan_of_sales)
     applied = backfill("apply", "--yes")
     assert (applied.code, applied.out) == (code, backfill("plan", *SALES).out)
 

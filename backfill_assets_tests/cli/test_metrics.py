@@ -8,7 +8,7 @@ from urllib.request import urlopen
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from backfill_assets.cli import metrics as verb
+from backfill_assets.cli.verbs import metrics as verb
 from backfill_assets.state.database import StateUnavailableError
 
 if TYPE_CHECKING:

@@ -143,7 +143,7 @@ def test_watching_ends_with_1_when_all_that_is_left_has_failed_and_nothing_comes
         with opened_run("prod") as run:
             run.store.queue.control_plan(plan, Control.STOPPED, "ada")
 
-    monkeypatch.setattr("backfill_assets.cli.show.watch", partial(watching.watch, sleep=stop))
+    monkeypatch.setattr("backfill_assets.cli.verbs.show.watch", partial(watching.watch, sleep=stop))
     done = backfill("show", plan, "--watch")
 
     assert done.code == (1 if ends else 0), done.err

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from backfill_assets.cli import metrics
+from backfill_assets.cli.verbs import metrics
 from backfill_assets.state.database import StateUnavailableError
 from backfill_assets_tests.toy import raw_sales
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from backfill_assets.cli.project import opened_run
-from backfill_assets.cli.status import _remedy
+from backfill_assets.cli.verbs.status import _remedy
 from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus
 from backfill_assets.state.plans import Plans
 

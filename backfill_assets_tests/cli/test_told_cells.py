@@ -5,9 +5,9 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
-from backfill_assets.cli import run as run_verb
 from backfill_assets.cli.late import late_json
 from backfill_assets.cli.told_cells import cells_json, cells_told, say_cells
+from backfill_assets.cli.verbs import run as run_verb
 from backfill_assets.engine.automatic.late_plan import Refreshed
 from backfill_assets.engine.project.events import BatchSeconds, Committed
 from backfill_assets.intervals import Daily

@@ -194,7 +194,7 @@ def test_what_is_no_manifest_is_said_and_never_a_traceback(tmp_path: Path, text:
 
 def test_nothing_heavy_is_imported_to_verify():
     said = (
-        "import sys, backfill_assets.cli.evidence, backfill_assets.evidence.summary\n"
+        "import sys, backfill_assets.cli.verbs.evidence, backfill_assets.evidence.summary\n"
         "heavy = {'pyspark', 'dagster', 'sqlalchemy', 'deltalake', 'pyarrow', 'pandas', 'pydantic', 'sqlglot'}\n"
         "print(sorted(heavy & {name.partition('.')[0] for name in sys.modules}))"
     )

@@ -50,7 +50,7 @@ def python(tmp_path: Path) -> Callable[..., str]:
 def test_sample_models_stop_nine_of_ten_planted_defects_before_the_commit(
     python: Callable[..., str],
 ):
-    python("backfill_assets.cli.demo")
+    python("backfill_assets.cli.verbs.demo")
     found: dict[str, list[dict[str, Any]]] = {}
     for model in MODELS:
         told = python("backfill_assets.cli.app", "audit", "--mutate", model.name, "--json")

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from backfill_assets.cli.asking import Yes, confirm
-from backfill_assets.cli.evidence import told_evidence
 from backfill_assets.cli.held import untouched
 from backfill_assets.cli.operating import operating
 from backfill_assets.cli.options import AsJson, PlanId, Why  # noqa: TC001 - typer reads them
@@ -16,6 +15,7 @@ from backfill_assets.cli.progress import shown
 from backfill_assets.cli.stored_plans import kept_plan
 from backfill_assets.cli.telling import tell_quietly
 from backfill_assets.cli.told_cells import cells_json, cells_told, say_cells
+from backfill_assets.cli.verbs.evidence import told_evidence
 from backfill_assets.engine.plans.plan_verbs import promote_plan
 from backfill_assets.engine.review.aftercare import ask_watch
 from backfill_assets.engine.review.appointments import appoint_at

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from backfill_assets.cli.hold import Named  # noqa: TC001 - typer reads it
 from backfill_assets.cli.operating import operating
 from backfill_assets.cli.options import AsJson  # noqa: TC001 - typer reads it
 from backfill_assets.cli.output import print_json, say
+from backfill_assets.cli.verbs.hold import Named  # noqa: TC001 - typer reads it
 from backfill_assets.engine.project.holds import release_consumer
 from backfill_assets.intervals.text import counted
 

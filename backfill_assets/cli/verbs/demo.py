@@ -16,7 +16,7 @@ from backfill_assets.cli.manifest import load
 from backfill_assets.cli.output import Heading, bar, err, print_table, say
 from backfill_assets.cli.progress import shown
 from backfill_assets.cli.project import LazySpark, now, open_store
-from backfill_assets.cli.report import tell_dagster
+from backfill_assets.cli.verbs.report import tell_dagster
 from backfill_assets.engine.fill.fill import fill_cells
 from backfill_assets.engine.project.opening import open_run
 from backfill_assets.engine.project.project import Project
