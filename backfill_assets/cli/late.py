@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from backfill_assets.models.graph import Graph
 
 
-def healed(run: RunContext) -> Refreshed:
+def build_late_data(run: RunContext) -> Refreshed:
     """Build the cells of late data again, and show the progress."""
     with shown(run.graph, {}) as listener:  # how much follows is found out on the way
         return refresh_late(replace(run, project=replace(run.project, listener=listener)))
@@ -32,7 +32,7 @@ def healed_again(run: RunContext, before: Refreshed) -> Refreshed:
     work = late_work_of(run)
     if before.failed or not (work.automatic or work.in_place):
         return replace(before, waiting=work.waiting, because=work.because)
-    after = healed(run)
+    after = build_late_data(run)
     return replace(
         after,
         plan_id=after.plan_id or before.plan_id,

@@ -27,7 +27,7 @@ from backfill_assets.planning.plan import written_options
 from backfill_assets.reading import absent_state
 from backfill_assets.settings import Settings, read_settings
 from backfill_assets.snapshots.failure import FailureKind
-from backfill_assets.snapshots.person import Person, known
+from backfill_assets.snapshots.person import Person, verified_person
 from backfill_assets.state.store import Store
 from backfill_assets.warehouse.spark.session import spark_settings
 from backfill_assets.warehouse.spark.shared_session import SharedSession
@@ -258,7 +258,7 @@ def looked_at(
 
 def who_asks(settings: Settings) -> Person:
     """Name the person at work: the user of the operating system; what the settings say is a claim."""
-    return known(os_user(), settings.user)
+    return verified_person(os_user(), settings.user)
 
 
 def os_user() -> str:

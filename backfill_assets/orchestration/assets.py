@@ -32,9 +32,9 @@ from backfill_assets.orchestration.pools import pool
 from backfill_assets.orchestration.released_runs import PLAN_TAG, REASON_TAG
 from backfill_assets.orchestration.reporting import Reporter
 from backfill_assets.orchestration.resources import SparkResource, StateResource
-from backfill_assets.orchestration.steps import as_run_failure, ended, targeted
+from backfill_assets.orchestration.steps import as_run_failure, finish_step, targeted_cells
 from backfill_assets.snapshots.environment import PROD
-from backfill_assets.snapshots.loaded import untraced
+from backfill_assets.snapshots.loaded import load_lazily
 from backfill_assets.snapshots.snapshot import Snapshot
 
 
@@ -91,7 +91,7 @@ def fill(
         yield from serve_plan(context, graph, name, spark=spark, state=state)
         return
     who = str(who_launched(context.run))
-    project = state.project(untraced(graph), context.run.run_id, spark, who)
+    project = state.project(load_lazily(graph), context.run.run_id, spark, who)
     run = open_run(
         project,
         PROD,
@@ -103,7 +103,7 @@ def fill(
         context.log.warning(
             "%s: the code has changed; filled with the version that %s still runs", name, PROD
         )
-    target = targeted(context, model)
+    target = targeted_cells(context, model)
     by_hand = REASON_TAG not in context.run.tags
     again = published_by_others(run, name) & target if by_hand else IntervalSet.empty()
     reporter = Reporter(context, model, state.store, PROD)
@@ -114,7 +114,7 @@ def fill(
             _rebuild(context, run, name, reporter)
     due = required(model.cadence, now=run.clock())
     reporter.untouched(target, due)
-    yield from ended(reporter, {})
+    yield from finish_step(reporter, {})
 
 
 def _rebuild(

@@ -25,7 +25,7 @@ from backfill_assets.engine.review.appointments import (
     appointments_due,
     end_appointment,
 )
-from backfill_assets.engine.review.approvals import approve, standing, to_approve
+from backfill_assets.engine.review.approvals import approval_state, approve, to_approve
 from backfill_assets.engine.review.bound_parts import bound_parts
 from backfill_assets.engine.review.notices import send_notices
 from backfill_assets.errors import BackfillAssetsError, RequestError
@@ -337,7 +337,7 @@ def _promote(work: PlanWork, config: PromoteConfig) -> None:
 def _approve(work: PlanWork, config: OfPlan) -> None:
     of = to_approve(work.project, work.plan(config.plan).plan_id)
     made = approve(of, bound_parts(of), config.reason)
-    now = standing(work.project, of.plan.plan_id)
+    now = approval_state(work.project, of.plan.plan_id)
     work.show(
         of.plan,
         approved_by=made.principal,

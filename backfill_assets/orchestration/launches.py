@@ -10,7 +10,7 @@ from backfill_assets.orchestration.identity import principal_of
 from backfill_assets.orchestration.metadata import asset_key
 from backfill_assets.orchestration.partitions import cells_of, partitions_of
 from backfill_assets.orchestration.released_runs import REASON_TAG
-from backfill_assets.snapshots.person import AUTOMATION, Person, known, unknown
+from backfill_assets.snapshots.person import AUTOMATION, Person, unverified_person, verified_person
 
 _BACKFILL_TAGS = ("dagster/root_backfill_id", "dagster/backfill")
 
@@ -41,8 +41,8 @@ def who_launched(run: dg.DagsterRun, typed: str = "") -> Person:
         return Person(AUTOMATION)
     principal = principal_of(run)
     if principal is not None:
-        return known(principal, typed)
-    return unknown("the launchpad", typed or run.tags.get("user", ""))
+        return verified_person(principal, typed)
+    return unverified_person("the launchpad", typed or run.tags.get("user", ""))
 
 
 def targets(context: dg.AssetExecutionContext, graph: Graph) -> CellsByModel:

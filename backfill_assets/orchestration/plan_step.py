@@ -14,11 +14,11 @@ from backfill_assets.orchestration.launches import who_launched
 from backfill_assets.orchestration.released_runs import PLAN_TAG
 from backfill_assets.orchestration.reporting import Reporter
 from backfill_assets.orchestration.resources import SparkResource, StateResource
-from backfill_assets.orchestration.steps import as_run_failure, ended, targeted
+from backfill_assets.orchestration.steps import as_run_failure, finish_step, targeted_cells
 from backfill_assets.planning.plan.plan import Build, Plan
 from backfill_assets.planning.plan.plan_json import read_plan
 from backfill_assets.snapshots.environment import workspace_name
-from backfill_assets.snapshots.loaded import untraced
+from backfill_assets.snapshots.loaded import load_lazily
 
 
 @dataclass
@@ -75,13 +75,13 @@ def serve_plan(
         )
         who = str(who_launched(context.run))
         listener = reporter.listen if _fills(plan, name) else reporter.built
-        project = state.project(untraced(graph), context.run.run_id, spark, who)
+        project = state.project(load_lazily(graph), context.run.run_id, spark, who)
         code = project.loaded.fingerprints
         op = Operation(project=replace(project, listener=listener, code=lambda: code), plan=plan)
-        done = serve(op, name, targeted(context, reporter.model))
+        done = serve(op, name, targeted_cells(context, reporter.model))
         reporter.served(done)
         metadata = {"plan": plan.plan_id} if done.published else _same_content(op, name, done)
-    yield from ended(reporter, metadata)
+    yield from finish_step(reporter, metadata)
 
 
 def _fills(plan: Plan, name: str) -> bool:

@@ -27,7 +27,7 @@ def as_run_failure() -> Iterator[None]:
         raise dg.Failure(description=str(error), allow_retries=False) from error
 
 
-def targeted(context: dg.AssetExecutionContext, model: Model) -> IntervalSet:
+def targeted_cells(context: dg.AssetExecutionContext, model: Model) -> IntervalSet:
     """Read the cells that the run targets: all of its partitions, or those that a release names."""
     if partitions_of(model.cadence) is None:
         return cells_of(model.cadence, [])
@@ -37,7 +37,7 @@ def targeted(context: dg.AssetExecutionContext, model: Model) -> IntervalSet:
     return cells
 
 
-def ended(reporter: Reporter, metadata: Mapping[str, Any]) -> Iterator[Any]:
+def finish_step(reporter: Reporter, metadata: Mapping[str, Any]) -> Iterator[Any]:
     """Give the results of the audits, then fail if cells lack, else end.
 
     Raises:

@@ -60,6 +60,6 @@ def loaded(graph: Graph) -> Loaded:
     return Loaded(graph, snapshots_of(graph), reads)
 
 
-def untraced(graph: Graph) -> Loaded:
+def load_lazily(graph: Graph) -> Loaded:
     """Fingerprint every model of a graph; what one reads is traced when it is asked for."""
     return Loaded(graph, snapshots_of(graph), Reads(graph))

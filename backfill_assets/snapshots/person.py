@@ -31,12 +31,12 @@ class Person:
         return f"{self.name} (typed: {claimed})" if claimed not in ("", self.name) else self.name
 
 
-def known(name: str, typed: str = "") -> Person:
+def verified_person(name: str, typed: str = "") -> Person:
     """Give a person whom the system knows."""
     return Person(name, identity=name, typed=typed)
 
 
-def unknown(through: str, typed: str = "") -> Person:
+def unverified_person(through: str, typed: str = "") -> Person:
     """Give a person whom the system does not know, who came through a part of it."""
     return Person(f"{_UNKNOWN}{through}", typed=typed)
 

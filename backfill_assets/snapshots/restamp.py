@@ -15,7 +15,7 @@ NEVER_READ = 2**62
 _NEW = -1
 
 
-def against(
+def stamps_in_workspace(
     published: tuple[Content, ChangedAt] | None, own: tuple[Content, ChangedAt]
 ) -> ChangedAt:
     """Stamp a workspace's cell by comparing it with the published one, for the workspace's other cells.

@@ -12,7 +12,7 @@ from backfill_assets.intervals.interval import Interval, instant_of
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.codec import dumps, loads
 from backfill_assets.models.content import ChangedAt, Content
-from backfill_assets.snapshots.restamp import against, earlier, unread
+from backfill_assets.snapshots.restamp import earlier, stamps_in_workspace, unread
 from backfill_assets.snapshots.state_view import ReadyRun
 from backfill_assets.state.batch_rows import OF_BATCH
 from backfill_assets.state.cells import reached
@@ -185,7 +185,7 @@ def _compared(own: tuple[str, str], published: tuple[str, str] | None) -> tuple[
     """
     new = (_content(own[0]), _stamps(own[1]))
     old = published and (_content(published[0]), _stamps(published[1]))
-    return _as_text(against(old, new)), _as_text(unread(old, new[0]))
+    return _as_text(stamps_in_workspace(old, new)), _as_text(unread(old, new[0]))
 
 
 def _as_text(stamps: ChangedAt) -> str:

@@ -14,7 +14,7 @@ from backfill_assets.cli.project import opened_project
 from backfill_assets.orchestration.released_runs import op_name
 from backfill_assets.orchestration.resources import SparkResource, StateResource
 from backfill_assets.planning.plan.plan_json import content_hash, read_plan
-from backfill_assets.snapshots.person import known
+from backfill_assets.snapshots.person import verified_person
 from backfill_assets_tests.cli.test_looking import land
 from backfill_assets_tests.orchestration.shop import NoSpark, UnwantedSparkError, failure, shown
 from backfill_assets_tests.toy import FIRST, LAST
@@ -80,7 +80,7 @@ def both(
     still = partial(opened_project, clock=lambda: AT)
     monkeypatch.setattr("backfill_assets.cli.operating.opened_project", still)
     monkeypatch.setattr("backfill_assets.orchestration.resources.now", lambda: AT)
-    ada = known("ada", "")
+    ada = verified_person("ada", "")
     monkeypatch.setattr("backfill_assets.orchestration.jobs.who_launched", lambda *_: ada)
     shop.fill("toy.sales", FIRST, "2024-02-01")
     shop.fill("toy.returns", FIRST, LAST)

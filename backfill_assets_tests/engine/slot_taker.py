@@ -19,7 +19,7 @@ from tenacity import retry, retry_if_exception_type, wait_random
 
 from backfill_assets.engine.batch.opening_batch import open_when_free
 from backfill_assets.engine.project import waiting
-from backfill_assets.engine.project.heartbeat import beating
+from backfill_assets.engine.project.heartbeat import renewing_claims
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.snapshots.slots import Slots
 from backfill_assets.state.claims import CellsClaimedError
@@ -102,7 +102,7 @@ def main(url: str, run_id: str, first: str, last: str, what: str, lease: str) ->
     waiting.FIRST = waiting.LONGEST = 0.005
     with (
         Store.open(url, clock=now, lease_seconds=float(lease)) as store,
-        beating(store, run_id),
+        renewing_claims(store, run_id),
         ThreadPoolExecutor(THREADS) as pool,
     ):
         work = [

@@ -12,7 +12,12 @@ import pytest
 from backfill_assets.engine.plans.plan_verbs import rollback_plan, undo_plan
 from backfill_assets.engine.project.ssh_signatures import SignatureError
 from backfill_assets.engine.review.acting import NotEntitledError, UnsignedActError
-from backfill_assets.engine.review.approvals import UnapprovedError, approve, standing, to_approve
+from backfill_assets.engine.review.approvals import (
+    UnapprovedError,
+    approval_state,
+    approve,
+    to_approve,
+)
 from backfill_assets.engine.review.bound_parts import PARTS, bound_parts
 from backfill_assets.errors import RequestError
 from backfill_assets.evidence.verify import verify
@@ -56,7 +61,7 @@ class Gated(Plans):
         approve(of, bound_parts(of), "agreed")
 
     def lacking(self, graph: Graph, plan: Plan) -> tuple[str, ...]:
-        found = standing(self.project(graph), plan.plan_id)
+        found = approval_state(self.project(graph), plan.plan_id)
         assert found is not None
         return found.lacking
 
@@ -154,7 +159,7 @@ def test_an_approval_expires_as_it_was_signed_and_as_the_policy_says(
     world.clock.now += timedelta(days=6)
     assert plans.lacking(OLD, built) == ()
     shorter = quick_gate(POLICY + "holds_days = 2", BOB, CY, digest=GATE.digest)
-    assert standing(plans.project(OLD, gate=shorter), built.plan_id).lacking  # type: ignore[union-attr]
+    assert approval_state(plans.project(OLD, gate=shorter), built.plan_id).lacking  # type: ignore[union-attr]
     world.clock.now += timedelta(hours=23)
     assert plans.lacking(OLD, built) == ()
     world.clock.now += timedelta(hours=1)

@@ -18,7 +18,7 @@ from backfill_assets.intervals import Daily
 from backfill_assets.models.audit import accepted_range
 from backfill_assets.settings import Settings
 from backfill_assets.snapshots.environment import PROD, Environment
-from backfill_assets.snapshots.person import known
+from backfill_assets.snapshots.person import verified_person
 from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets_tests.builders import COLUMNS, EVENTS, a_graph, a_model
 from backfill_assets_tests.engine.plans import Plans
@@ -170,7 +170,7 @@ def test_only_what_is_built_is_compared(world: World, plans: Plans):
     begun(world)
     changed = a_graph(visits(times=2))
     plan = plans.make(changed, canary=True)
-    at = Operating(project=plans.project(changed), settings=Settings(), who=known("ana"))
+    at = Operating(project=plans.project(changed), settings=Settings(), who=verified_person("ana"))
 
     plans.apply(changed, plan)
     _, _, (pair,) = pairs(at, [plan.plan_id])

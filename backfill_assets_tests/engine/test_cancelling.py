@@ -11,15 +11,15 @@ import pytest
 from backfill_assets.engine.project import cancelling
 from backfill_assets.engine.project.cancelling import (
     BatchTimeoutError,
-    Flights,
     PlanCancelledError,
     RunCancelledError,
+    RunningBatches,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from backfill_assets.engine.project.cancelling import Flight
+    from backfill_assets.engine.project.cancelling import RunningBatch
 
 STOPPED = PlanCancelledError("p1")
 
@@ -46,7 +46,10 @@ def time(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 def fly(
-    flights: Flights, do: Callable[[Flight], object], spark: Spark, seconds: float | None = None
+    flights: RunningBatches,
+    do: Callable[[RunningBatch], object],
+    spark: Spark,
+    seconds: float | None = None,
 ) -> None:
     """Let a batch fly, and do something meanwhile."""
     with flights.begun("m", spark, seconds) as flight:
@@ -54,9 +57,9 @@ def fly(
 
 
 def test_what_spark_raises_for_a_cancelled_batch_becomes_the_reason_that_was_given():
-    flights, spark = Flights(), Spark()
+    flights, spark = RunningBatches(), Spark()
 
-    def cancelled(_: Flight) -> None:
+    def cancelled(_: RunningBatch) -> None:
         flights.cancel(STOPPED)
         raise JobCancelledError
 
@@ -67,14 +70,14 @@ def test_what_spark_raises_for_a_cancelled_batch_becomes_the_reason_that_was_giv
 
 
 def test_an_error_of_a_batch_that_nobody_cancelled_stays_what_it_is():
-    with pytest.raises(JobCancelledError), Flights().begun("m", Spark(), None):
+    with pytest.raises(JobCancelledError), RunningBatches().begun("m", Spark(), None):
         raise JobCancelledError
 
 
 def test_a_batch_between_two_jobs_is_interrupted_again_until_it_ends():
-    flights, spark = Flights(), Spark()
+    flights, spark = RunningBatches(), Spark()
 
-    def cancelled(flight: Flight) -> None:
+    def cancelled(flight: RunningBatch) -> None:
         flights.cancel(STOPPED)
         flights.look()
         flights.look()
@@ -87,9 +90,9 @@ def test_a_batch_between_two_jobs_is_interrupted_again_until_it_ends():
 
 
 def test_a_batch_whose_commit_turn_has_come_is_neither_cancelled_nor_timed_out(time: list[float]):
-    flights, spark = Flights(), Spark()
+    flights, spark = RunningBatches(), Spark()
 
-    def committing(flight: Flight) -> None:
+    def committing(flight: RunningBatch) -> None:
         flight.commits()
         time[0] = 6
         flights.look()
@@ -101,9 +104,9 @@ def test_a_batch_whose_commit_turn_has_come_is_neither_cancelled_nor_timed_out(t
 
 
 def test_a_batch_that_was_cancelled_does_not_get_its_commit_turn():
-    flights = Flights()
+    flights = RunningBatches()
 
-    def cancelled(flight: Flight) -> None:
+    def cancelled(flight: RunningBatch) -> None:
         flights.cancel(STOPPED)
         flight.commits()
 
@@ -113,13 +116,13 @@ def test_a_batch_that_was_cancelled_does_not_get_its_commit_turn():
 
 def test_a_batch_is_either_cancelled_or_gets_its_turn_and_then_nothing_interrupts_it():
     for _ in range(200):
-        flights, spark, came = Flights(), Spark(), threading.Event()
+        flights, spark, came = RunningBatches(), Spark(), threading.Event()
 
-        def turn(flight: Flight, came: threading.Event = came) -> None:
+        def turn(flight: RunningBatch, came: threading.Event = came) -> None:
             flight.commits()
             came.set()
 
-        def flown(flights: Flights = flights, spark: Spark = spark) -> None:
+        def flown(flights: RunningBatches = flights, spark: Spark = spark) -> None:
             with contextlib.suppress(PlanCancelledError):
                 fly(flights, turn, spark)
 
@@ -131,10 +134,10 @@ def test_a_batch_is_either_cancelled_or_gets_its_turn_and_then_nothing_interrupt
 
 
 def test_a_batch_is_timed_out_when_its_seconds_are_over_and_not_before(time: list[float]):
-    flights, spark = Flights(), Spark()
+    flights, spark = RunningBatches(), Spark()
     reached: list[float] = []
 
-    def slow(flight: Flight) -> None:
+    def slow(flight: RunningBatch) -> None:
         for time[0] in (5, 5.1):
             flights.look()
             flight.check()
@@ -146,9 +149,9 @@ def test_a_batch_is_timed_out_when_its_seconds_are_over_and_not_before(time: lis
 
 
 def test_one_without_a_limit_may_take_any_time(time: list[float]):
-    flights = Flights()
+    flights = RunningBatches()
 
-    def slow(flight: Flight) -> None:
+    def slow(flight: RunningBatch) -> None:
         time[0] = 10**9
         flights.look()
         flight.commits()
@@ -157,9 +160,9 @@ def test_one_without_a_limit_may_take_any_time(time: list[float]):
 
 
 def test_the_first_reason_is_the_one_that_is_kept():
-    flights = Flights()
+    flights = RunningBatches()
 
-    def cancelled(flight: Flight) -> None:
+    def cancelled(flight: RunningBatch) -> None:
         flights.cancel(STOPPED)
         flights.cancel(RunCancelledError("r"))
         flight.check()
@@ -169,21 +172,21 @@ def test_the_first_reason_is_the_one_that_is_kept():
 
 
 def test_a_batch_that_begins_after_its_run_was_cancelled_ends_at_once():
-    flights = Flights()
+    flights = RunningBatches()
     flights.cancel(STOPPED)
-    begun: list[Flight] = []
+    begun: list[RunningBatch] = []
     with pytest.raises(PlanCancelledError):
         fly(flights, begun.append, Spark())
     assert not begun
 
 
 def test_a_spark_that_is_gone_hinders_nobody():
-    flights, other = Flights(), Spark()
+    flights, other = RunningBatches(), Spark()
 
     def gone() -> None:
         raise ConnectionRefusedError
 
-    def cancelled(flight: Flight) -> None:
+    def cancelled(flight: RunningBatch) -> None:
         flights.cancel(STOPPED)
         flight.check()
 

@@ -11,7 +11,7 @@ from backfill_assets.errors import BackfillAssetsError, one_line
 from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.state.database import StateBusyError, StateUnavailableError
 from backfill_assets.warehouse.rows.inputs import SchemaDriftError
-from backfill_assets.warehouse.spark.spark_errors import explained
+from backfill_assets.warehouse.spark.spark_errors import error_of_ours
 
 
 class UnknownException(Exception):  # noqa: N818 - Spark's own name
@@ -67,7 +67,7 @@ class Py4JJavaError(Exception):
     ids=str,
 )
 def test_an_engines_error_is_told_by_what_it_says(error: Exception, kind: FailureKind):
-    assert kind_of(explained(error, "/data/t")) is kind
+    assert kind_of(error_of_ours(error, "/data/t")) is kind
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.planning.plan.request import Restatement
 from backfill_assets.planning.review.approval import Act, read_statement, statement_text
 from backfill_assets.snapshots.environment import PROD
-from backfill_assets.snapshots.person import unknown
+from backfill_assets.snapshots.person import unverified_person
 from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets.state.store import Store
 from backfill_assets.state.tables import READY_RECORDS
@@ -174,7 +174,7 @@ class Attempts(RuleBasedStateMachine):
     def project(self, who: str | None, by: str = "key", **given: Any) -> Project:  # noqa: ANN401
         gate, signer = self.gate, HEADER.signer if by == "header" else quick_sign
         sign = signer(who) if who else None
-        usual = {"gate": lambda: gate, "sign": sign, "who": str(unknown("it", BOB))}
+        usual = {"gate": lambda: gate, "sign": sign, "who": str(unverified_person("it", BOB))}
         return self.plans.project(OLD, **{**usual, **given})
 
     def tried(self, call: Any, *args: Any) -> bool:  # noqa: ANN401

@@ -14,7 +14,7 @@ from hypothesis import given, strategies as st
 from backfill_assets.engine.fill import schedule
 from backfill_assets.engine.fill.schedule import Needs, Piece, scheduled
 from backfill_assets.engine.project.at_work import AtWork
-from backfill_assets.engine.project.cancelling import Flights
+from backfill_assets.engine.project.cancelling import RunningBatches
 from backfill_assets.engine.project.events import (
     BatchSeconds,
     Committed,
@@ -146,7 +146,7 @@ def a_run(overall: int, at_work: AtWork | None = None) -> Any:  # noqa: ANN401 -
         project=SimpleNamespace(batches_at_once=overall),
         at_work=at_work or AtWork(),
         interrupted=threading.Event(),
-        flights=Flights(),
+        flights=RunningBatches(),
         run_id="run",
     )
 

@@ -23,7 +23,7 @@ from backfill_assets.planning.plan.plan import Build, Change, Plan, Why
 from backfill_assets.planning.plan.plan_state import PlanState
 from backfill_assets.planning.plan.request import Category, PlanRequest, Restatement, Strategy
 from backfill_assets.planning.plan.selecting import selected
-from backfill_assets.planning.plan.stale_inputs import moved
+from backfill_assets.planning.plan.stale_inputs import moved_inputs
 from backfill_assets.snapshots.environment import PROD, Environment, Pointer
 from backfill_assets.snapshots.loaded import Reads
 from backfill_assets.snapshots.snapshot import snapshots_of
@@ -348,13 +348,13 @@ def rebuilt(state: PlanState, name: str, cell: int, at: int, **columns: int) -> 
 
 
 def test_nothing_has_moved_under_a_fresh_plan():
-    assert moved(a_plan(restate=RESTATED), GRAPH, a_state().view) == ()
+    assert moved_inputs(a_plan(restate=RESTATED), GRAPH, a_state().view) == ()
 
 
 def test_a_planned_cell_that_was_built_again_has_moved():
     plan = a_plan(restate=RESTATED)
 
-    found = moved(plan, GRAPH, rebuilt(a_state(), "web.a", 3, at=60))
+    found = moved_inputs(plan, GRAPH, rebuilt(a_state(), "web.a", 3, at=60))
 
     (stale_input,) = found
     assert (stale_input.model, stale_input.of, stale_input.what) == (
@@ -362,7 +362,7 @@ def test_a_planned_cell_that_was_built_again_has_moved():
         "web.a",
         "2024-01-03 built again since",
     )
-    assert moved(plan, GRAPH, rebuilt(a_state(), "web.a", 7, at=60)) == ()
+    assert moved_inputs(plan, GRAPH, rebuilt(a_state(), "web.a", 7, at=60)) == ()
 
 
 def test_only_columns_that_are_read_move_a_plan():
@@ -371,8 +371,8 @@ def test_only_columns_that_are_read_move_a_plan():
     state = a_state(graph)
     plan = a_plan(graph, state, restate=(Restatement("web.b", "2024-01-03", "2024-01-04"),))
 
-    assert moved(plan, graph, rebuilt(state, "web.a", 3, at=60, cost=60)) == ()
-    (stale_input,) = moved(plan, graph, rebuilt(state, "web.a", 3, at=60, id=60))
+    assert moved_inputs(plan, graph, rebuilt(state, "web.a", 3, at=60, cost=60)) == ()
+    (stale_input,) = moved_inputs(plan, graph, rebuilt(state, "web.a", 3, at=60, id=60))
     assert (stale_input.model, stale_input.of) == ("web.b", "web.a")
     assert stale_input.what == "2024-01-03 changed since in ds, id"
 
@@ -383,7 +383,7 @@ def test_a_pointer_that_moved_is_named():
     other = replace(held, pointer=replace(held.pointer, version="web__a__else"))
     view = replace(state.view, models={**state.view.models, "web.a": other})
 
-    found = moved(a_plan(restate=RESTATED), GRAPH, view)
+    found = moved_inputs(a_plan(restate=RESTATED), GRAPH, view)
 
     assert "web__a__else" in found[0].what
 

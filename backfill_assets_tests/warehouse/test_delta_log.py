@@ -17,7 +17,7 @@ from backfill_assets.warehouse.log.delta_log import (
 from backfill_assets.warehouse.spark.spark_errors import (
     CommitConflictError,
     WarehouseUnwritableError,
-    explained,
+    error_of_ours,
 )
 
 if TYPE_CHECKING:
@@ -130,11 +130,11 @@ def test_types_are_compared_by_meaning():
     ],
 )
 def test_engine_errors_are_told_apart_by_their_words(text: str, kind: type[Exception]):
-    error = explained(RuntimeError(f"first line\n{text}\nlast line"), "somewhere")
+    error = error_of_ours(RuntimeError(f"first line\n{text}\nlast line"), "somewhere")
     assert isinstance(error, kind)
     assert text in str(error)
 
 
 def test_other_engine_errors_stay_what_they_are():
     error = RuntimeError("[DIVIDE_BY_ZERO] Division by zero")
-    assert explained(error, "somewhere") is error
+    assert error_of_ours(error, "somewhere") is error

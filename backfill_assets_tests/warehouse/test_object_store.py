@@ -32,7 +32,7 @@ from backfill_assets.warehouse.spark.spark_errors import (
     CommitConflictError,
     StoreFailedError,
     WarehouseUnwritableError,
-    explaining,
+    explaining_errors,
 )
 from backfill_assets_tests.s3 import BUCKET, Fault
 from backfill_assets_tests.warehouse.shop import (
@@ -202,7 +202,7 @@ def test_a_store_that_answers_nothing_is_no_damaged_table(s3: S3Server, path: st
     with (
         s3.failing(lambda _: Fault()),
         pytest.raises(StoreFailedError, match="503"),
-        explaining(path),
+        explaining_errors(path),
     ):
         entry({}, ticket(path, 2))
 

@@ -11,7 +11,7 @@ import pytest
 
 from backfill_assets.models.spark_tuning import TUNABLE
 from backfill_assets.warehouse.spark.class_archive import ARCHIVE
-from backfill_assets.warehouse.spark.jars import ended, spark_home, submit
+from backfill_assets.warehouse.spark.jars import run_to_end, spark_home, submit
 from backfill_assets.warehouse.spark.session import (
     CLASS_PATH_KEY,
     LOG_STORE_KEY,
@@ -122,7 +122,7 @@ def test_spark_starts_where_no_class_archive_was_made(tmp_path: Path):
     assert config["spark.hadoop.fs.file.impl"] == "backfill_assets.LocalFiles"
     options = [word for setting in config.items() for word in ("--conf", "=".join(setting))]
     (tmp_path / "nothing.py").touch()
-    done = ended([*submit(spark_home()), *options, str(tmp_path / "nothing.py")])
+    done = run_to_end([*submit(spark_home()), *options, str(tmp_path / "nothing.py")])
     assert done.returncode == 0, done.stdout
 
 

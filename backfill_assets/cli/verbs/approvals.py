@@ -10,7 +10,7 @@ from backfill_assets.cli.options import AsJson, PlanId  # noqa: TC001 - typer re
 from backfill_assets.cli.output import print_json, say
 from backfill_assets.cli.stored_plans import kept_plan
 from backfill_assets.engine.review.answers import Answers, answers
-from backfill_assets.engine.review.approvals import standing
+from backfill_assets.engine.review.approvals import approval_state
 from backfill_assets.engine.review.bound_parts import bound_parts
 from backfill_assets.engine.review.reviewed import reviewed
 from backfill_assets.intervals.instants import minute_text
@@ -40,7 +40,7 @@ def approvals(
         stored = kept_plan(at.store, plan).stored
         signed = at.store.approvals.of_plan(stored.plan_id)
         is_open = stored.status in (PlanStatus.PROPOSED, *OPEN)
-        state = standing(at.project, stored.plan_id) if is_open else None
+        state = approval_state(at.project, stored.plan_id) if is_open else None
         gate = at.project.gate() if is_open and as_json else None
         parts = bound_parts(reviewed(at.project, stored.plan_id, gate)) if gate else None
         consumer_answers = (

@@ -8,7 +8,11 @@ from backfill_assets.cli.asking import Yes, confirm
 from backfill_assets.cli.operating import operating
 from backfill_assets.cli.options import AsJson, PlanId, Why  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import err, print_json, say
-from backfill_assets.engine.review.approvals import approve as give_approval, standing, to_approve
+from backfill_assets.engine.review.approvals import (
+    approval_state,
+    approve as give_approval,
+    to_approve,
+)
 from backfill_assets.engine.review.bound_parts import bound_parts
 from backfill_assets.intervals.instants import minute_text
 
@@ -42,7 +46,7 @@ def approve(
             yes=yes,
         )
         made = give_approval(of, parts, reason)
-        now = standing(at.project, of.plan.plan_id)
+        now = approval_state(at.project, of.plan.plan_id)
     lacking = now.lacking if now else ()
     if as_json:
         print_json(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from backfill_assets.cli.exits import DONE, FAILED, WAITS
-from backfill_assets.cli.late import healed, healed_again, late_json, say_late
+from backfill_assets.cli.late import build_late_data, healed_again, late_json, say_late
 from backfill_assets.cli.looking import left_json, say_looked
 from backfill_assets.cli.options import AsJson, AsOf, Env, Select  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import Heading, err, print_json, print_table, say
@@ -73,7 +73,9 @@ def run(
         targets = _targets(opened, names, start, end)
         _announce(opened, _missing(opened, targets))
         everything = not chosen(select) and start is None and end is None
-        late = healed(opened) if everything else None  # it looks, too, and gaps read what it builds
+        late = (
+            build_late_data(opened) if everything else None
+        )  # it looks, too, and gaps read what it builds
         looks = late.looks if late else _looked(opened, names)
         todo = _missing(opened, targets)
         events_by_model = _filled(opened, targets, todo) if any(todo.values()) else {}
@@ -96,7 +98,7 @@ def run(
     else:
         say_late(graph, late)
         say_cells(naming_of(graph), _built(events_by_model))
-        _report(env, len(targets), rows, remaining, healed=bool(late and late.cells))
+        _report(env, len(targets), rows, remaining, refreshed=bool(late and late.cells))
     failed = any(row["failed"] for row in rows.values()) or bool(late and late.failed)
     if code := FAILED if failed or any(lacking.values()) else WAITS if remaining.is_open else DONE:
         raise typer.Exit(code)
@@ -199,13 +201,13 @@ def _report(
     rows: Mapping[str, Mapping[str, Any]],
     remaining: Outstanding,
     *,
-    healed: bool,
+    refreshed: bool,
 ) -> None:
     if remaining.warning:
         say(remaining.warning, indent=2)
     waits = remaining.is_open
     if not rows:
-        what = ["late data is in"] if healed else [] if waits else ["nothing to do"]
+        what = ["late data is in"] if refreshed else [] if waits else ["nothing to do"]
         what.append(f"every required cell of {counted(models, 'model')} is ready")
         say(f"{env}: {', '.join(what)}{f'; {remaining.words}' if waits else ''}.")
         return

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.plans.plan_verbs import run_apply, run_promote
-from backfill_assets.engine.project.heartbeat import beating
+from backfill_assets.engine.project.heartbeat import renewing_claims
 from backfill_assets.engine.project.waiting import leased
 from backfill_assets.snapshots.stored_plan import PlanStatus
 
@@ -34,7 +34,7 @@ def turn(run: RunContext, name: str, wait: float = 0.0) -> Iterator[None]:
     Raises:
         PlanLeasedError: another run holds it, and did not give it back in time.
     """
-    with leased(run, name, wait), beating(run.store, run.run_id):
+    with leased(run, name, wait), renewing_claims(run.store, run.run_id):
         yield
 
 

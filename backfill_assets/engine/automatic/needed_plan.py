@@ -14,7 +14,7 @@ from backfill_assets.engine.project.plan_age import waits_until
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.plan.plan_json import read_plan
 from backfill_assets.planning.plan.request import PlanRequest
-from backfill_assets.planning.plan.stale_inputs import moved
+from backfill_assets.planning.plan.stale_inputs import moved_inputs
 from backfill_assets.planning.rule.late_work import ASKED_BY
 from backfill_assets.snapshots.stored_plan import OPEN, PlanEventKind, PlanStatus
 
@@ -55,7 +55,7 @@ def _answers(run: RunContext, stored: StoredPlan, work: LateWork) -> bool:
     )
     if run.clock() >= until or work.waiting - stored.cells:
         return False
-    return not moved(read_plan(stored.content), run.graph, run.view())
+    return not moved_inputs(read_plan(stored.content), run.graph, run.view())
 
 
 def _is_ours(stored: StoredPlan) -> bool:

@@ -46,7 +46,7 @@ from backfill_assets.state.opening import CellsReadyError
 from backfill_assets.state.queue import PlanPausedOrStoppedError
 from backfill_assets.warehouse.files.collection import GRACE
 from backfill_assets.warehouse.log.ticket import Ticket
-from backfill_assets.warehouse.spark.spark_errors import explained
+from backfill_assets.warehouse.spark.spark_errors import error_of_ours
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -88,7 +88,7 @@ def _ended(run: RunContext, opened: OpenBatch) -> Committed | Skipped | Failed:
         return Skipped(request.model, error.built_by)
     except Exception as error:  # noqa: BLE001 - whatever a query raises, the batch must be closed
         return _failed(
-            run, request, explained(error, run.store.versions.version_path(request.version))
+            run, request, error_of_ours(error, run.store.versions.version_path(request.version))
         )
     except BaseException:
         _failed(run, request, RunCancelledError(run.run_id))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
-    from backfill_assets.engine.project.cancelling import Flight
+    from backfill_assets.engine.project.cancelling import RunningBatch
     from backfill_assets.engine.project.run_context import RunContext
     from backfill_assets.snapshots.batch import OpenBatch
     from backfill_assets.warehouse.files.tables import Table
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 @contextmanager
 def computing(
     run: RunContext, opened: OpenBatch, now: datetime
-) -> Iterator[tuple[Flight, ComputedBatch | EmptyBatch]]:
+) -> Iterator[tuple[RunningBatch, ComputedBatch | EmptyBatch]]:
     """Compute a batch; cells that are recorded empty, and hold nothing to keep, need no Spark."""
     model = run.graph.model(opened.request.model)
     target = target_table(run, model, run.pointer(model))
@@ -45,7 +45,7 @@ def computing_into(
     target: Table,
     now: datetime,
     history: History | None = None,
-) -> Iterator[tuple[Flight, ComputedBatch | EmptyBatch]]:
+) -> Iterator[tuple[RunningBatch, ComputedBatch | EmptyBatch]]:
     """Compute a batch into files of a table that it may never commit to.
 
     Args:

@@ -23,7 +23,7 @@ from tenacity import (
 from backfill_assets.engine.batch.failure_kinds import kind_of
 from backfill_assets.engine.project.events import Failed, TryingAgain
 from backfill_assets.snapshots.failure import FailureKind
-from backfill_assets.warehouse.spark.spark_errors import explained
+from backfill_assets.warehouse.spark.spark_errors import error_of_ours
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -95,7 +95,7 @@ def _again(run: RunContext, retry: retry_base, **ending: Any) -> Retrying:  # no
 
 
 def _is_transient(error: BaseException) -> bool:
-    return isinstance(error, Exception) and kind_of(explained(error)) is FailureKind.TRANSIENT
+    return isinstance(error, Exception) and kind_of(error_of_ours(error)) is FailureKind.TRANSIENT
 
 
 def _ended_transiently(ending: Event) -> bool:

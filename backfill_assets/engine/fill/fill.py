@@ -33,7 +33,7 @@ from backfill_assets.engine.project.events import (
     SourceNote,
     Waiting,
 )
-from backfill_assets.engine.project.heartbeat import beating
+from backfill_assets.engine.project.heartbeat import renewing_claims
 from backfill_assets.engine.project.views import rewrite_views
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.interval import Interval
@@ -42,7 +42,7 @@ from backfill_assets.intervals.restated import onward
 from backfill_assets.planning.plan.batch_size import joins_stretches
 from backfill_assets.planning.plan.batching import batches, joined, unblocked
 from backfill_assets.snapshots.batch import EMPTY
-from backfill_assets.warehouse.spark.spark_errors import explained
+from backfill_assets.warehouse.spark.spark_errors import error_of_ours
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -87,7 +87,7 @@ def fill_cells(
     try:
         # Closed before the heart stops beating: a batch in flight needs its claims to the end.
         with (
-            beating(run.store, run.run_id, run.record_failures),
+            renewing_claims(run.store, run.run_id, run.record_failures),
             watching(run),
             closing(scheduled(run, fillings)) as events,
             giving_up(run),
@@ -303,7 +303,7 @@ def _held(run: RunContext, model: Model, work: Work, todo: IntervalSet) -> tuple
     try:
         return patiently(run, lambda: tuple(cells_held(run, model, cells)))
     except Exception as error:
-        cause = explained(error)
+        cause = error_of_ours(error)
         if not isinstance(cause, BackfillAssetsError):
             raise
         return (WaitingCells("its sources", cells, cause),)

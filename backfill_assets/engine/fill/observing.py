@@ -37,7 +37,11 @@ from backfill_assets.warehouse.sources.source_changes import (
     table_id,
     touched,
 )
-from backfill_assets.warehouse.spark.spark_errors import NeedsSparkError, PinGoneError, explained
+from backfill_assets.warehouse.spark.spark_errors import (
+    NeedsSparkError,
+    PinGoneError,
+    error_of_ours,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -157,7 +161,7 @@ class _Looking:
         except _UnjudgedError:
             return self._unjudged()
         except Exception as error:  # noqa: BLE001 - whatever it is, other sources are looked at
-            reason = one_line(explained(error))
+            reason = one_line(error_of_ours(error))
             note = f"source '{self.source.name}' was not looked at: {reason}"
             return SourceLook(self.source.name, note=note, judged=False)
 

@@ -38,7 +38,7 @@ from backfill_assets.models.cells import cells_reading
 from backfill_assets.planning.plan.batching import batches
 from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.snapshots.slots import ALL, model_scope
-from backfill_assets.warehouse.spark.spark_errors import explained
+from backfill_assets.warehouse.spark.spark_errors import error_of_ours
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -355,6 +355,6 @@ def _attempt(run: RunContext, model: Model, piece: Piece, put: Callable[[Event],
                 return event
             put(event)
     except Exception as error:  # noqa: BLE001 - a thread's error must reach the run
-        cause = explained(error, run.table(model))
+        cause = error_of_ours(error, run.table(model))
         return Failed(model.name, "", piece.stretches, one_line(cause), kind=kind_of(cause))
     raise AssertionError  # every batch ends

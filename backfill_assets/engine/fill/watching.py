@@ -31,13 +31,13 @@ def watching(run: RunContext) -> Iterator[None]:
         run.flights.look()
         if monotonic() - asked_at >= ASK:
             asked_at = monotonic()
-            heed(run)
+            cancel_if_stopped(run)
 
     with repeatedly(watch, every=LOOK, name=f"watch over {run.run_id}"):
         yield
 
 
-def heed(run: RunContext) -> None:
+def cancel_if_stopped(run: RunContext) -> None:
     """Cancel the batches of a plan that is stopped at once."""
     if run.plan_id is not None and run.store.queue.control_of(run.plan_id) is Control.CANCELLED:
         run.flights.cancel(PlanCancelledError(run.plan_id))

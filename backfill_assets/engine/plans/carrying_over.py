@@ -15,7 +15,7 @@ from backfill_assets.engine.batch.commit_turn import reconcile_tables
 from backfill_assets.engine.fill.fill import fill_cells
 from backfill_assets.engine.plans.back_steps import emptied_by_undo
 from backfill_assets.engine.plans.building import built_in
-from backfill_assets.engine.plans.promotion_steps import concerned
+from backfill_assets.engine.plans.promotion_steps import tables_to_lock
 from backfill_assets.engine.plans.refusals import refuse_unfinished
 from backfill_assets.engine.plans.remaining_work import as_text, left_in
 from backfill_assets.engine.project.events import Failed, Waiting
@@ -25,7 +25,7 @@ from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.plan.left import left_of
 from backfill_assets.planning.plan.plan import Build
 from backfill_assets.planning.plan.stages import Logic
-from backfill_assets.planning.rule.lost_inputs import reading
+from backfill_assets.planning.rule.lost_inputs import cells_reading_any
 from backfill_assets.snapshots.environment import workspace_name
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def _carried_over(op: Operation) -> CellsByModel:
     Planned cells that read these are built again as well, where the rule says so; no other cell that
     is built is touched, so late rows of its source do not come in unseen.
     """
-    reconcile_tables(op.environment(), concerned(op))
+    reconcile_tables(op.environment(), tables_to_lock(op))
     cells = cells_to_carry_over(op)
     if not cells:
         return cells
@@ -159,7 +159,7 @@ def cells_to_carry_back(op: Operation) -> CellsByModel:
     for name in (each for each in run.graph.order if each in own):
         model = run.graph.models[name]
         gaps = run.work(name, view).gaps & model.cadence.snap_out(published.ready(name))
-        while more := (reading(run.graph, model, lost) & gaps) - lost[name]:
+        while more := (cells_reading_any(run.graph, model, lost) & gaps) - lost[name]:
             lost |= {name: more}  # and so on, where a model reads its own earlier cells
         carried |= {name: gaps - lost[name]}
     return carried

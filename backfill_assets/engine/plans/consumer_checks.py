@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.engine.batch.batch_inputs import published_table
 from backfill_assets.engine.plans.comparing import wrong_once
-from backfill_assets.engine.plans.evaluations import evaluated
+from backfill_assets.engine.plans.evaluations import run_evaluation
 from backfill_assets.engine.project.at_work import Phase
 from backfill_assets.errors import BackfillAssetsError, one_line
 from backfill_assets.snapshots.plan_check import CONSUMER, PlanCheck
@@ -60,7 +60,7 @@ def consumer_checks(op: Operation) -> list[PlanCheck]:
         _CheckToRun(
             f"{each.name}: {evaluation.name}",
             frozenset(reading.model for reading in each.reads),
-            partial(evaluated, op, each, evaluation),
+            partial(run_evaluation, op, each, evaluation),
         )
         for each in consumers
         for evaluation in each.evaluations

@@ -51,7 +51,7 @@ class _Read:
     cells: IntervalSet
 
 
-def evaluated(op: Operation, consumer: Consumer, evaluation: Evaluation) -> tuple[bool, str]:
+def run_evaluation(op: Operation, consumer: Consumer, evaluation: Evaluation) -> tuple[bool, str]:
     """Run an evaluation on both sides, and tell whether they are near enough, and what was found."""
     try:
         before, after = (

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.cells_by_model import CellsByModel
-from backfill_assets.planning.rule.lost_inputs import by_upstream
+from backfill_assets.planning.rule.lost_inputs import cells_reading_by_upstream
 from backfill_assets.snapshots.environment import plan_of, workspace_name
 from backfill_assets.snapshots.publication import PublicationKind, TakenAway, gone_with
 from backfill_assets.snapshots.snapshot import stored_model
@@ -115,7 +115,7 @@ class _Readers:
         model = stored_model(self.op.store.snapshots.get(fingerprint).definition)
         return IntervalSet.union_all(
             self._built(table, name, cells)
-            for name, cells in by_upstream(self.cadences, model, lost)
+            for name, cells in cells_reading_by_upstream(self.cadences, model, lost)
         )
 
     def _built(self, table: str, name: str, cells: IntervalSet) -> IntervalSet:

@@ -22,7 +22,7 @@ from backfill_assets.engine.plans.refusals import (
 from backfill_assets.engine.plans.remaining_work import as_text, left_in
 from backfill_assets.engine.plans.signing import promoting, signed_for
 from backfill_assets.engine.plans.stage_run import run_stages
-from backfill_assets.engine.plans.workspace import restated
+from backfill_assets.engine.plans.workspace import restated_cells_of
 from backfill_assets.engine.project.at_work import Phase
 from backfill_assets.engine.review.dual_runs import refuse_early
 from backfill_assets.engine.review.evidence import REFUSED, STOPPED, record_end, write_owed_evidence
@@ -315,7 +315,7 @@ def _owe_everywhere(op: Operation) -> None:
     if not op.plan.request.restate_all_snapshots:
         return
     for planned in op.plan.models:
-        if cells := restated(planned):
+        if cells := restated_cells_of(planned):
             reason = op.plan.request.reason or f"restated by plan {op.plan_id}"
             op.store.environments.mark_owed_everywhere(
                 planned.model, cells, reason, plan_id=op.plan_id

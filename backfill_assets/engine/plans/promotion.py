@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from backfill_assets.engine.plans.carrying_over import carried_into, cells_to_carry_over
 from backfill_assets.engine.plans.kept_audits import refuse_failing, unaudited
 from backfill_assets.engine.plans.moving import ConcurrentPublicationError, move_pointers
-from backfill_assets.engine.plans.promotion_steps import concerned, steps_of
+from backfill_assets.engine.plans.promotion_steps import steps_of, tables_to_lock
 from backfill_assets.engine.plans.publishing import Prepared
 from backfill_assets.engine.plans.refusals import (
     refuse_stale,
@@ -44,7 +44,7 @@ def publish_built(op: Operation, so_far: Outcome) -> Outcome:
         raise so_far.refusal
     refuse_unreviewed(op)
     refuse_failing(op, so_far.audited)
-    number = move_pointers(op, PublicationKind.PROMOTE, concerned(op), partial(_decided, op))
+    number = move_pointers(op, PublicationKind.PROMOTE, tables_to_lock(op), partial(_decided, op))
     carried = so_far.carried | carried_into(op)
     if carried:
         cells = as_text(op.environment().graph, carried)

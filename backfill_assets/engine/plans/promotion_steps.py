@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from backfill_assets.planning.plan.plan import ModelPlan
 
 
-def concerned(op: Operation) -> tuple[str, ...]:
+def tables_to_lock(op: Operation) -> tuple[str, ...]:
     """Name every table that a promotion must hold: those of the workspace, and the environment's."""
     plan, name = op.plan, workspace_name(op.plan_id)
     pointers = op.store.environments.pointers(plan.environment)

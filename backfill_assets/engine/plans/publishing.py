@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from backfill_assets.engine.batch.rewriting import Rewrite, rewritten
 from backfill_assets.engine.batch.table_turn import reconcile, take, take_back
 from backfill_assets.engine.project.at_work import Phase
-from backfill_assets.engine.project.heartbeat import beating
+from backfill_assets.engine.project.heartbeat import renewing_claims
 from backfill_assets.engine.project.iceberg import describe_moves
 from backfill_assets.engine.project.views import rewrite_views
 from backfill_assets.engine.review.evidence import write_before_publishing, write_owed_evidence
@@ -100,7 +100,7 @@ def publish(run: RunContext, wanted: Intent, prepare: Callable[[], Prepared]) ->
         PinMovedError: another environment has published more in a table that this one reads.
         EvidenceNotWrittenError: the evidence of a promotion can't be written.
     """
-    with _ONE_AT_A_TIME, beating(run.store, run.run_id):
+    with _ONE_AT_A_TIME, renewing_claims(run.store, run.run_id):
         intent = _begun(run, wanted)
         if _NOTED in intent.steps:
             return _carried_out(run, intent, _locked(run, intent))
@@ -122,7 +122,7 @@ def finish_publication(run: RunContext, plan_id: str) -> None:
     One that can't be carried out is given up: all is as before, and the process that came across it goes on
     with its own work.
     """
-    with _ONE_AT_A_TIME, beating(run.store, run.run_id):
+    with _ONE_AT_A_TIME, renewing_claims(run.store, run.run_id):
         begun = run.store.publications.promotion(plan_id)
         if begun is None or begun.status is not IntentStatus.OPEN:
             return

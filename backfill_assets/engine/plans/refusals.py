@@ -18,7 +18,7 @@ from backfill_assets.planning.plan.in_flight import in_flight
 from backfill_assets.planning.plan.plan import Build
 from backfill_assets.planning.plan.plan_json import content_hash
 from backfill_assets.planning.plan.plan_state import PlanState
-from backfill_assets.planning.plan.stale_inputs import StaleInput, moved
+from backfill_assets.planning.plan.stale_inputs import StaleInput, moved_inputs
 from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def refuse_stale(op: Operation) -> None:
     """
     environment = op.environment()
     stale_inputs = [
-        *moved(op.plan, environment.graph, op.store.views.of(op.plan.environment)),
+        *moved_inputs(op.plan, environment.graph, op.store.views.of(op.plan.environment)),
         *_snapshots_moved(op, environment),
     ]
     if stale_inputs:

@@ -33,7 +33,7 @@ from backfill_assets.planning.plan.plan import Build, Change, Why
 from backfill_assets.planning.plan.request import KeptRows, Strategy
 from backfill_assets.planning.plan.restating import restated_cells
 from backfill_assets.planning.review.acceptance import voided, with_acceptances
-from backfill_assets.planning.rule.lost_inputs import reading
+from backfill_assets.planning.rule.lost_inputs import cells_reading_any
 from backfill_assets.snapshots.plan_check import CONSUMER, STRATEGY, PlanCheck
 from backfill_assets.snapshots.stored_plan import PlanEventKind
 from backfill_assets.warehouse.compare.comparison_sql import Compared, Question
@@ -317,7 +317,7 @@ class _Sides:
             if name in self.environment.graph.models:
                 stale = self.environment.work(name, view).stale_cells
                 own.append(stale if planned.build is Build.NEW_VERSION else stale & planned.cells)
-            read = reading(graph, model, moved | self.gone)
+            read = cells_reading_any(graph, model, moved | self.gone)
             cells = IntervalSet.union_all([*own, self.restated[name], read])
             moved |= {name: onward(cells, ready(name)) if model.in_order else cells}
         return moved

@@ -108,7 +108,7 @@ def _snapshots_afterwards(
     return snapshots_of(stored_graph(models.values(), graph.sources.values()))
 
 
-def restated(planned: ModelPlan) -> IntervalSet:
+def restated_cells_of(planned: ModelPlan) -> IntervalSet:
     """Give the cells of a model that a plan declares wrong."""
     return IntervalSet.union_all(
         work.cells for work in planned.work if work.why is Why.RESTATED and work.certain
@@ -140,7 +140,7 @@ def _owed(op: Operation, planned: ModelPlan) -> Iterator[OwedCells]:
     A new table may hold cells already: from before they were declared wrong, or from before the plan took
     away what they read.
     """
-    cells = restated(planned)
+    cells = restated_cells_of(planned)
     reason = op.plan.request.reason or f"restated by plan {op.plan_id}"
     if cells and planned.old_version:
         yield OwedCells(planned.old_version, cells, reason)

@@ -67,7 +67,7 @@ class PlanCancelledError(BackfillAssetsError):
         )
 
 
-class Flight:
+class RunningBatch:
     """One batch on its way."""
 
     def __init__(self, model: str, interrupt: Callable[[], None], seconds: float | None) -> None:
@@ -112,18 +112,18 @@ class Flight:
             _log.debug("a batch of %s can't be interrupted: %s", self._model, error)
 
 
-class Flights:
+class RunningBatches:
     """The batches of a run that are in flight."""
 
     def __init__(self) -> None:
-        self._flights: set[Flight] = set()
+        self._flights: set[RunningBatch] = set()
         self._changing = threading.Lock()
         self._why: BackfillAssetsError | None = None
 
     @contextmanager
     def begun(
         self, model: str, interrupt: Callable[[], None], seconds: float | None
-    ) -> Iterator[Flight]:
+    ) -> Iterator[RunningBatch]:
         """Let a batch be given up while the context is open; then that is what is raised.
 
         Args:
@@ -131,7 +131,7 @@ class Flights:
             interrupt: cancels what Spark does for it.
             seconds: how long it may take until its commit turn; None for as long as it likes.
         """
-        flight = Flight(model, interrupt, seconds)
+        flight = RunningBatch(model, interrupt, seconds)
         with self._changing:
             self._flights.add(flight)
             if self._why is not None:

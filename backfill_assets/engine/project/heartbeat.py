@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def beating(
+def renewing_claims(
     store: Store, run_id: str, before: Callable[[], object] = lambda: None
 ) -> Iterator[None]:
     """Renew every claim and lock of a run at a third of the lease.

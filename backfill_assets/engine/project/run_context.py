@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from backfill_assets.engine.project.cancelling import Flights
+from backfill_assets.engine.project.cancelling import RunningBatches
 from backfill_assets.engine.project.project import InProject
 from backfill_assets.models.spark_tuning import tuned
 from backfill_assets.planning.plan.batch_size import batch_size
@@ -86,7 +86,7 @@ class RunContext(InProject):
     batch_cells: Mapping[str, int] = field(default_factory=dict[str, int])
     kept_rows: Mapping[str, KeptRows] = field(default_factory=dict[str, "KeptRows"])
     interrupted: threading.Event = field(default_factory=threading.Event)
-    flights: Flights = field(default_factory=Flights)
+    flights: RunningBatches = field(default_factory=RunningBatches)
     unrecorded: deque[Callable[[], object]] = field(default_factory=deque["Callable[[], object]"])
 
     @property

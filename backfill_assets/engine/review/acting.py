@@ -90,7 +90,7 @@ def gate_in(project: Project, environment: str) -> Gate | None:
     return None
 
 
-def entitled(policy: Policy, act: Act, environment: str) -> frozenset[str]:
+def who_may(policy: Policy, act: Act, environment: str) -> frozenset[str]:
     """Give who may do something in an environment; empty: no signature is asked for."""
     match act:
         case Act.PLAN | Act.APPLY:
@@ -123,7 +123,7 @@ def acting(project: Project, act: Act, subject: str, environment: str) -> str | 
         PolicyMissingError: the environment was under a policy before, and this process has none.
     """
     gate = gate_in(project, environment)
-    may = entitled(gate.policy, act, environment) if gate else frozenset[str]()
+    may = who_may(gate.policy, act, environment) if gate else frozenset[str]()
     if gate is None or not may:
         return None
     statement = Statement(
@@ -171,7 +171,7 @@ def sign(
         parts=parts,
         nonce=of.run_id,
     )
-    allowed = entitled(of.gate.policy, act, environment) if may is None else may
+    allowed = who_may(of.gate.policy, act, environment) if may is None else may
     return _signed(of.project, of.gate, statement, allowed)
 
 
@@ -192,7 +192,7 @@ class Judged:
     besides: str = ""
 
 
-def judged(of: Reviewed, *acts: Act, besides: str | None = None) -> list[Judged]:
+def verified_statements(of: Reviewed, *acts: Act, besides: str | None = None) -> list[Judged]:
     """Verify every statement that was signed for some acts, and hold it against the plan as it is now.
 
     Args:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from backfill_assets.engine.review.acting import gate_in, judged, sign
+from backfill_assets.engine.review.acting import gate_in, sign, verified_statements
 from backfill_assets.engine.review.bound_parts import bound_parts
 from backfill_assets.engine.review.results import results_awaited
 from backfill_assets.engine.review.reviewed import built_plan, refuse_unbuilt
@@ -158,7 +158,7 @@ def _may_answer(gate: Gate, consumer: Consumer) -> frozenset[str]:
 def _signed_answers(of: BuiltPlan, gate: Gate) -> Iterator[Answer]:
     """Give the signed answers that count: of those who may answer, to the plan as it is now."""
     review = of.under(gate)
-    for each in judged(review, *_ACTS.values(), besides=_CONSUMER):
+    for each in verified_statements(review, *_ACTS.values(), besides=_CONSUMER):
         consumer, signed = of.project.loaded.graph.consumers.get(each.besides), each.signed
         if consumer is None or each.void or signed.principal not in _may_answer(gate, consumer):
             continue

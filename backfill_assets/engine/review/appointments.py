@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.project.plan_age import waits_until
-from backfill_assets.engine.review.acting import entitled, gate_in, judged, sign
+from backfill_assets.engine.review.acting import gate_in, sign, verified_statements, who_may
 from backfill_assets.engine.review.bound_parts import bound_parts
 from backfill_assets.engine.review.dual_runs import refuse_early
 from backfill_assets.engine.review.reviewed import built_plan, refuse_unbuilt, reviewed
@@ -71,7 +71,7 @@ def appoint(project: Project, plan_id: str, at: datetime, reason: str) -> Appoin
     refuse_early(project.store, of.plan, at)
     environment, who = of.plan.environment, project.who
     gate = gate_in(project, environment)
-    if gate is not None and entitled(gate.policy, Act.PROMOTE, environment):
+    if gate is not None and who_may(gate.policy, Act.PROMOTE, environment):
         review = of.under(gate)
         parts = {**bound_parts(review), _NOT_BEFORE: at.isoformat()}
         who = sign(review, Act.PROMOTE, at + _LATE, parts, reason).principal
@@ -106,8 +106,8 @@ def appointed_principal(project: Project, plan_id: str, gate: Gate) -> str | Non
     if standing is None or project.clock() < standing.at:
         return None
     of = reviewed(project, plan_id, gate)
-    may = entitled(gate.policy, Act.PROMOTE, of.plan.environment)
-    for each in judged(of, Act.PROMOTE, besides=_NOT_BEFORE):
+    may = who_may(gate.policy, Act.PROMOTE, of.plan.environment)
+    for each in verified_statements(of, Act.PROMOTE, besides=_NOT_BEFORE):
         if each.void or not each.besides or each.signed.principal not in may:
             continue
         if datetime.fromisoformat(each.besides) <= project.clock():

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
-from backfill_assets.engine.review.acting import gate_in, judged, sign
+from backfill_assets.engine.review.acting import gate_in, sign, verified_statements
 from backfill_assets.engine.review.notices import send_notices
 from backfill_assets.engine.review.reviewed import refuse_unbuilt, reviewed
 from backfill_assets.errors import BackfillAssetsError, RequestError
@@ -63,7 +63,7 @@ class ApprovalState:
     appended: Mapping[str, str]
 
 
-def standing(project: Project, plan_id: str) -> ApprovalState | None:
+def approval_state(project: Project, plan_id: str) -> ApprovalState | None:
     """Tell where the approvals of a plan stand; None where no policy is set.
 
     Raises:
@@ -149,7 +149,7 @@ def to_approve(project: Project, plan_id: str) -> Reviewed:
 
 
 def _standing(of: Reviewed) -> ApprovalState:
-    approvals = tuple(judged(of, Act.APPROVE))
+    approvals = tuple(verified_statements(of, Act.APPROVE))
     valid = [Approval(each.signed.principal, each.signed.at) for each in approvals if not each.void]
     lacking = still_required(of.gate.policy, _facts(of), valid, of.clock())
     return ApprovalState(approvals, lacking, _appended(of))

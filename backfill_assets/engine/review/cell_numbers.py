@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import ranges_text
-from backfill_assets.warehouse.files.cell_files import files_at, missing
+from backfill_assets.warehouse.files.cell_files import files_at, missing_files
 from backfill_assets.warehouse.files.cells import cell_text
 from backfill_assets.warehouse.files.tables import Table, delta_schema
 from backfill_assets.warehouse.rows.totals import sums_by_cell
@@ -128,7 +128,7 @@ class CellNumbers:
 
     def _is_gone(self, path: str, delta_version: int, cell: Interval) -> bool:
         files = files_at(path, delta_version, [cell_text(self.model.cadence, cell)])
-        return bool(missing(path, files))
+        return bool(missing_files(path, files))
 
     def _leave_out(self, why: str, cells: Iterable[Interval]) -> None:
         left_cells = IntervalSet.of(cells)

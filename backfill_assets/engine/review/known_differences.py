@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import RequestError
-from backfill_assets.planning.review.acceptance import check_named, known
+from backfill_assets.planning.review.acceptance import check_named, valid_acceptances
 from backfill_assets.snapshots.stored_plan import OPEN, PlanEventKind
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def known_differences(store: Store | StateReader, plan_id: str) -> tuple[Acceptance, ...]:
     """List what is accepted of a plan as it was checked last; an acceptance of other numbers is void."""
-    return known(store.checks.of_plan(plan_id), store.checks.acceptances(plan_id))
+    return valid_acceptances(store.checks.of_plan(plan_id), store.checks.acceptances(plan_id))
 
 
 def accept_difference(

@@ -27,13 +27,13 @@ from backfill_assets.snapshots.batch import EMPTY, BatchRequest, OpenBatch
 from backfill_assets.snapshots.environment import Layer, plan_of
 from backfill_assets.snapshots.snapshot import stored_model
 from backfill_assets.state.snapshots import UnknownSnapshotError
-from backfill_assets.warehouse.files.cell_files import files_at, missing, spark_versions
+from backfill_assets.warehouse.files.cell_files import files_at, missing_files, spark_versions
 from backfill_assets.warehouse.files.cells import cell_text
 from backfill_assets.warehouse.files.layers import table_of
 from backfill_assets.warehouse.files.tables import Table
 from backfill_assets.warehouse.log.delta_log import ABSENT
 from backfill_assets.warehouse.rows.inputs import Input
-from backfill_assets.warehouse.spark.spark_errors import explained
+from backfill_assets.warehouse.spark.spark_errors import error_of_ours
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -132,7 +132,7 @@ class Replay:
         try:
             contents = self._rebuilt(built, built.cells)
         except Exception as error:  # noqa: BLE001 - whatever a query raises is the stated cause
-            yield from _impossible(built.model, built.held, str(explained(error)), built.row)
+            yield from _impossible(built.model, built.held, str(error_of_ours(error)), built.row)
             return
         differing = {
             cell: held for cell, held in built.held.items() if contents.get(cell) != held.content
@@ -244,7 +244,7 @@ class Replay:
             if held.since is not None and declared is not None:
                 path = self.run.store.versions.version_path(held.version)
                 files = files_at(path, held.since, [cell_text(declared.cadence, cell)])
-                gone = {*missing(path, files)}
+                gone = {*missing_files(path, files)}
                 then |= spark_versions(path, (file for file in files if file.name not in gone))
         if then and then != {now := self.run.spark().version}:
             yield f"Spark {', '.join(sorted(then))} wrote it, and Spark {now} is running"

@@ -13,7 +13,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.batch.table_turn import reconcile, refuse_foreign_commits, take
-from backfill_assets.engine.project.heartbeat import beating
+from backfill_assets.engine.project.heartbeat import renewing_claims
 from backfill_assets.engine.project.iceberg import describe_head, drop_old
 from backfill_assets.engine.project.views import rewrite_views
 from backfill_assets.state.collection import VersionNeededError
@@ -216,7 +216,7 @@ def _tables_read(run: RunContext) -> list[str]:
 
 @contextmanager
 def _turn(run: RunContext, version: str) -> Iterator[CommitLock]:
-    with beating(run.store, run.run_id):
+    with renewing_claims(run.store, run.run_id):
         lock = take(run, version, run.run_id)
         try:
             reconcile(run, lock)

@@ -38,7 +38,7 @@ class CategoryChoice:
     by: str
 
 
-def decided(
+def chosen_category(
     request: PlanRequest,
     new: Model,
     old: Model,

@@ -14,7 +14,7 @@ from backfill_assets.planning.change.categorize import (
     both,
     difference,
 )
-from backfill_assets.planning.change.category_choice import decided
+from backfill_assets.planning.change.category_choice import chosen_category
 from backfill_assets.planning.change.deriving import derived
 from backfill_assets.planning.change.life import lost_reads, outside_life
 from backfill_assets.planning.change.model_change import Changes, ModelChange
@@ -82,7 +82,7 @@ class _Deciding:
             return self._unchanged(name)
         lost = outside_life(new.model, self.planned.published.ready(name))
         direct = _shortened(old.model, new.model, lost, _direct(old, new))
-        choice = decided(
+        choice = chosen_category(
             self.planned.request, new.model, old.model, direct, reads_changed=bool(moved)
         )
         if direct is not None and choice is not None and choice.category is Category.METADATA:

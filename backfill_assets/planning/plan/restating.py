@@ -19,7 +19,7 @@ from backfill_assets.models.model import Model
 from backfill_assets.models.upstream import Reopens
 from backfill_assets.planning.plan.request_rules import refuse_unknown_columns
 from backfill_assets.planning.plan.windows import check_start
-from backfill_assets.planning.rule.lost_inputs import reading
+from backfill_assets.planning.rule.lost_inputs import cells_reading_any
 from backfill_assets.planning.rule.reopening import reads_whole, reopened
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def restated_cells(plan: Plan, graph: Graph, view: StateView) -> CellsByModel:
     wrong = wrong_cells(request, graph, view, life, now).spread
     for name in graph.order:
         model = graph.models[name]
-        cells = (wrong[name] | reading(graph, model, wrong)) & life[name]
+        cells = (wrong[name] | cells_reading_any(graph, model, wrong)) & life[name]
         wrong |= {name: onward(cells, life[name]) if model.in_order else cells}
     return wrong
 

@@ -32,7 +32,7 @@ class StaleInput:
     what: str
 
 
-def moved(plan: Plan, graph: Graph, view: StateView) -> tuple[StaleInput, ...]:
+def moved_inputs(plan: Plan, graph: Graph, view: StateView) -> tuple[StaleInput, ...]:
     """Give the pointers and cells that have moved since the plan was made; added cells don't count.
 
     Args:

@@ -21,11 +21,13 @@ def with_acceptances(
 
 
 def _with_acceptance(check: PlanCheck, acceptances: Sequence[Acceptance]) -> PlanCheck:
-    holding = known((check,), acceptances)
+    holding = valid_acceptances((check,), acceptances)
     return replace(check, accepted=holding[0].words) if holding else check
 
 
-def known(checks: Iterable[PlanCheck], acceptances: Sequence[Acceptance]) -> tuple[Acceptance, ...]:
+def valid_acceptances(
+    checks: Iterable[PlanCheck], acceptances: Sequence[Acceptance]
+) -> tuple[Acceptance, ...]:
     """Give the acceptances that hold for what the checks have found; an acceptance of other numbers is void."""
     failed = [check for check in checks if not check.passed]
     holding = (

@@ -324,7 +324,7 @@ def still_required(
     return tuple(dict.fromkeys(reasons))
 
 
-def holds(rule: Rule, approval: Approval, now: datetime) -> bool:
+def approval_counts(rule: Rule, approval: Approval, now: datetime) -> bool:
     """Whether an approval counts for a rule at this time."""
     until = approval.at + timedelta(days=rule.holds_days)
     return approval.principal in rule.may_approve and now < until
@@ -339,7 +339,7 @@ def _lacking(
     required: Requirement, facts: PlanFacts, approvals: Sequence[Approval], now: datetime
 ) -> Iterator[str]:
     rule = required.rule
-    given = {each.principal for each in approvals if holds(rule, each, now)}
+    given = {each.principal for each in approvals if approval_counts(rule, each, now)}
     others = {name for name in given if not is_author(name, facts.authors)}
     if len(given) < rule.approvals:
         lacking = rule.approvals - len(given)

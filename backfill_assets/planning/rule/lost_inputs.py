@@ -16,14 +16,16 @@ if TYPE_CHECKING:
     from backfill_assets.models.model import Model
 
 
-def reading(graph: Graph, model: Model, cells: CellsByModel) -> IntervalSet:
+def cells_reading_any(graph: Graph, model: Model, cells: CellsByModel) -> IntervalSet:
     """Give the cells of a model that read any of some cells of models."""
     read = (up.name for up in model.reads if up.name in cells)
     cadences = {name: graph.models[name].cadence for name in read}
-    return IntervalSet.union_all(each for _, each in by_upstream(cadences, model, cells))
+    return IntervalSet.union_all(
+        each for _, each in cells_reading_by_upstream(cadences, model, cells)
+    )
 
 
-def by_upstream(
+def cells_reading_by_upstream(
     cadences: Mapping[str, Cadence], model: Model, cells: CellsByModel
 ) -> Iterator[tuple[str, IntervalSet]]:
     """Give the same by the upstream that they read, of which the cadence is given by name."""

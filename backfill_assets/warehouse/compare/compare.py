@@ -24,7 +24,7 @@ from backfill_assets.warehouse.compare.comparison_sql import (
 from backfill_assets.warehouse.files.cells import cell_of_text
 from backfill_assets.warehouse.rows.checksum import NO_SUM
 from backfill_assets.warehouse.spark.session import batch_session
-from backfill_assets.warehouse.spark.spark_errors import explaining
+from backfill_assets.warehouse.spark.spark_errors import explaining_errors
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -123,7 +123,7 @@ def compare(spark: SparkSession, compared: Compared, question: Question) -> Comp
     """
     sides = sides_of(compared, question.cells)
     sql = grouped_sql(sides, question)
-    with explaining(compared.new.path):
+    with explaining_errors(compared.new.path):
         rows = batch_session(spark).sql(sql).collect()
     groups = tuple(_group(row, sides, question) for row in rows)
     return Comparison(question.by, groups, sides.added, sides.removed, sql)
@@ -167,7 +167,7 @@ def rows_outside(
         f"{pairs}\nSELECT count_if(NOT `_in_old` OR NOT `_in_new` OR size(`_changed`) > 0) "
         "AS `differing` FROM compared"
     )
-    with explaining(compared.new.path):
+    with explaining_errors(compared.new.path):
         (row,) = batch_session(spark).sql(counted).collect()
     if not row["differing"]:
         return OutsideRows(0, ())
@@ -209,7 +209,7 @@ def _decimal(text: str | None) -> Decimal | None:
 
 
 def _shown(spark: SparkSession, sql: str, compared: Compared) -> tuple[Difference, ...]:
-    with explaining(compared.new.path):
+    with explaining_errors(compared.new.path):
         rows = batch_session(spark).sql(sql).collect()
     return tuple(_difference(row).masked(compared.model) for row in rows)
 

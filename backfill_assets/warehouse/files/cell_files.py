@@ -450,7 +450,7 @@ def spark_versions(path: str, files: Iterable[NamedFile]) -> frozenset[str]:
     return frozenset(note[_SPARK].decode() for note in notes if note and _SPARK in note)
 
 
-def missing(path: str, files: Iterable[NamedFile]) -> tuple[str, ...]:
+def missing_files(path: str, files: Iterable[NamedFile]) -> tuple[str, ...]:
     """Name those of these files that are not there, or not as large as they were."""
     expected_files = [*files]
     if not expected_files:

@@ -43,7 +43,7 @@ from backfill_assets.warehouse.log.ticket import (
     commit_properties,
 )
 from backfill_assets.warehouse.spark.session import RETENTION
-from backfill_assets.warehouse.spark.spark_errors import explaining
+from backfill_assets.warehouse.spark.spark_errors import explaining_errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -121,7 +121,7 @@ def create_table(
     if has_blocks(model.cadence, path):
         cut = {"partition_by": [], "configuration": {**_KEPT, **_ALL_STATISTICS}}
     created = Ticket(path, app_id, token, f"{CREATED}{json.dumps(dumps(model))}}}")
-    with explaining(path):
+    with explaining_errors(path):
         if local_folder(path) is None:
             refuse_careless_store(path)
         try:

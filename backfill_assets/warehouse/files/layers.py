@@ -30,7 +30,7 @@ from backfill_assets.warehouse.files.plain_tables import can_be_named, plain_tab
 from backfill_assets.warehouse.files.stored_columns import stored_columns
 from backfill_assets.warehouse.files.tables import Table, delta_rows
 from backfill_assets.warehouse.log.delta_log import ABSENT
-from backfill_assets.warehouse.spark.spark_errors import explaining
+from backfill_assets.warehouse.spark.spark_errors import explaining_errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -292,7 +292,7 @@ def _flat(table: Table) -> Iterator[Table]:
 
 def _rows(spark: SparkSession, model: Model, answer: _Answer) -> DataFrame:
     layer = answer.layer
-    with explaining(layer.path):
+    with explaining_errors(layer.path):
         rows, cell = _by_name(spark, model, answer) or _by_delta(spark, model.cadence, answer)
     names = set(rows.columns)
     return rows.selectExpr(

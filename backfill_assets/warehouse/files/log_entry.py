@@ -11,7 +11,7 @@ import time
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
-from backfill_assets.warehouse.files.cell_files import files_of, missing, partition_values
+from backfill_assets.warehouse.files.cell_files import files_of, missing_files, partition_values
 from backfill_assets.warehouse.log.delta_log import opened_log
 from backfill_assets.warehouse.log.ticket import (
     CommitLostError,
@@ -21,7 +21,7 @@ from backfill_assets.warehouse.log.ticket import (
     committed,
     in_log,
 )
-from backfill_assets.warehouse.spark.spark_errors import CommitConflictError, explaining
+from backfill_assets.warehouse.spark.spark_errors import CommitConflictError, explaining_errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -127,7 +127,7 @@ def _entered(
 
 def refuse_gone(path: str, files: Sequence[CellFile]) -> None:
     """Raise `FilesGoneError` unless files that no log names yet are there, as they were written."""
-    if gone := missing(path, files):
+    if gone := missing_files(path, files):
         raise FilesGoneError(path=path, names=gone)
 
 
@@ -148,7 +148,7 @@ def write_entry(
 
     table, transaction = _opened(ticket)
     before, properties = table.version(), commit_properties(ticket, transaction)
-    with explaining(ticket.path):
+    with explaining_errors(ticket.path):
         try:
             write(table, properties)
         except Exception as error:  # the library has no common class for them
@@ -164,7 +164,7 @@ def write_entry(
 
 def _opened(ticket: Ticket) -> tuple[DeltaTable, int]:
     """Open a table in which the ticket may come next, and give the ticket's transaction version."""
-    with explaining(ticket.path):
+    with explaining_errors(ticket.path):
         table = opened_log(ticket.path)
     newest = table.transaction_version(ticket.app_id)
     for transaction in ticket.transactions:

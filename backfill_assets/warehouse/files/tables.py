@@ -16,7 +16,7 @@ from backfill_assets.warehouse.log.delta_log import (
     opened_log,
 )
 from backfill_assets.warehouse.log.places import file_system
-from backfill_assets.warehouse.spark.spark_errors import explaining
+from backfill_assets.warehouse.spark.spark_errors import explaining_errors
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
@@ -173,7 +173,7 @@ def snapshot_df(
     names = [str(entry["path"]) for entry in files]
     if not can_be_named(names) or not all(map(plain.has_folders, files)):
         return delta_rows(spark, path, delta_version)
-    with explaining(path):
+    with explaining_errors(path):
         return plain.rows_in_folders(spark, names)
 
 
@@ -184,7 +184,7 @@ def delta_rows(spark: SparkSession, path: str, delta_version: int) -> DataFrame:
         PinGoneError: that version can't be read any more.
         CorruptTableError: the log is damaged.
     """
-    with explaining(path):
+    with explaining_errors(path):
         frame = spark.read.format("delta").option("versionAsOf", delta_version).load(path)
         _ = frame.schema  # analysed here, so that a broken table is named here
         return frame

@@ -23,7 +23,7 @@ from backfill_assets.warehouse.log.delta_log import ABSENT
 from backfill_assets.warehouse.rows.conform import contract
 from backfill_assets.warehouse.rows.outside_rows import refuse_outside
 from backfill_assets.warehouse.rows.profile import Subject, profile
-from backfill_assets.warehouse.spark.spark_errors import explaining
+from backfill_assets.warehouse.spark.spark_errors import explaining_errors
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -80,7 +80,7 @@ def profile_table(spark: SparkSession, model: Model, table: Table) -> ForeignPro
     """
     rows = contract(foreign_rows(spark, model, table), model)
     number = number_expression(model.cadence)
-    with explaining(table.path):
+    with explaining_errors(table.path):
         counted = rows.groupBy(F.expr(number).alias("cell")).count().collect()
     counts = {row["cell"]: row["count"] for row in counted}
     refuse_outside(rows, model, (), {None: counts[None]} if None in counts else {})

@@ -14,7 +14,7 @@ from backfill_assets.models.kind import IncrementalByUniqueKey
 from backfill_assets.warehouse.files.cell_files import (
     FOLDERS,
     files_at,
-    missing,
+    missing_files,
     rows_by_cell,
 )
 from backfill_assets.warehouse.files.cells import cell_text
@@ -31,7 +31,7 @@ from backfill_assets.warehouse.rows.moves import cells_moved_from, keys_in_other
 from backfill_assets.warehouse.rows.profile import Subject, empty_profiles, profile
 from backfill_assets.warehouse.rows.samples import failing_rows
 from backfill_assets.warehouse.spark.connect import release
-from backfill_assets.warehouse.spark.spark_errors import explaining
+from backfill_assets.warehouse.spark.spark_errors import explaining_errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -155,7 +155,7 @@ class ComputedBatch:
         spark = self.rows.sparkSession
         prepare_table(lambda: spark, self.model, ticket)
         kept = _whole(self.model, ticket.path, unchanged)
-        with explaining(ticket.path):
+        with explaining_errors(ticket.path):
             return self.written.commit(*self._changed(kept), ticket)
 
     def _changed(self, kept: IntervalSet) -> tuple[set[str], list[CellFile]]:
@@ -202,7 +202,7 @@ def _whole(model: Model, path: str, cells: Mapping[Interval, int]) -> IntervalSe
     """
     by_text = {cell_text(model.cadence, cell): cell for cell in cells}
     files = files_at(path, head(path), by_text) if by_text else ()
-    gone = {*missing(path, files)}
+    gone = {*missing_files(path, files)}
     rows = rows_by_cell(path, (file for file in files if file.name not in gone))
     return IntervalSet.of(cell for text, cell in by_text.items() if rows[text] == cells[cell])
 
@@ -289,7 +289,7 @@ def computed_batch(  # noqa: PLR0913 - the parts of a batch
     """
     request = opened.request
     stamp = RowStamp(request.plan_id, request.batch_id, request.fingerprint, now)
-    with explaining(target.path), ExitStack() as stack:
+    with explaining_errors(target.path), ExitStack() as stack:
         stack.callback(release, session)
 
         def cached(rows: DataFrame) -> DataFrame:

@@ -15,7 +15,7 @@ from backfill_assets.warehouse.files.cells import (
     number_text,
 )
 from backfill_assets.warehouse.files.layers import outside, rows_of
-from backfill_assets.warehouse.spark.spark_errors import explaining
+from backfill_assets.warehouse.spark.spark_errors import explaining_errors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -100,7 +100,7 @@ def clashes_with(
     keys = [quoted(name) for name in columns]
     number = number_expression(model.cadence)
     clashing = others.join(rows.select(*keys), list(columns), "left_semi")
-    with explaining(path):
+    with explaining_errors(path):
         by_cell = (
             clashing.selectExpr(f"{number} AS cell", f"to_json(struct({', '.join(keys)})) AS key")
             .groupBy("cell")

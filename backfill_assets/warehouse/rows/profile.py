@@ -67,7 +67,7 @@ from backfill_assets.warehouse.rows.upstream_sums import (
     sums_in_files,
     total_sql,
 )
-from backfill_assets.warehouse.spark.spark_errors import NeedsSparkError, explaining
+from backfill_assets.warehouse.spark.spark_errors import NeedsSparkError, explaining_errors
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -133,7 +133,7 @@ def profile(rows: DataFrame, subject: Subject) -> tuple[CellProfile, ...]:
     for name in reconciled(subject.model):
         parts += _upstream_sums(rows, name, subject, answers)
     parts += published_numbers(rows.sparkSession, subject)
-    with explaining(subject.target.path):
+    with explaining_errors(subject.target.path):
         collected = reduce(lambda frame, other: frame.unionByName(other), parts).collect()
     for row in collected:
         answers.parts[row["part"]][row["cell"]] = row["answers"]

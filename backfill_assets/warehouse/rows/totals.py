@@ -17,7 +17,7 @@ from backfill_assets.warehouse.files.layers import rows_of
 from backfill_assets.warehouse.files.rows_in_files import condition_on_cells, rows_in_files
 from backfill_assets.warehouse.rows.checksum import NO_SUM, exact_sum, sum_of_doubles
 from backfill_assets.warehouse.spark.session import batch_session
-from backfill_assets.warehouse.spark.spark_errors import NeedsSparkError, explaining
+from backfill_assets.warehouse.spark.spark_errors import NeedsSparkError, explaining_errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -197,7 +197,7 @@ def totals_by_spark(
         PinGoneError: a pinned version can't be read any more.
         CorruptTableError: a table's log is damaged.
     """
-    with explaining(table.path):
+    with explaining_errors(table.path):
         rows = rows_of(batch_session(spark), model, table, cells)
         columns = [name for name in names if name in rows.columns]
         expressions = dict(_wanted(rows.schema, columns))

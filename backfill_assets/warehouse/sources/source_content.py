@@ -23,7 +23,7 @@ from backfill_assets.warehouse.files.tables import snapshot_df
 from backfill_assets.warehouse.rows.checksum import joined, key_hash, sums
 from backfill_assets.warehouse.sources.source_changes import is_cut
 from backfill_assets.warehouse.sources.source_columns import changed_columns
-from backfill_assets.warehouse.spark.spark_errors import explaining
+from backfill_assets.warehouse.spark.spark_errors import explaining_errors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,7 +46,7 @@ def rows_by_cell(
         DeclarationError: the event time can't say which cell a row belongs to.
     """
     rows = _rows(spark, path, source, delta_version, cells)
-    with explaining(path):
+    with explaining_errors(path):
         counted = rows.groupBy("_cell").count().collect()
     return {
         cell: SourceCell(cell, row["count"])
@@ -71,7 +71,7 @@ def content_by_cell(
         _contents(_rows(spark, path, source, at, cells), source, number)
         for number, at in enumerate(versions)
     ]
-    with explaining(path):
+    with explaining_errors(path):
         collected = reduce(lambda frame, other: frame.unionByName(other), parts).collect()
     contents: tuple[dict[Interval, SourceCell], ...] = tuple({} for _ in versions)
     declared = _declared(source)
@@ -134,7 +134,7 @@ def _same(
         _sums(frame, source, groups).withColumn("at", F.lit(number))
         for number, frame in enumerate(frames)
     ]
-    with explaining(path):
+    with explaining_errors(path):
         collected = reduce(lambda frame, other: frame.unionByName(other), parts).collect()
     by_cell: dict[Interval, dict[int, tuple[int, ...]]] = {}
     for row in collected:

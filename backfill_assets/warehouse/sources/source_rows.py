@@ -8,7 +8,7 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.warehouse.files.cells import cell_expression, cell_of_number, number_expression
 from backfill_assets.warehouse.files.tables import table_now
 from backfill_assets.warehouse.rows.inputs import Input, read_cells
-from backfill_assets.warehouse.spark.spark_errors import explaining
+from backfill_assets.warehouse.spark.spark_errors import explaining_errors
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,7 +27,7 @@ def cells_with_rows(
     """
     rows = read_cells(spark, Input(source, table_now(path), cells))
     time = source.time_column
-    with explaining(path):
+    with explaining_errors(path):
         if time is None:
             return IntervalSet.empty() if rows.isEmpty() else cells
         dtype = rows.schema[time].dataType.simpleString()

@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from backfill_assets.warehouse.spark.jars import ended, submit
+from backfill_assets.warehouse.spark.jars import run_to_end, submit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,7 +36,7 @@ def archive(jars: Path, spark_home: Path, tell: Callable[[str], None]) -> None:
     tell("archiving Spark's classes, so that it starts faster")
     with tempfile.TemporaryDirectory(dir=jars, prefix="archiving-") as folder:
         partial = Path(folder) / ARCHIVE
-        done = ended(command(jars, spark_home, partial, Path(folder)))
+        done = run_to_end(command(jars, spark_home, partial, Path(folder)))
         if done.returncode or not partial.exists():
             target.unlink(missing_ok=True)
             last = done.stdout.strip().splitlines()[-1:] or ["it said nothing"]

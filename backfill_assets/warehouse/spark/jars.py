@@ -89,7 +89,7 @@ def submit(spark_home: Path) -> list[str]:
     return ["/usr/bin/env", *own, str(spark_home / "bin" / "spark-submit")]
 
 
-def ended(command: list[str]) -> subprocess.CompletedProcess[str]:
+def run_to_end(command: list[str]) -> subprocess.CompletedProcess[str]:
     """Run a program of Spark's to its end, and give its exit code and all that it said."""
     return subprocess.run(  # noqa: S603 - Spark's own program
         command,
@@ -117,7 +117,7 @@ def fetch(target: Path, wanted: str, spark_home: Path, tell: Callable[[str], Non
         jars = partial / "jars"
         jars.mkdir(parents=True)
         resolve(wanted, partial / "ivy", spark_home)
-        for jar in needed((partial / "ivy" / "jars").glob("*.jar"), spark_home / "jars"):
+        for jar in needed_jars((partial / "ivy" / "jars").glob("*.jar"), spark_home / "jars"):
             shutil.copy2(jar, jars)
         names = sorted(jar.name for jar in jars.iterdir())
         (jars / STAMP).write_text("\n".join([wanted, *names]) + "\n")
@@ -147,7 +147,7 @@ def resolve(wanted: str, ivy: Path, spark_home: Path) -> None:
     settings = [f"spark.jars.ivy={ivy}", "spark.master=local[1]", "spark.ui.enabled=false"]
     options = [word for setting in settings for word in ("--conf", setting)]
     packages = ("--packages", wanted, "--exclude-packages", AWS_BUNDLE)
-    done = ended([*submit(spark_home), *packages, *options, str(nothing)])
+    done = run_to_end([*submit(spark_home), *packages, *options, str(nothing)])
     group, name, version_ = wanted.partition(",")[0].split(":")
     if done.returncode or not (ivy / "jars" / f"{group}_{name}-{version_}.jar").exists():
         raise RequestError(
@@ -167,7 +167,7 @@ def telling_lines(said: str) -> str:
     return "\n".join((telling or lines)[:5])
 
 
-def needed(resolved: Iterable[Path], shipped: Path) -> list[Path]:
+def needed_jars(resolved: Iterable[Path], shipped: Path) -> list[Path]:
     """Return the jars of Delta and of S3, and those beside them that Spark does not bring.
 
     The other jars are older versions of what Spark brings, or clients of Unity Catalog.

@@ -12,7 +12,7 @@ import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from backfill_assets.warehouse.spark.jars import ended, submit, telling_lines
+from backfill_assets.warehouse.spark.jars import run_to_end, submit, telling_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,7 +45,7 @@ def compile_local_files(jars: Path, spark_home: Path, tell: Callable[[str], None
         older.unlink()
     partial = target.with_suffix(".partial")
     program = [str(COMPILING), str(SOURCE), str(partial)]
-    done = ended([*submit(spark_home), "--master", "local[1]", *program])
+    done = run_to_end([*submit(spark_home), "--master", "local[1]", *program])
     if done.returncode or not partial.exists():
         partial.unlink(missing_ok=True)
         tell(f"that failed, so Spark writes local files as before: {telling_lines(done.stdout)}")

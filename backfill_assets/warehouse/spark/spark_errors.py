@@ -186,7 +186,7 @@ class JobsCancelledError(BackfillAssetsError):
         )
 
 
-def explained(error: Exception, path: str = "a table") -> Exception:
+def error_of_ours(error: Exception, path: str = "a table") -> Exception:
     """Give the error of ours that an engine's error means for a table, or the error itself."""
     if isinstance(error, BackfillAssetsError):
         return error
@@ -207,14 +207,14 @@ def explained(error: Exception, path: str = "a table") -> Exception:
 
 
 @contextmanager
-def explaining(path: str) -> Iterator[None]:
+def explaining_errors(path: str) -> Iterator[None]:
     """Turn engine errors about a table into ours, with the engine's as their cause."""
     try:
         yield
     except BackfillAssetsError:
         raise
     except Exception as error:
-        ours = explained(error, path)
+        ours = error_of_ours(error, path)
         if ours is error:
             raise
         raise ours from error
