@@ -153,15 +153,20 @@ CATALOGS = {
 }
 
 
+def _name_catalog(text: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write the module `broken`, and let the settings name it as the catalog."""
+    (folder / "broken.py").write_text(text)
+    monkeypatch.syspath_prepend(str(folder))
+    monkeypatch.delitem(sys.modules, "broken", raising=False)
+    monkeypatch.setenv("BACKFILL_CATALOG", "broken")
+    monkeypatch.chdir(folder)
+
+
 @pytest.mark.parametrize(("text", "said"), CATALOGS.items())
 def test_a_catalog_that_cannot_be_used_is_named_with_the_place(
     backfill: Backfill, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text: str, said: str
 ):
-    (tmp_path / "broken.py").write_text(text)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.delitem(sys.modules, "broken", raising=False)
-    monkeypatch.setenv("BACKFILL_CATALOG", "broken")
-    monkeypatch.chdir(tmp_path)
+    _name_catalog(text, tmp_path, monkeypatch)
 
     ended = backfill("status")
 
@@ -181,11 +186,7 @@ def test_a_catalog_that_cannot_be_used_is_named_with_the_place(
 def test_a_catalog_that_holds_something_else_than_declarations_is_refused(
     backfill: Backfill, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text: str, said: str
 ):
-    (tmp_path / "broken.py").write_text(text)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.delitem(sys.modules, "broken", raising=False)
-    monkeypatch.setenv("BACKFILL_CATALOG", "broken")
-    monkeypatch.chdir(tmp_path)
+    _name_catalog(text, tmp_path, monkeypatch)
 
     ended = backfill("status")
 

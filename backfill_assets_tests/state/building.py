@@ -10,8 +10,8 @@ import sqlalchemy as sa
 
 from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.models.content import Content
-from backfill_assets.snapshots.batch import BatchCommit, BatchRequest, CommittedCell, OpenBatch
+from backfill_assets.models.content import CellProfile, Content
+from backfill_assets.snapshots.batch import BatchCommit, BatchRequest, OpenBatch
 from backfill_assets.snapshots.environment import PROD, Pointer
 from backfill_assets.snapshots.slots import Slots
 from backfill_assets.state import locks, owed, promotions
@@ -117,27 +117,9 @@ def commit_of(
     contents: Mapping[Interval, Content] | None = None,
     audits: tuple[AuditResult, ...] = (),
 ) -> BatchCommit:
-    request = opened.request
-    held = contents or dict.fromkeys(request.cells, content(10))
-    return BatchCommit(
-        batch_id=request.batch_id,
-        environment=request.environment,
-        model=request.model,
-        version=request.version,
-        fingerprint=request.fingerprint,
-        interval=request.interval,
-        run_id=request.run_id,
-        root_id=request.root_id,
-        plan_id=request.plan_id,
-        reason=request.reason,
-        attempt=request.attempt,
-        built_at=opened.built_at,
-        token=lock.token,
-        started_at=NOON,
-        inputs=opened.inputs,
-        cells=tuple(CommittedCell(cell, held[cell]) for cell in held),
-        audits=audits,
-    )
+    held = contents or dict.fromkeys(opened.request.cells, content(10))
+    profiles = [CellProfile(cell, of, {}, {}) for cell, of in held.items()]
+    return BatchCommit.of(opened, lock.token, NOON, profiles, audits)
 
 
 def write(

@@ -23,13 +23,17 @@ if TYPE_CHECKING:
 
 
 def published_graph(
-    op: Operation, pointers: Mapping[str, Pointer], others: Mapping[str, Model] | None = None
+    op: Operation,
+    pointers: Mapping[str, Pointer],
+    running: Graph,
+    others: Mapping[str, Model] | None = None,
 ) -> Graph:
     """Put models together as their pointers name them, with all that they read.
 
     Args:
         op: who asks.
         pointers: by model.
+        running: what the plan's environment runs; its sources count as they are declared there.
         others: models that are read as they run.
     """
     models, relied = {**(others or {})}, dict[str, Relied]()
@@ -38,16 +42,16 @@ def published_graph(
         models[name] = stored_model(stored.definition)
         relied[name] = read_readings(stored.sources)
     # A model that is not run any more may have readers, which are not asked about here.
-    asked = with_upstreams(models, relied)
+    read = with_upstreams(models, relied)
     sources = {
         **{
             reading.source: declared_once(reading)
             for each in relied.values()
             for reading in each or ()
         },
-        **op.environment().graph.sources,
+        **running.sources,
     }
-    graph = stored_graph(asked.values(), sources.values())
+    graph = stored_graph(read.values(), sources.values())
     return as_relied_on(graph, relied, relied)[0]
 
 

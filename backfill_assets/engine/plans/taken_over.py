@@ -64,7 +64,8 @@ def _overtaken_elsewhere(op: Operation, tables: Mapping[str, str]) -> Iterator[O
 def _overtaken_in(
     op: Operation, environment: str, own: Mapping[str, Pointer], shared: set[str]
 ) -> Iterator[OwedCells]:
-    graph = published_graph(op, op.store.environments.pointers(environment))
+    pointers = op.store.environments.pointers(environment)
+    graph = published_graph(op, pointers, op.environment().graph)
     view = op.store.views.of(environment)
     reason = f"it was stale when plan {op.plan_id} took over a table that is read here"
     readers = {reader for model in shared for reader in graph.readers(model)}
