@@ -177,6 +177,12 @@ class History:
         if self.held:
             unchanged(self.held, self.contents(self.held.environment), "what a consumer is held at")
 
+    def in_flight(self, model: str) -> set[datetime]:
+        """Give the cells of batches that are neither recorded nor failed: who next has the table's lock may record them."""
+        batches = self.world.store.batches.latest(model=model)
+        running = [batch for batch in batches if batch.status == "running"]
+        return {at for batch in running for at in self.starts(model, batch.stretches)}
+
     def kept_plans(self, *statuses: PlanStatus) -> list[Plan]:
         """Give the plans of some statuses, the newest first."""
         return [
