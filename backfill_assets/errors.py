@@ -59,6 +59,11 @@ class PrivateNameError(BackfillAssetsError):
         )
 
 
+def why_unreadable(error: OSError | UnicodeDecodeError) -> str:
+    """Say why a text file can't be read."""
+    return getattr(error, "strerror", None) or "it is not a text file"
+
+
 def one_line(error: BaseException) -> str:
     """Say an error in one line: our own explain themselves; of others, the first line does."""
     if isinstance(error, BackfillAssetsError):

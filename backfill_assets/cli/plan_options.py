@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from backfill_assets.errors import RequestError
+from backfill_assets.errors import RequestError, why_unreadable
 from backfill_assets.planning.review.contract_text import expectations_of_toml, written_expectations
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ def _read(text: str) -> tuple[tuple[str, str], ...]:
     try:
         return expectations_of_toml(Path(text).read_text(encoding="utf-8"), text)
     except (OSError, UnicodeDecodeError) as error:
-        problem = getattr(error, "strerror", None) or "it is not a text file"
         raise RequestError(
-            found=f"--expect {text}: {problem}", do="give a file of rules, or MODEL: RULE; RULE"
+            found=f"--expect {text}: {why_unreadable(error)}",
+            do="give a file of rules, or MODEL: RULE; RULE",
         ) from error

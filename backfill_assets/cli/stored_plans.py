@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from backfill_assets.errors import RequestError
+from backfill_assets.errors import RequestError, why_unreadable
 from backfill_assets.planning.plan.plan import Plan
 from backfill_assets.planning.plan.plan_json import (
     PlanFormatError,
@@ -101,9 +101,7 @@ def _text(path: str) -> str:
     try:
         return Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise _plan_file(
-            path, getattr(error, "strerror", None) or "it is not a text file"
-        ) from error
+        raise _plan_file(path, why_unreadable(error)) from error
 
 
 def write_plan(plan: Plan, path: str) -> None:

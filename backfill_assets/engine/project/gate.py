@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.engine.project.header_identity import BothSigners, header_identity
 from backfill_assets.engine.project.ssh_signatures import AllowedSigners
+from backfill_assets.errors import why_unreadable
 from backfill_assets.planning.review.policy import PolicyError, policy_hash, read_policy
 
 if TYPE_CHECKING:
@@ -52,9 +53,7 @@ def gate_of(settings: Settings) -> Gate | None:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise PolicyError(
-            str(path), getattr(error, "strerror", None) or "it is not a text file"
-        ) from error
+        raise PolicyError(str(path), why_unreadable(error)) from error
     policy = read_policy(text, str(path))
     signers = AllowedSigners(path.parent / policy.allowed_signers)
     if not policy.header:

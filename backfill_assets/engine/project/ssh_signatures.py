@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Protocol
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import BackfillAssetsError, why_unreadable
 from backfill_assets.intervals.text import last_line
 
 if TYPE_CHECKING:
@@ -135,8 +135,7 @@ class AllowedSigners:
         try:
             return self.path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            why = getattr(error, "strerror", None) or "it is not a text file"
-            raise SignersMissingError(self.path, why) from error
+            raise SignersMissingError(self.path, why_unreadable(error)) from error
 
 
 def keygen(arguments: Sequence[str], text: str) -> subprocess.CompletedProcess[str]:
