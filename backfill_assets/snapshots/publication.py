@@ -161,6 +161,7 @@ class Publication:
             another environment publishes there meanwhile, under no lock of this publication.
         owed: cells that stay published, and were computed from cells that the publication takes away.
         taken: where such cells may come between that decision and the publication.
+        carried: cells that were carried over or back, as ranges, by model: the plan's history names them.
     """
 
     intent: int
@@ -177,6 +178,7 @@ class Publication:
     tables: Mapping[str, int] = field(default_factory=dict[str, int])
     owed: tuple[OwedCells, ...] = ()
     taken: TakenAway = field(default_factory=TakenAway)
+    carried: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

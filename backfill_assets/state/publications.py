@@ -53,6 +53,10 @@ _STATUS = {
     PublicationKind.ROLLBACK: PlanStatus.ROLLED_BACK,
     PublicationKind.UNDO: PlanStatus.UNDONE,
 }
+_CARRIED = {
+    PublicationKind.PROMOTE: PlanEventKind.APPENDED,
+    PublicationKind.UNDO: PlanEventKind.CARRIED_BACK,
+}
 
 
 class PointerMovedError(BackfillAssetsError):
@@ -348,17 +352,20 @@ def _close(connection: sa.Connection, moment: _Moment, intent: Intent) -> None:
     )
     if plans.find_plan(connection, publication.plan_id) is not None:
         plans.put_status(connection, publication.plan_id, status, moment.now)
-        detail = {"number": moment.number, "environment": publication.environment}
-        event = NewEvent(
-            publication.plan_id,
-            PlanEventKind(status.value),
-            publication.who,
-            publication.why,
-            detail,
-        )
-        plans.tell(connection, event, moment.now)
+        _tell(connection, moment, PlanEventKind(status.value), environment=publication.environment)
+        if publication.carried:
+            _tell(connection, moment, _CARRIED[publication.kind], cells=publication.carried)
     if publication.kind is PublicationKind.PROMOTE:
         publish_cutoffs(connection, publication.plan_id, publication.environment, moment.number)
         environments.forget_environment(connection, workspace_name(publication.plan_id), moment.now)
     promotions.finish(connection, intent, moment.number)
     release_all(connection, intent.versions, publication.holder)
+
+
+def _tell(
+    connection: sa.Connection, moment: _Moment, event: PlanEventKind, **detail: object
+) -> None:
+    """Add to the plan's history."""
+    publication, numbered = moment.publication, {**detail, "number": moment.number}
+    told = NewEvent(publication.plan_id, event, publication.who, publication.why, numbered)
+    plans.tell(connection, told, moment.now)

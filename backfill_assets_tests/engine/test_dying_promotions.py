@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,7 +11,7 @@ from backfill_assets.engine.plans import publishing, stage_run
 from backfill_assets.engine.plans.plan_verbs import rollback_plan, undo_plan
 from backfill_assets.errors import RequestError
 from backfill_assets.planning.plan.request import Restatement
-from backfill_assets.snapshots.stored_plan import PlanStatus
+from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus
 from backfill_assets.state.publications import PointerMovedError
 from backfill_assets_tests.builders import a_source
 from backfill_assets_tests.engine.dying import MortalStore, doomed
@@ -104,6 +105,35 @@ def test_a_dead_promotion_that_cannot_be_finished_keeps_no_other_work_from_going
     assert open_promotions(world.store) == []
     plans.promote(OLD, plan)
     assert world.rows(COSTS, "ds", "total") == [(on(n), 99 if n == 8 else n) for n in range(7, 12)]
+
+
+def test_the_history_of_a_plan_names_what_a_dead_promotion_had_carried_over(
+    world: World, monkeypatch: pytest.MonkeyPatch
+):
+    plans = Plans(world)
+    world.begin(OLD, *ROWS)
+    plan = plans.make(MORE)
+    plans.apply(MORE, plan)
+    a_day_lands(world)
+    world.fill(MORE)
+    with doomed(world, after_the_last_copy, monkeypatch) as process:
+        Plans(process).promote(MORE, plan)
+    world.clock.pass_lease()
+    a_day_lands(world)
+    world.fill(MORE)
+    assert world.store.plans.get(plan.plan_id).status is PlanStatus.PROMOTED
+    [carried] = [
+        event.detail
+        for event in world.store.plans.events(plan.plan_id)
+        if event.event == PlanEventKind.APPENDED
+    ]
+    assert carried["cells"] == {VISITS: "2024-01-11"}
+
+
+def a_day_lands(world: World) -> None:
+    world.clock.now += timedelta(days=1)
+    over = range(11, world.clock.now.day)
+    world.land(a_source(), *ROWS, *(row(day, 1, float(day)) for day in over))
 
 
 def pointers_have_moved(publication: Publication, *_: object) -> int:

@@ -118,6 +118,18 @@ def test_a_new_table_is_undone_by_reading_the_old_one_with_the_days_since(
     assert world.open(MORE).changed == (VISITS, COSTS)
 
 
+def test_days_since_stay_of_a_model_that_is_declared_no_more(world: World, plans: Plans):
+    doubled = a_graph(visits(), costs("2 * cost"))
+    world.begin(OLD, *ROWS)
+    plan = plans.published(doubled)
+    next_day(world, *ROWS)
+    world.fill(doubled)
+    assert totals(world) == [14, 16, 18, 20, 22]
+    back = undo_plan(plans.project(a_graph(visits())), plan)
+    assert totals(world) == [7, 8, 9, 10, 11]
+    assert set(back.carried) == {COSTS}
+
+
 def test_an_undo_carries_rows_back_that_only_history_has(world: World, plans: Plans):
     merging: dict[str, Any] = {
         "kind": IncrementalByUniqueKey("ds"),

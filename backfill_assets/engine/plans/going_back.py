@@ -25,7 +25,7 @@ from backfill_assets.engine.plans.rollback_checks import (
 )
 from backfill_assets.snapshots.environment import plan_of
 from backfill_assets.snapshots.publication import PublicationKind
-from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus
+from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets.warehouse.spark.spark_errors import PinGoneError
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from backfill_assets.engine.plans.operation import Operation
     from backfill_assets.engine.plans.outcome import Outcome
+    from backfill_assets.models.cells_by_model import CellsByModel
     from backfill_assets.planning.plan.stages import Restore
     from backfill_assets.snapshots.publication import PointerMove
 
@@ -56,12 +57,11 @@ def restore(op: Operation, stage: Restore, so_far: Outcome) -> Outcome:
     versions = [version for version in named if _is_ours(op, version)]
     reconcile_tables(op.environment(), versions)
     try:
-        number = move_pointers(op, stage.kind, versions, lambda _: _decided(op, moves, stage.kind))
+        number = move_pointers(
+            op, stage.kind, versions, lambda _: _decided(op, moves, stage.kind, so_far.carried)
+        )
     except PinGoneError:
         refuse_expired(op, moves, "files that hold the old cells were deleted")
-    if so_far.carried:
-        cells = as_text(op.environment().graph, so_far.carried)
-        op.tell(PlanEventKind.CARRIED_BACK, cells=cells, number=number)
     return replace(so_far, status=_ENDS[stage.kind], number=number)
 
 
@@ -70,7 +70,9 @@ def _is_ours(op: Operation, version: str) -> bool:
     return owner in (None, op.plan.environment) or plan_of(owner) is not None
 
 
-def _decided(op: Operation, moves: Sequence[PointerMove], kind: PublicationKind) -> Prepared:
+def _decided(
+    op: Operation, moves: Sequence[PointerMove], kind: PublicationKind, carried: CellsByModel
+) -> Prepared:
     """Look again under the locks, and decide what moves."""
     refuse_after_promise(op, moves)
     status = op.store.plans.get(op.plan_id).status
@@ -82,4 +84,5 @@ def _decided(op: Operation, moves: Sequence[PointerMove], kind: PublicationKind)
         raise ConcurrentPublicationError(op)
     steps = steps_back(op, moves, only_cells=only_cells)
     gone = tuple(move.model for move in moves if is_dropped(op.plan.environment, move))
-    return Prepared(steps, gone)
+    cells = as_text(op.old_workspace().graph, carried) if carried else {}
+    return Prepared(steps, gone, carried=cells)

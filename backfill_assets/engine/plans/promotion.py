@@ -25,11 +25,12 @@ from backfill_assets.engine.plans.refusals import (
 from backfill_assets.engine.plans.remaining_work import as_text
 from backfill_assets.engine.project.at_work import Phase
 from backfill_assets.snapshots.publication import PublicationKind
-from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus
+from backfill_assets.snapshots.stored_plan import PlanStatus
 
 if TYPE_CHECKING:
     from backfill_assets.engine.plans.operation import Operation
     from backfill_assets.engine.plans.outcome import Outcome
+    from backfill_assets.models.cells_by_model import CellsByModel
     from backfill_assets.snapshots.state_view import StateView
 
 
@@ -44,21 +45,18 @@ def publish_built(op: Operation, so_far: Outcome) -> Outcome:
         raise so_far.refusal
     refuse_unreviewed(op)
     refuse_failing(op, so_far.audited)
-    number = move_pointers(op, PublicationKind.PROMOTE, tables_to_lock(op), partial(_decided, op))
-    carried = so_far.carried | carried_into(op)
-    if carried:
-        cells = as_text(op.environment().graph, carried)
-        op.tell(PlanEventKind.APPENDED, cells=cells, number=number)
+    decide = partial(_decided, op, so_far)
+    number = move_pointers(op, PublicationKind.PROMOTE, tables_to_lock(op), decide)
     return replace(
         so_far,
         status=PlanStatus.PROMOTED,
-        carried=carried,
+        carried=_all_carried(op, so_far),
         number=number,
         removed=op.plan.removed,
     )
 
 
-def _decided(op: Operation, view: StateView) -> Prepared:
+def _decided(op: Operation, so_far: Outcome, view: StateView) -> Prepared:
     """Look again under the locks, and decide what moves."""
     with op.at_work.at(Phase.CHECKING, "what came meanwhile"):
         if cells_to_carry_over(op) or unaudited(op):
@@ -72,4 +70,10 @@ def _decided(op: Operation, view: StateView) -> Prepared:
         if planned.model in view.models
         for layer in view.models[planned.model].pointer.layers
     }
-    return Prepared(steps_of(op), op.plan.removed, tables=tables)
+    carried = _all_carried(op, so_far)
+    cells = as_text(op.environment().graph, carried) if carried else {}
+    return Prepared(steps_of(op), op.plan.removed, tables=tables, carried=cells)
+
+
+def _all_carried(op: Operation, so_far: Outcome) -> CellsByModel:
+    return so_far.carried | carried_into(op)

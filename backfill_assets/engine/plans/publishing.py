@@ -68,6 +68,7 @@ class Prepared:
         tables: the pins then of the tables of what moves, by version, those underneath included.
         owed: cells that stay published, and were computed from cells that the publication takes away.
         taken: where such cells may come between that decision and the publication.
+        carried: cells that were carried over or back, as ranges, by model.
     """
 
     steps: tuple[Step, ...]
@@ -79,6 +80,7 @@ class Prepared:
     tables: Mapping[str, int] = field(default_factory=dict[str, int])
     owed: tuple[OwedCells, ...] = ()
     taken: TakenAway = field(default_factory=TakenAway)
+    carried: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 def publish(run: RunContext, wanted: Intent, prepare: Callable[[], Prepared]) -> int:
@@ -184,6 +186,7 @@ def _carried_out(run: RunContext, intent: Intent, locks: Mapping[str, CommitLock
         tables=prepared.tables,
         owed=prepared.owed,
         taken=prepared.taken,
+        carried=prepared.carried,
     )
     describe_moves(run, moves)
     try:

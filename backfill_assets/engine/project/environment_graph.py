@@ -15,6 +15,7 @@ from backfill_assets.models.fingerprint import Fingerprint, fingerprints
 from backfill_assets.models.graph import stored_graph, with_upstreams
 from backfill_assets.models.source_reading import (
     changed_sources,
+    declared_once,
     read_readings,
     source_readings,
 )
@@ -73,7 +74,7 @@ def environment_graph(store: Store, known: Loaded, environment: Environment) -> 
     pointers = store.environments.pointers(environment.name)
     running = _running(store, loaded, pointers, snapshots)
     if environment.is_workspace:
-        graph = _graph({name: snapshot.model for name, snapshot in running.items()}, loaded)
+        graph = _workspace_graph(environment, running, pointers, loaded)
         graph, misread = _as_relied_on(graph, running, environment, pointers)
         return EnvironmentGraph(graph, pointers, Reads(graph), (), running, misread)
     changed = tuple(
@@ -173,6 +174,38 @@ def _graph(models: Mapping[str, Model], loaded: Graph) -> Graph:
     """Build a graph of the loaded models' names, and of those that they still read."""
     read = with_upstreams(models, loaded.models)
     return stored_graph(read.values(), loaded.sources.values())
+
+
+def _workspace_graph(
+    environment: Environment,
+    running: Mapping[str, Snapshot],
+    pointers: Mapping[str, Pointer],
+    loaded: Graph,
+) -> Graph:
+    """Build a graph of the loaded models' names, of a workspace's own, and of those that these read.
+
+    An undo carries cells into the tables of its own models, whether they are still declared or not. One that
+    reads what is not there any more can't be run, and is left out.
+    """
+    models = {name: snapshot.model for name, snapshot in running.items()}
+    relied = {
+        reading.source: reading
+        for snapshot in running.values()
+        for reading in snapshot.sources or ()
+    }
+    known = models.keys() | loaded.sources.keys() | relied.keys()
+    own = [
+        name
+        for name, at in pointers.items()
+        if at.environment == environment.name and _read_by(with_upstreams(models, [name])) <= known
+    ]
+    read = with_upstreams(models, [*loaded.models, *own])
+    gone = {name: declared_once(relied[name]) for name in _read_by(read) & relied.keys()}
+    return stored_graph(read.values(), {**gone, **loaded.sources}.values())
+
+
+def _read_by(models: Mapping[str, Model]) -> set[str]:
+    return {upstream.name for model in models.values() for upstream in model.reads}
 
 
 def _new(
