@@ -6,7 +6,6 @@ import os
 import pwd
 import uuid
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,16 +15,13 @@ from backfill_assets.cli.output import err, say
 from backfill_assets.cli.progress import AT_WORK
 from backfill_assets.cli.signing import signer_of
 from backfill_assets.engine.project.at_work import Phase
-from backfill_assets.engine.project.batch_policy import batch_policy_of
 from backfill_assets.engine.project.channels import channels_of
 from backfill_assets.engine.project.gate import gate_of
-from backfill_assets.engine.project.opening import look, open_run
 from backfill_assets.engine.project.plan_terms import terms_of
 from backfill_assets.engine.project.project import Project
 from backfill_assets.errors import BackfillAssetsError, DeclarationError
 from backfill_assets.planning.plan import written_options
 from backfill_assets.reading import absent_state
-from backfill_assets.settings import Settings, read_settings
 from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.snapshots.person import Person, verified_person
 from backfill_assets.state.store import Store
@@ -35,8 +31,8 @@ from backfill_assets.warehouse.spark.shared_session import SharedSession
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from backfill_assets.engine.project.run_context import RunContext
     from backfill_assets.models.graph import Graph
+    from backfill_assets.settings import Settings
     from backfill_assets.snapshots.loaded import Loaded
 
 _QUIET = Path(__file__).with_name("log4j2.properties")
@@ -179,41 +175,14 @@ def store_looked_at(settings: Settings) -> Iterator[Store]:
 
 @contextmanager
 def opened_project(
-    *, run_id: str | None = None, clock: Callable[[], datetime] | None = None
-) -> Iterator[tuple[Settings, Project]]:
-    """Open the project that the settings name, and close state and Spark after it."""
-    settings = read_settings()
-    loaded = load(settings)
-    with (
-        open_store(settings) as store,
-        _project(settings, loaded, store, clock=clock, run_id=run_id) as project,
-    ):
-        yield settings, project
-
-
-@contextmanager
-def project_looked_at(
-    *, clock: Callable[[], datetime] | None = None
-) -> Iterator[tuple[Settings, Project]]:
-    """Open the project for those who only look: neither a state nor a data folder is made."""
-    settings = read_settings()
-    loaded = load(settings)
-    with (
-        store_looked_at(settings) as store,
-        _project(settings, loaded, store, clock=clock) as project,
-    ):
-        yield settings, project
-
-
-@contextmanager
-def _project(
     settings: Settings,
     loaded: Loaded,
     store: Store,
     *,
-    clock: Callable[[], datetime] | None,
+    clock: Callable[[], datetime] | None = None,
     run_id: str | None = None,
 ) -> Iterator[Project]:
+    """Give the project that the settings name, and stop its Spark after it."""
     spark = LazySpark(settings)
     project = Project(
         store=store,
@@ -236,24 +205,6 @@ def _project(
         yield project
     finally:
         spark.stop()
-
-
-@contextmanager
-def opened_run(
-    environment: str, *, run_id: str | None = None, clock: Callable[[], datetime] | None = None
-) -> Iterator[RunContext]:
-    """Open a run of one environment, and close state and Spark after it."""
-    with opened_project(run_id=run_id, clock=clock) as (settings, project):
-        yield open_run(replace(project, batch_policy=batch_policy_of(settings)), environment)
-
-
-@contextmanager
-def looked_at(
-    environment: str, *, clock: Callable[[], datetime] | None = None
-) -> Iterator[RunContext]:
-    """Look at an environment: nothing is written, not even a first pointer."""
-    with project_looked_at(clock=clock) as (_, project):
-        yield look(project, environment)
 
 
 def who_asks(settings: Settings) -> Person:

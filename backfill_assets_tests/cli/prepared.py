@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from deltalake import DeltaTable, Field, Schema
 from deltalake.schema import PrimitiveType
 
-from backfill_assets.cli.project import opened_run
+from backfill_assets.cli.operating import operating
 from backfill_assets.engine.batch.requests import batch_request
 from backfill_assets.engine.fill.observing import observe_sources
 from backfill_assets.intervals.interval import Interval
@@ -19,6 +20,7 @@ from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus, Sto
 from backfill_assets_tests.state.building import content, write
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from datetime import datetime
     from pathlib import Path
 
@@ -35,6 +37,13 @@ NEGATIVE = AuditResult(
     cells=("2024-02-01",),
     sample=('{"ds":"2024-02-01","shop":"north","amount":-5.00}',),
 )
+
+
+@contextmanager
+def opened_run(environment: str) -> Iterator[RunContext]:
+    """Open a run of one environment as the command does."""
+    with operating() as at:
+        yield at.filling(environment)
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from backfill_assets.cli.project import opened_run
 from backfill_assets.snapshots.plan_check import PlanCheck
 from backfill_assets.snapshots.stored_plan import PlanStatus
+from backfill_assets_tests.cli.prepared import opened_run
 from backfill_assets_tests.toy import FIRST, LAST
 
 if TYPE_CHECKING:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from backfill_assets.cli.project import opened_run
 from backfill_assets.state.published_audits import AuditedPublication
-from backfill_assets_tests.cli.prepared import NEGATIVE
+from backfill_assets_tests.cli.prepared import NEGATIVE, opened_run
 
 if TYPE_CHECKING:
     from backfill_assets_tests.cli.conftest import Backfill

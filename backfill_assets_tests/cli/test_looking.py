@@ -11,11 +11,11 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from backfill_assets.cli.project import opened_run
 from backfill_assets.engine.fill.outstanding import Outstanding
 from backfill_assets.engine.plans.making import make_plan
 from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets.state.plans import Plans
+from backfill_assets_tests.cli.prepared import opened_run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

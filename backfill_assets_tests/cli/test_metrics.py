@@ -70,7 +70,7 @@ def test_a_state_that_cannot_be_read_is_told_as_such(
     def away(*_: object) -> None:
         raise StateUnavailableError("postgresql://host/name", "it does not answer")
 
-    monkeypatch.setattr(verb, "looked_at", away)
+    monkeypatch.setattr(verb, "looking", away)
 
     ended = backfill("metrics")
 

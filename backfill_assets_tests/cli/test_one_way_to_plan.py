@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 import pytest
 from hypothesis import HealthCheck, example, given, settings, strategies as st
 
-from backfill_assets.cli.project import opened_project
 from backfill_assets.orchestration.released_runs import op_name
 from backfill_assets.orchestration.resources import SparkResource, StateResource
 from backfill_assets.planning.plan.plan_json import content_hash, read_plan
@@ -77,8 +75,7 @@ def both(
     monkeypatch: pytest.MonkeyPatch,
 ) -> Both:
     """Some of the shop is filled, no clock moves, and one person uses both."""
-    still = partial(opened_project, clock=lambda: AT)
-    monkeypatch.setattr("backfill_assets.cli.operating.opened_project", still)
+    monkeypatch.setattr("backfill_assets.cli.project.now", lambda: AT)
     monkeypatch.setattr("backfill_assets.orchestration.resources.now", lambda: AT)
     ada = verified_person("ada", "")
     monkeypatch.setattr("backfill_assets.orchestration.jobs.who_launched", lambda *_: ada)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import pwd
 from datetime import timedelta
-from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 
-from backfill_assets.cli import operating, project
-from backfill_assets.cli.project import now, opened_project
+from backfill_assets.cli import project
+from backfill_assets.cli.project import now
 from backfill_assets_tests.toy import FIRST, LAST
 
 if TYPE_CHECKING:
@@ -108,8 +107,7 @@ def test_a_file_that_is_not_there_is_named(backfill: Backfill):
 
 def test_an_expired_plan_is_refused(backfill: Backfill, monkeypatch: pytest.MonkeyPatch):
     plan_id = planned(backfill)
-    later = partial(opened_project, clock=lambda: now() + timedelta(days=8))
-    monkeypatch.setattr(operating, "opened_project", later)
+    monkeypatch.setattr(project, "now", lambda: now() + timedelta(days=8))
 
     ended = backfill("apply", plan_id)
 

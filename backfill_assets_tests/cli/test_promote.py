@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from backfill_assets.cli.project import opened_run
 from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus
+from backfill_assets_tests.cli.prepared import opened_run
 from backfill_assets_tests.toy import FIRST, LAST
 
 if TYPE_CHECKING:

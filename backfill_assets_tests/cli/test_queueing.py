@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from backfill_assets.cli import watching
-from backfill_assets.cli.project import looked_at, opened_run
+from backfill_assets.cli.operating import looking
 from backfill_assets.cli.stored_plans import kept_plan
 from backfill_assets.engine.batch.requests import batch_request
 from backfill_assets.intervals.interval_set import IntervalSet
@@ -17,6 +17,7 @@ from backfill_assets.snapshots.environment import workspace_name
 from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.snapshots.queued_plan import Control
 from backfill_assets.snapshots.stored_plan import PlanStatus
+from backfill_assets_tests.cli.prepared import opened_run
 
 if TYPE_CHECKING:
     from backfill_assets_tests.cli.conftest import Backfill
@@ -115,7 +116,8 @@ def test_watching_ends_when_the_plan_is_stopped_and_tells_each_change_once(
 
 
 def _fail_what_can_begin(plan: str, kind: FailureKind) -> None:
-    with looked_at(workspace_name(plan)) as run:
+    with looking() as at:
+        run = at.run(workspace_name(plan))
         for planned in kept_plan(run.store, plan).plan.models:
             model = run.graph.model(planned.model)
             if any(upstream.name in run.graph.models for upstream in model.reads):

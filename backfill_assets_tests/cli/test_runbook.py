@@ -45,7 +45,7 @@ def down(_: Prepared, __: Backfill, monkeypatch: pytest.MonkeyPatch) -> None:
     def away(*_: object) -> None:
         raise StateUnavailableError("postgresql://host/name", "it does not answer")
 
-    monkeypatch.setattr(metrics, "looked_at", away)
+    monkeypatch.setattr(metrics, "looking", away)
 
 
 def died(shop: Prepared, _: Backfill, __: pytest.MonkeyPatch) -> None:

@@ -3,10 +3,10 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from backfill_assets.cli.project import opened_run
 from backfill_assets.cli.verbs.status import _remedy
 from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus
 from backfill_assets.state.plans import Plans
+from backfill_assets_tests.cli.prepared import opened_run
 
 if TYPE_CHECKING:
     from pathlib import Path

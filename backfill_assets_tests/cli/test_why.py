@@ -3,10 +3,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from backfill_assets.cli.project import opened_run
 from backfill_assets.intervals import IntervalSet
 from backfill_assets.render.origins import _reason
 from backfill_assets.snapshots.batch import EMPTY
+from backfill_assets_tests.cli.prepared import opened_run
 from backfill_assets_tests.state.building import owe
 from backfill_assets_tests.toy import raw_sales, raw_shops
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from backfill_assets.cli.project import opened_run
 from backfill_assets_tests.cli.conftest import Backfill, backfill, shop
+from backfill_assets_tests.cli.prepared import opened_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

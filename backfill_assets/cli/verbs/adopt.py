@@ -14,7 +14,6 @@ from backfill_assets.cli.operating import operating
 from backfill_assets.cli.options import AsJson, Env  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import err, print_json, say
 from backfill_assets.cli.progress import shown
-from backfill_assets.cli.project import opened_run
 from backfill_assets.cli.telling import tell_quietly
 from backfill_assets.engine.batch.effects import Effects
 from backfill_assets.engine.batch.judge import judge
@@ -83,13 +82,12 @@ def adopt(  # noqa: PLR0913, PLR0917 - one option for each thing that can be ask
         )
     with operating() as at:
         acting(at.project, Act.ADOPT, env, env)
-    with opened_run(env) as run, shown(run.graph, {model: missing}) as listener:
+        run = at.filling(env)
         copying = replace(run.project, effects=Effects(rows=adopted_from(audited.table)))
         adopting = replace(run, project=copying, fills=ADOPTED)
-        todo = {model: audited.missing}
-        events = fill_cells(adopting, todo, listener)[model]
+        with shown(run.graph, {model: missing}) as listener:
+            events = fill_cells(adopting, {model: audited.missing}, listener)[model]
         remaining = audited.missing - run.view().ready(model)
-    with operating() as at:
         tell_quietly(at, env)
     _report(audited, events, remaining, env, as_json=as_json)
     if remaining:

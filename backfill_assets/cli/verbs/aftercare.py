@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from backfill_assets.cli.exits import FAILED
+from backfill_assets.cli.operating import looking
 from backfill_assets.cli.options import AsJson  # noqa: TC001 - typer reads it
 from backfill_assets.cli.output import print_json, say
-from backfill_assets.cli.project import project_looked_at
 from backfill_assets.cli.stored_plans import kept_plan
 from backfill_assets.engine.review.aftercare import look_after, watches
 from backfill_assets.intervals.text import counted
@@ -39,10 +39,9 @@ def aftercare(
 
     Example: backfill aftercare p1a2b3c4d5 --json
     """
-    with project_looked_at() as (_, project):
-        store = project.store
-        plans = [kept_plan(store, plan).plan.plan_id] if plan else [*watches(store)]
-        looked = [look_after(project, plan_id) for plan_id in plans]
+    with looking() as at:
+        plans = [kept_plan(at.store, plan).plan.plan_id] if plan else [*watches(at.store)]
+        looked = [look_after(at.project, plan_id) for plan_id in plans]
     wrong = [look for look in looked if look.found]
     if as_json:
         print_json({"plans": [_row(look) for look in looked]})

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from backfill_assets.cli.named_model import model_named
+from backfill_assets.cli.operating import looking
 from backfill_assets.cli.options import AsJson, Env, Select, refuse_together, refuse_without
 from backfill_assets.cli.output import Heading, err, print_json, print_table, say, writing
-from backfill_assets.cli.project import looked_at
 from backfill_assets.engine.batch.audit_run import audit_and_keep
 from backfill_assets.engine.batch.planted_run import audit_planted
 from backfill_assets.engine.project.at_work import Phase
@@ -87,7 +87,8 @@ def audit(
             raise typer.Exit(1)
         return
     results: dict[str, tuple[AuditResult, ...]] = {}
-    with looked_at(env) as run:
+    with looking() as at:
+        run = at.run(env)
         names = selected(run.graph, chosen(select))
         _announce(run, names)
         with run.at_work.at(Phase.CHECKING, of=len(names)) as step:
@@ -111,7 +112,8 @@ def audit(
 
 def _mutated(env: str, name: str, *, as_json: bool) -> float:
     """Plant defects, tell which are noticed, and give the percentage that would be stopped."""
-    with looked_at(env) as run:
+    with looking() as at:
+        run = at.run(env)
         model = model_named(run.graph, name)
         say(f"audits of {model.name} against planted defects; nothing is written", to=err)
         every = [*defects_of(model)]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from backfill_assets.cli.operating import looking
 from backfill_assets.cli.options import AsJson, Env, Select  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import Heading, print_json, print_table, say
-from backfill_assets.cli.project import looked_at
 from backfill_assets.intervals.instants import minute_text
 from backfill_assets.intervals.text import counted, ranges_text
 from backfill_assets.planning.plan.selecting import selected
@@ -38,7 +38,8 @@ def audits(select: Select = None, env: Env = "prod", as_json: AsJson = False) ->
 
     Example: backfill audits --json
     """
-    with looked_at(env) as run:
+    with looking() as at:
+        run = at.run(env)
         rows = [
             (run.graph.model(name).cadence, row)
             for name in selected(run.graph, chosen(select))

@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from backfill_assets.cli.exits import FAILED
+from backfill_assets.cli.operating import looking
 from backfill_assets.cli.options import AsJson, PlanId  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import print_json, say
-from backfill_assets.cli.project import project_looked_at
 from backfill_assets.cli.stored_plans import kept_plan
 from backfill_assets.engine.review.preflight import checklist_of
 from backfill_assets.intervals.text import counted
@@ -37,9 +37,9 @@ def checklist(
 
     Example: backfill checklist p1a --check
     """
-    with project_looked_at() as (_, project):
-        examined = kept_plan(project.store, plan).plan
-        items = checklist_of(project, examined)
+    with looking() as at:
+        examined = kept_plan(at.store, plan).plan
+        items = checklist_of(at.project, examined)
     if as_json:
         print_json({"plan_id": examined.plan_id, "items": [asdict(item) for item in items]})
     else:

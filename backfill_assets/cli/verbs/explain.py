@@ -9,9 +9,9 @@ import typer
 
 from backfill_assets.cli.exits import FAILED
 from backfill_assets.cli.named_model import cells_named, model_named
+from backfill_assets.cli.operating import looking
 from backfill_assets.cli.options import AsJson, Env  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import print_json, say
-from backfill_assets.cli.project import looked_at
 from backfill_assets.engine.review.cell_numbers import ROWS
 from backfill_assets.engine.review.explaining import explain_number
 from backfill_assets.errors import RequestError
@@ -68,7 +68,8 @@ def explain(
 
     Example: backfill explain commerce.revenue_monthly 2019-03-01 revenue --between 2026-11-01 2026-11-30 --json
     """
-    with looked_at(env) as run:
+    with looking() as at:
+        run = at.run(env)
         declared = model_named(run.graph, model)
         cells = cells_named(declared.cadence, cell)
         moments = _moments(declared, between, run.clock())

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from backfill_assets.cli.lazy_commands import Helping
-from backfill_assets.cli.operating import operating
+from backfill_assets.cli.operating import looking, operating
 from backfill_assets.cli.options import AsJson  # noqa: TC001 - typer reads it
 from backfill_assets.cli.output import print_json, say
-from backfill_assets.cli.project import looked_at
 from backfill_assets.engine.project.iceberg import CATALOGUE, enable as enable_catalogue
 from backfill_assets.intervals.text import counted
 from backfill_assets.snapshots.environment import PROD
@@ -64,7 +63,8 @@ def list_(as_json: AsJson = False) -> None:
 
     Example: backfill iceberg list --json
     """
-    with looked_at(PROD) as run:
+    with looking() as at:
+        run = at.run(PROD)
         name = run.store.iceberg.catalogue()
         if name is None and not as_json:
             say("there is no Iceberg catalogue; `backfill iceberg enable` makes one")

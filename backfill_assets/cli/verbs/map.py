@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from backfill_assets.cli.held import holds_json, holds_of, say_holds
+from backfill_assets.cli.operating import looking
 from backfill_assets.cli.options import AsJson, Env  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import out, print_json, say, writing
-from backfill_assets.cli.project import looked_at
 from backfill_assets.engine.review.mapping import map_of
 from backfill_assets.intervals.text import counted
 from backfill_assets.planning.plan.selecting import selected
@@ -44,21 +44,22 @@ def map(  # noqa: A001 - the verb's name
 
     Example: backfill map marketing.campaign_performance marketing.roi_analysis --html map.html
     """
-    with looked_at(env) as run:
+    with looking() as at:
+        run = at.run(env)
         names, naming = selected(run.graph, chosen(models)), naming_of(run.graph)
-        mapped, at = map_of(run, names), run.clock()
+        mapped, moment = map_of(run, names), run.clock()
         holds = holds_of(run.store, env, names)
     if html is not None:
         with writing(html):
-            html.write_text(map_html(mapped, naming, env, at), encoding="utf-8")
+            html.write_text(map_html(mapped, naming, env, moment), encoding="utf-8")
     if as_json:
-        shown = {"models": map_json(mapped, naming), "holds": holds_json(holds, at)}
-        print_json({"environment": env, "at": at.isoformat(), **shown})
+        shown = {"models": map_json(mapped, naming), "holds": holds_json(holds, moment)}
+        print_json({"environment": env, "at": moment.isoformat(), **shown})
         return
     if html is None:
         for line in map_lines(mapped, naming, out.width):
             say(line, indent=4)
-    say_holds(holds, at)
+    say_holds(holds, moment)
     snapshots = sum(len(model.made) for model in mapped)
     counts = f"{counted(len(mapped), 'model')}, {counted(snapshots, 'snapshot')}"
     say(f"{env}: {counts}{f', in {html}' if html else ''}.")

@@ -11,9 +11,9 @@ from prometheus_client import CollectorRegistry, generate_latest, start_http_ser
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from backfill_assets.cli.operating import looking
 from backfill_assets.cli.options import AsJson, Env, Select, refuse_together
 from backfill_assets.cli.output import err, print_json, say
-from backfill_assets.cli.project import looked_at
 from backfill_assets.engine.fill.measures import measures
 from backfill_assets.errors import RequestError
 from backfill_assets.planning.plan.selecting import selected
@@ -84,7 +84,8 @@ def metrics(
 
 
 def _measured(env: str, select: list[str] | None) -> Measures:
-    with looked_at(env) as run:
+    with looking() as at:
+        run = at.run(env)
         return measures(run, selected(run.graph, chosen(select)))
 
 

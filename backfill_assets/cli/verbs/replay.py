@@ -8,9 +8,9 @@ import typer
 
 from backfill_assets.cli.exits import CHANGES, FAILED
 from backfill_assets.cli.named_model import cells_named, model_named
+from backfill_assets.cli.operating import looking
 from backfill_assets.cli.options import AsJson, Env  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import print_json, say
-from backfill_assets.cli.project import looked_at
 from backfill_assets.engine.review.replaying import Replay
 from backfill_assets.planning.review.replayed import Verdict
 from backfill_assets.render.plan_words import naming_of
@@ -48,7 +48,8 @@ def replay(
 
     Example: backfill replay commerce.revenue_monthly 2019-03-01 --upstreams --json
     """
-    with looked_at(env) as run:
+    with looking() as at:
+        run = at.run(env)
         declared, naming = model_named(run.graph, model), naming_of(run.graph)
         cells = cells_named(declared.cadence, cell)
         replayed = [*Replay(run, upstreams=upstreams).published(declared, cells)]

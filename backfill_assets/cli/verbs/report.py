@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
+from backfill_assets.cli.operating import looking
 from backfill_assets.cli.options import AsJson  # noqa: TC001 - typer reads it
 from backfill_assets.cli.output import err, print_json, say
-from backfill_assets.cli.project import looked_at
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.text import counted
 from backfill_assets.snapshots.environment import PROD
@@ -30,7 +30,8 @@ def report(as_json: AsJson = False) -> None:
 
     Example: DAGSTER_HOME=$PWD backfill report
     """
-    with looked_at(PROD) as run:
+    with looking() as at:
+        run = at.run(PROD)
         cell_count = tell_dagster(run)
     if as_json:
         print_json({"environment": PROD, "reported": cell_count})

@@ -10,10 +10,11 @@ import typer
 from backfill_assets.cli.exits import DONE, FAILED, WAITS
 from backfill_assets.cli.late import build_late_data, healed_again, late_json, say_late
 from backfill_assets.cli.looking import left_json, say_looked
+from backfill_assets.cli.operating import operating
 from backfill_assets.cli.options import AsJson, AsOf, Env, Select  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import Heading, err, print_json, print_table, say
 from backfill_assets.cli.progress import shown
-from backfill_assets.cli.project import clock_at, opened_run
+from backfill_assets.cli.project import clock_at
 from backfill_assets.cli.told_cells import cells_json, say_cells
 from backfill_assets.engine.fill.fill import fill_cells
 from backfill_assets.engine.fill.observing import observe
@@ -68,7 +69,8 @@ def run(
     Example: backfill run --select web.events --start 2025-05-01 --end 2025-05-07
     """
     run_id = f"cli-{uuid.uuid4().hex[:12]}"
-    with opened_run(env, run_id=run_id, clock=clock_at(now)) as opened:
+    with operating(clock=clock_at(now), run_id=run_id) as at:
+        opened = at.filling(env)
         names = selected(opened.graph, chosen(select))
         targets = _targets(opened, names, start, end)
         _announce(opened, _missing(opened, targets))

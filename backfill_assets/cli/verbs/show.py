@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from backfill_assets.cli.exits import FAILED
+from backfill_assets.cli.operating import looking
 from backfill_assets.cli.options import AsJson, Markdown, PlanId, Verbose, refuse_together
 from backfill_assets.cli.output import Heading, bar, out, print_json, print_table, say
 from backfill_assets.cli.plan_view import print_end, print_plan
-from backfill_assets.cli.project import now, project_looked_at
+from backfill_assets.cli.project import now
 from backfill_assets.cli.stored_plans import KeptPlan, kept_plan
 from backfill_assets.cli.watching import watch
 from backfill_assets.engine.review.acting import PolicyMissingError
@@ -35,7 +36,6 @@ from backfill_assets.render.plan_life import (
     watch_text,
 )
 from backfill_assets.render.plan_markdown import plan_markdown
-from backfill_assets.render.plan_words import naming_of
 from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus
 
 if TYPE_CHECKING:
@@ -71,8 +71,8 @@ def show(
     Example: backfill show p1a -v
     """
     refuse_together(json=as_json, markdown=markdown, watch=follow)
-    with project_looked_at() as (_, project):
-        store = project.store
+    with looking() as at:
+        project, store = at.project, at.store
         kept = kept_plan(store, plan)
         if follow:
             _after_watching(kept, watch(project, kept.plan))
@@ -81,7 +81,7 @@ def show(
         control = store.queue.control_of(kept.plan.plan_id)
         checked = _checked(project, kept)
         rows = store.batches.of_plan(kept.plan.plan_id)
-    naming = naming_of(project.loaded.graph)
+    naming = at.naming
     done = progress(kept.plan, naming, rows)
     status = status_text(kept.stored, now())
     commands = next_commands(kept.plan.plan_id, status, control, _publishing(kept, checked, events))

@@ -11,9 +11,10 @@ import typer
 from backfill_assets.cli.exits import FAILED, WAITS
 from backfill_assets.cli.held import holds_json, holds_of, say_holds
 from backfill_assets.cli.looking import left_json, say_looked
+from backfill_assets.cli.operating import looking
 from backfill_assets.cli.options import AsJson, AsOf, Env, Select  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import Heading, bar, print_json, print_table, say
-from backfill_assets.cli.project import clock_at, looked_at
+from backfill_assets.cli.project import clock_at
 from backfill_assets.cli.waiting_plans import say_waiting, waiting_plans, watched_plans
 from backfill_assets.engine.fill.late_cells import late_work_of
 from backfill_assets.engine.fill.observing import observe_sources, sources_of
@@ -65,14 +66,15 @@ def status(
 
     Example: backfill status --check
     """
-    with looked_at(env, clock=clock_at(now)) as run:
+    with looking(clock=clock_at(now)) as at:
+        run = at.run(env)
         names = selected(run.graph, chosen(select))
         sources = sources_of(run, names)
         looks = observe_sources(run.store, sources, run.data_root, None, run.at_work)
         say_looked(looks)
-        view, at, late = run.view(), run.clock(), late_work_of(run)
-        spared = run.store.plans.spared(at - _LATELY)
-        works = {name: run.work(name, view, at) for name in names}
+        view, moment, late = run.view(), run.clock(), late_work_of(run)
+        spared = run.store.plans.spared(moment - _LATELY)
+        works = {name: run.work(name, view, moment) for name in names}
         failures = unresolved_failures(
             run, {name: work.gaps | work.stale_cells for name, work in works.items()}
         )
@@ -87,7 +89,7 @@ def status(
         ]
         remaining = outstanding(run, names, looks)
         holds = holds_of(run.store, env, names)
-        open_ones = _Open(waiting_plans(run), holds, watched_plans(run), at)
+        open_ones = _Open(waiting_plans(run), holds, watched_plans(run), moment)
     if as_json:
         summary = {"environment": env, "models": rows, "left": left_json(remaining)}
         print_json(summary | open_ones.as_json())

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from backfill_assets.cli.named_model import cells_named, model_named
+from backfill_assets.cli.operating import looking
 from backfill_assets.cli.options import AsJson, Env  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import print_json, say
-from backfill_assets.cli.project import looked_at
 from backfill_assets.planning.rule.explain import why as explain
 from backfill_assets.render.origins import origins
 from backfill_assets.render.plan_words import naming_of
@@ -45,7 +45,8 @@ def why(
 
     Example: backfill why web.sessions 2025-05-01..2025-05-31
     """
-    with looked_at(env) as run:
+    with looking() as at:
+        run = at.run(env)
         cadence = model_named(run.graph, model).cadence
         cells = cells_named(cadence, interval)
         view, naming = run.view(), naming_of(run.graph)
