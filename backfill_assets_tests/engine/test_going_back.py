@@ -17,6 +17,7 @@ from backfill_assets.engine.upkeep.collecting import collect, what_to_collect
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals import Daily, Whole
 from backfill_assets.models.column import Column
+from backfill_assets.models.graph import build_graph
 from backfill_assets.models.kind import Full, IncrementalByUniqueKey
 from backfill_assets.models.upstream import Reopens, Upstream
 from backfill_assets.planning.plan.plan import Build, Why
@@ -128,6 +129,19 @@ def test_days_since_stay_of_a_model_that_is_declared_no_more(world: World, plans
     back = undo_plan(plans.project(a_graph(visits())), plan)
     assert totals(world) == [7, 8, 9, 10, 11]
     assert set(back.carried) == {COSTS}
+
+
+def test_an_undo_is_refused_where_days_since_cannot_be_computed_since_their_source_is_gone(
+    world: World, plans: Plans
+):
+    world.begin(OLD, *ROWS)
+    plan = plans.published(MORE)
+    next_day(world, *ROWS)
+    world.fill(MORE)
+    nothing_declared = build_graph([], [])
+    with pytest.raises(RequestError, match=f"{VISITS}: 2024-01-11.*then undo again.*rollback"):
+        undo_plan(plans.project(nothing_declared), plan)
+    assert [int(cost) for _, cost in world.rows(VISITS, "ds", "cost")] == [7, 8, 9, 10, 11]
 
 
 def test_an_undo_carries_rows_back_that_only_history_has(world: World, plans: Plans):

@@ -43,13 +43,27 @@ def not_carried_over(
     plan_id: str, cells: Mapping[str, str], errors: tuple[str, ...]
 ) -> RequestError:
     """List the cells that were published after a plan was made and lack in its workspace."""
-    listed = "; ".join(f"{model}: {ranges}" for model, ranges in cells.items())
-    why = f" ({errors[0]})" if errors else ""
     return RequestError(
         found=f"cells were published after plan {plan_id} was made, and can't be carried over: "
-        f"{listed}{why}. Nothing was published",
+        f"{_listed(cells, errors)}. Nothing was published",
         do="see `backfill batches`, then promote again",
     )
+
+
+def not_carried_back(
+    plan_id: str, cells: Mapping[str, str], errors: tuple[str, ...]
+) -> RequestError:
+    """List the cells that were published after a plan was promoted and lack in the tables before it."""
+    return RequestError(
+        found=f"cells were published after plan {plan_id} was promoted, and can't be computed with the "
+        f"logic before it: {_listed(cells, errors)}. Nothing was changed",
+        do=f"see `backfill batches`, then undo again; `backfill rollback {plan_id}` takes these cells back too",
+    )
+
+
+def _listed(cells: Mapping[str, str], errors: tuple[str, ...]) -> str:
+    listed = "; ".join(f"{model}: {ranges}" for model, ranges in cells.items())
+    return f"{listed} ({errors[0]})" if errors else listed
 
 
 def carry_over(op: Operation, stage: CarryOver, so_far: Outcome) -> Outcome:
@@ -103,7 +117,7 @@ def _carried_back(op: Operation) -> CellsByModel:
         run = op.old_workspace()
         events = fill_cells(run, cells, op.project.listener)
         if remaining := cells_to_carry_back(op):
-            raise not_carried_over(op.plan_id, as_text(run.graph, remaining), what_lacked(events))
+            raise not_carried_back(op.plan_id, as_text(run.graph, remaining), what_lacked(events))
     return built_in(op.store, op.plan, workspace_name(op.undo_id))
 
 
