@@ -102,6 +102,24 @@ def test_a_promotion_tells_all_that_is_carried_over_also_by_a_process_that_died(
     assert told_of[VISITS] == "2024-01-11..2024-01-12 (2)"
 
 
+def test_a_plan_is_promoted_though_a_model_whose_gaps_it_filled_is_declared_no_more(
+    world: World, plans: Plans
+):
+    other = a_model("web.other", cadence=CADENCE)
+    world.begin(a_graph(visits(), costs(), other), *ROWS)
+    world.clock.now += timedelta(days=1)
+    world.land(a_source(), *ROWS, row(11, 1, 11.0))
+    doubled = a_graph(visits(), costs("2 * cost"), other)
+    plan = plans.make(doubled)
+    plans.apply(doubled, plan)
+    assert world.ready(doubled, "web.other") == "2024-01-07..2024-01-11 (5)"
+
+    promoted = plans.promote(a_graph(visits(), costs("2 * cost")), plan)
+
+    assert promoted.status is PlanStatus.PROMOTED
+    assert [int(total) for _, total in world.rows(COSTS, "ds", "total")] == [14, 16, 18, 20, 22]
+
+
 def test_a_carried_over_day_brings_no_late_row_into_a_day_that_was_reviewed(
     world: World, plans: Plans
 ):

@@ -13,15 +13,18 @@ from deltalake import write_deltalake
 
 from backfill_assets.engine.batch.requests import REFRESH, batch_request
 from backfill_assets.engine.fill.observing import observe_sources
-from backfill_assets.engine.plans.plan_verbs import abandon_plan
+from backfill_assets.engine.plans.plan_verbs import abandon_plan, queue_plan
 from backfill_assets.intervals import Daily
 from backfill_assets.models.source import WhenEmpty
 from backfill_assets.planning.plan import batch_size as sizes
+from backfill_assets.planning.plan.request import PlanRequest
 from backfill_assets.planning.queue.releasing import ReleaseKind
+from backfill_assets.snapshots.environment import PROD
 from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.snapshots.queued_plan import Control
 from backfill_assets_tests.builders import a_graph, a_model, a_source, day, days
 from backfill_assets_tests.engine.queue_world import LEASE, QueueWorld
+from backfill_assets_tests.making import plan_made
 from backfill_assets_tests.state.building import content, write
 
 if TYPE_CHECKING:
@@ -314,6 +317,22 @@ def test_a_model_that_is_gone_is_not_released(world: QueueWorld):
     world.graph = a_graph(VISITS)
 
     assert world.offered() == {("daily", "web.visits"): days(10)}
+
+
+def test_a_model_that_only_a_plan_brings_to_prod_is_named(tmp_path: Path):
+    world = QueueWorld.of(tmp_path, VISITS)
+    world.fill("web.visits", day(1, 10))
+    world.graph = a_graph(VISITS, SUMS)
+    request = PlanRequest(environment=PROD, asked_by="ann", reason="sums are new")
+    plan = plan_made(
+        world.store, world.graph, request, clock=lambda: world.now, data_root=str(tmp_path)
+    )
+    queue_plan(world.operation(plan))
+
+    [note] = world.look().notes
+
+    assert note.startswith("models that wait for a plan")
+    assert "web.sums" in note
 
 
 def test_models_are_asked_in_turn_where_one_look_would_take_too_long(tmp_path: Path):

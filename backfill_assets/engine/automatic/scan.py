@@ -72,8 +72,9 @@ def ready_work(project: Project, memory: ScanMemory, most: int = MOST) -> ReadyW
     scan = _Scan(project, memory, most)
     plans = project.store.plans.latest(statuses=OPEN)
     paused = paused_models(project, plans)
-    scan.at(scanned_prod(project, plans, paused))
-    scan.notes += _paused_words(paused)
+    prod = scanned_prod(project, plans, paused)
+    scan.at(prod)
+    scan.notes += [*_paused_words(paused), *_waiting_words(prod)]
     scan.late(plans)
     stored = {plan.plan_id: plan for plan in plans}
     for queued in project.store.queue.queued_plans():
@@ -278,6 +279,23 @@ def _paused_words(paused: Mapping[str, str]) -> Iterator[str]:
     for plan_id in dict.fromkeys(paused.values()):
         names = ", ".join(name for name, by in paused.items() if by == plan_id)
         yield f"plan {plan_id} pauses the schedules of {names} until it is promoted or abandoned"
+
+
+def _waiting_words(prod: ScannedEnvironment) -> Iterator[str]:
+    """Name the models that prod does not have yet, and that a run does not give it (`open_run`)."""
+    declared = prod.run.project.loaded.graph.models
+    names = [
+        name
+        for name in prod.run.graph.order
+        if name in declared
+        and name not in prod.pointers
+        and declared[name].automated is not Automation.OFF
+    ]
+    if names:
+        yield (
+            f"models that wait for a plan, since an open one brings them or their tables hold what {PROD} "
+            f"does not publish: {', '.join(names)}; see `backfill plan`"
+        )
 
 
 def scanned_prod(

@@ -47,7 +47,8 @@ def left_to_do(
     """Give the plan's cells that still need work, by model; empty once the plan can be promoted.
 
     A cell that the plan has built stays built when its source gets late rows: the audited cell is
-    promoted, and these rows are the next late data.
+    promoted, and these rows are the next late data. A model whose gaps the plan fills, and that is declared
+    no more, needs no work.
 
     Args:
         plan: the plan.
@@ -58,9 +59,9 @@ def left_to_do(
     """
     cells = CellsByModel()
     for planned in plan.models:
-        if planned.build is Build.POINTER or not planned.cells:
+        model = graph.models.get(planned.model)
+        if planned.build is Build.POINTER or not planned.cells or model is None:
             continue
-        model = graph.model(planned.model)
         work = needs_work(graph, workspace, model, now=now, reads=reads[planned.model])
         cells |= {planned.model: left_of(work, workspace, planned.model) & planned.cells}
     return cells
