@@ -14,7 +14,7 @@ from backfill_assets.snapshots.environment import PROD
 from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets_tests.engine.dying import Killed
 from backfill_assets_tests.faults.effects import Effects
-from backfill_assets_tests.histories import verbs
+from backfill_assets_tests.histories import queueing, verbs
 from backfill_assets_tests.histories.checks import ChangedError, unchanged
 from backfill_assets_tests.histories.history import Promoted
 from backfill_assets_tests.state.building import open_promotions
@@ -39,6 +39,8 @@ MORTAL = (
     verbs.whole_plan,
     verbs.plan_for_dev,
     verbs.take_from_dev_to_prod,
+    queueing.queue,
+    queueing.serve_queue,
 )
 """The verbs whose process may die."""
 

@@ -8,6 +8,7 @@ from datetime import date, datetime, timedelta
 from random import Random
 from typing import TYPE_CHECKING, TypeVar
 
+from backfill_assets.engine.automatic.scan_memory import ScanMemory
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.planning.plan.plan_json import read_plan
 from backfill_assets.snapshots.environment import PROD
@@ -73,6 +74,7 @@ class History:
         held: what the reader is held at; None while it is not.
         mixed: by environment, the models of which older cells keep an earlier definition by decision.
         blank: by environment and model, the cells that a plan has recorded as empty by decision.
+        scans: what the queue's sensor remembers of its scans.
     """
 
     seed: int
@@ -94,6 +96,7 @@ class History:
     blank: defaultdict[tuple[str, str], set[datetime]] = field(
         default_factory=lambda: defaultdict(set)
     )
+    scans: ScanMemory = field(default_factory=ScanMemory)
 
     @classmethod
     def of(cls, seed: int, world: World) -> History:

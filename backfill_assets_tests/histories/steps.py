@@ -10,7 +10,7 @@ from backfill_assets.errors import BackfillAssetsError, RequestError
 from backfill_assets.models.graph import UnknownModelError
 from backfill_assets.snapshots.environment import PROD
 from backfill_assets.snapshots.stored_plan import PlanStatus
-from backfill_assets_tests.histories import deaths, edits, meanwhile, verbs
+from backfill_assets_tests.histories import deaths, edits, meanwhile, queueing, verbs
 from backfill_assets_tests.histories.checks import settled
 from backfill_assets_tests.histories.history import MINUTE
 from backfill_assets_tests.histories.hours import FIRST_HOUR_ON
@@ -50,6 +50,9 @@ STEPS: dict[Step, int] = {
     verbs.plan_for_dev: 2,
     verbs.take_from_dev_to_prod: 2,
     verbs.hold_or_release: 2,
+    queueing.queue: 4,
+    queueing.serve_queue: 6,
+    queueing.control: 1,
     meanwhile.publication_beside_a_batch: 5,
     meanwhile.run_beside_a_publication: 4,
 }

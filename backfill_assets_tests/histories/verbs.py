@@ -194,7 +194,7 @@ def _promised(plan: Plan, graph: Graph, carried: Mapping[str, set[datetime]]) ->
     """The cells that a promotion may change."""
     allowed: Allowed = dict.fromkeys(plan.removed, EVERYTHING)
     for one in plan.models:
-        if one.build is Build.NEW_VERSION:
+        if one.build is Build.NEW_VERSION or one.model not in graph.models:
             allowed[one.model] = EVERYTHING
         else:
             cells = starts(graph.model(one.model), one.cells)
