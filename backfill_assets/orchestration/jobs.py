@@ -9,13 +9,14 @@ import dagster as dg
 from backfill_assets.engine.automatic.late_plan import refresh_late
 from backfill_assets.engine.automatic.scan import paused_models
 from backfill_assets.engine.plans.making import left_before, make_plan, prepare
+from backfill_assets.engine.plans.operation import Operation
 from backfill_assets.engine.plans.outcome import Outcome
 from backfill_assets.engine.plans.plan_verbs import (
     abandon_plan,
+    apply_plan,
     promote_plan,
     queue_plan,
     rollback_plan,
-    run_apply,
     undo_plan,
 )
 from backfill_assets.engine.plans.promoted_after import promoted_after
@@ -224,17 +225,17 @@ def _plan(work: PlanWork, config: PlanConfig) -> None:
 def _apply(work: PlanWork, config: ApplyConfig) -> None:
     plan = work.plan(config.plan)
     prepare(work.project, plan, work.who, read_settings().operators)
-    op = work.operation(plan, config.reason)
     if config.queue:
+        op = Operation(project=work.project, plan=plan, why=config.reason)
         queue_plan(op, config.off_peak or None)
         work.show(plan, queued=True)
         return
-    _ended(work, plan, run_apply(op))
+    _ended(work, plan, apply_plan(work.project, plan, config.reason))
 
 
 def _finish(work: PlanWork, config: OfPlan) -> None:
     plan = work.plan(config.plan)
-    _ended(work, plan, run_apply(work.operation(plan, config.reason)))
+    _ended(work, plan, apply_plan(work.project, plan, config.reason))
 
 
 def _late(work: PlanWork, config: InEnvironment) -> None:

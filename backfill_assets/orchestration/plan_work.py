@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
-from backfill_assets.engine.plans.operation import Operation
 from backfill_assets.engine.project.asked import Asked
 from backfill_assets.engine.project.events import (
     Committed,
@@ -59,10 +58,6 @@ class PlanWork(Asked):
         """Tag the run so that its release is not requested again, although it failed."""
         self.context.instance.add_run_tags(self.context.run.run_id, {ENDED_TAG: FOR_GOOD})
 
-    def operation(self, plan: Plan, why: str = "") -> Operation:
-        """Give the operation of a plan in this project."""
-        return Operation(project=self.project, plan=plan, why=why)
-
     def show(self, plan: Plan, **metadata: Any) -> None:  # noqa: ANN401 - any metadata
         """Show a plan, and where it stands, on the run's page."""
         self.context.add_output_metadata(self.page(plan, **metadata))
@@ -81,7 +76,7 @@ class PlanWork(Asked):
             "status": status,
             "plan": dg.MetadataValue.md(plan_markdown(plan, self.naming)),
             "next": ", or ".join(next_commands(plan.plan_id, status)) or "nothing",
-            **report_metadata(self.operation(plan), plan.plan_id),
+            **report_metadata(self, plan.plan_id),
             **metadata,
         }
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from backfill_assets.engine.automatic.late_plan import Refreshed, refresh_late
+from backfill_assets.engine.plans.operation import Operation
 from backfill_assets.engine.plans.outcome import Outcome
 from backfill_assets.engine.plans.plan_verbs import queue_plan
 from backfill_assets.engine.project.events import Failed
@@ -23,9 +24,10 @@ from backfill_assets_tests.engine.test_looked_again import SUMS, VISITS, filled,
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from backfill_assets.engine.plans.operation import Operation
+    from backfill_assets.engine.project.project import Project
+    from backfill_assets.planning.plan.plan import Plan
 
-_APPLIED = "backfill_assets.engine.automatic.automatic_plan.run_apply"
+_APPLIED = "backfill_assets.engine.automatic.automatic_plan.apply_plan"
 LEFT = CellsByModel({"web.visits": days(9)})
 
 
@@ -45,7 +47,7 @@ def refreshed(world: QueueWorld, *besides: str) -> Refreshed:
 def test_late_data_whose_plans_were_all_given_up_is_not_published(
     world: QueueWorld, monkeypatch: pytest.MonkeyPatch
 ):
-    def fails(_: Operation) -> Outcome:
+    def fails(*_: object) -> Outcome:
         raise BackfillAssetsError("somebody holds the table")
 
     monkeypatch.setattr(_APPLIED, fails)
@@ -62,7 +64,7 @@ def test_late_data_whose_plans_were_all_given_up_is_not_published(
 def test_what_fails_for_good_need_not_come_again_and_what_may_pass_does(
     world: QueueWorld, monkeypatch: pytest.MonkeyPatch, kind: FailureKind, *, ended: bool
 ):
-    def fails(op: Operation) -> Outcome:
+    def fails(*_: object) -> Outcome:
         failed = Failed("web.visits", "b1", days(9), "no", kind=kind)
         events = {"web.visits": (failed,)}
         return Outcome(PlanStatus.APPLYING, events, LEFT)
@@ -77,8 +79,8 @@ def test_what_is_not_done_by_itself_keeps_all_that_would_reach_it(
 ):
     begun: list[str] = []
 
-    def counts(op: Operation) -> Outcome:
-        begun.append(op.plan_id)
+    def counts(_: Project, plan: Plan, __: str) -> Outcome:
+        begun.append(plan.plan_id)
         raise BackfillAssetsError("no more than begun")
 
     monkeypatch.setattr(_APPLIED, counts)
@@ -95,13 +97,10 @@ def test_what_is_not_done_by_itself_keeps_all_that_would_reach_it(
 def test_a_late_plan_that_somebody_holds_is_no_reason_to_come_again(
     world: QueueWorld, monkeypatch: pytest.MonkeyPatch, control: Control
 ):
-    def holds(op: Operation) -> Outcome:
-        world.store.queue.control_plan(op.plan_id, control, "ann")
+    def begins(project: Project, plan: Plan, _: str) -> Outcome:
+        queue_plan(Operation(project=project, plan=plan))
+        world.store.queue.control_plan(plan.plan_id, control, "ann")
         return Outcome(PlanStatus.APPLYING, {}, LEFT)
-
-    def begins(op: Operation) -> Outcome:
-        queue_plan(op)
-        return holds(op)
 
     monkeypatch.setattr(_APPLIED, begins)
     meanwhile = refreshed(world)
@@ -117,8 +116,8 @@ def test_a_late_plan_that_somebody_holds_is_no_reason_to_come_again(
 def test_late_data_is_asked_for_once_while_its_plan_is_paused_and_again_when_it_goes_on(
     world: QueueWorld, monkeypatch: pytest.MonkeyPatch
 ):
-    def begins(op: Operation) -> Outcome:
-        queue_plan(op)
+    def begins(project: Project, plan: Plan, _: str) -> Outcome:
+        queue_plan(Operation(project=project, plan=plan))
         return Outcome(PlanStatus.APPLYING, {}, LEFT)
 
     monkeypatch.setattr(_APPLIED, begins)

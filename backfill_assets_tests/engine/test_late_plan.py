@@ -256,7 +256,7 @@ def test_a_refresh_that_died_is_finished_by_the_next_one(world: World, monkeypat
     filled(world, graph)
     late(world, row(8, 2))
     with monkeypatch.context() as patched:
-        patched.setattr("backfill_assets.engine.automatic.automatic_plan.run_promote", _dies)
+        patched.setattr("backfill_assets.engine.automatic.automatic_plan.promote_plan", _dies)
         with pytest.raises(KeyboardInterrupt):
             refresh(world, graph)
     assert world.rows(C) == kept(*ROWS)

@@ -25,7 +25,7 @@ class _MadeError(Exception):
     """The plan is made; nothing is to be built."""
 
 
-def _ended(_: object) -> None:
+def _ended(*_: object) -> None:
     raise _MadeError
 
 
@@ -35,7 +35,7 @@ def test_the_plan_of_a_launch_by_hand_has_an_estimate_and_lasts_as_people_have_s
     world = QueueWorld.of(tmp_path, a_model(VISITS))
     world.fill(VISITS, day(1, 10))
     run = open_run(world.project(terms=PlanTerms(plan_days=3)), PROD)
-    monkeypatch.setattr("backfill_assets.engine.automatic.automatic_plan.run_apply", _ended)
+    monkeypatch.setattr("backfill_assets.engine.automatic.automatic_plan.apply_plan", _ended)
 
     with pytest.raises(_MadeError):
         rebuild_by_hand(run, VISITS, {VISITS: days(3)})

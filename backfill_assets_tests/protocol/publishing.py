@@ -47,7 +47,7 @@ SEEN = 1
 
 
 def begin(actor: Actor) -> Iterator[Outcome]:
-    """`plan_verbs.run_promote`, `plan_verbs.rollback_plan`: what died is finished, then it is looked."""
+    """`plan_verbs.promote_plan`, `plan_verbs.rollback_plan`: what died is finished, then it is looked."""
     world, intent = actor.world, actor.world.state.intent
     if intent is not None:
         if is_heard(world, intent.holder):

@@ -6,10 +6,9 @@ take the turn -> finish the plan that was begun, or make one -> apply it -> prom
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from backfill_assets.engine.plans.plan_verbs import run_apply, run_promote
+from backfill_assets.engine.plans.plan_verbs import apply_plan, promote_plan
 from backfill_assets.engine.project.heartbeat import renewing_claims
 from backfill_assets.engine.project.waiting import leased
 from backfill_assets.snapshots.stored_plan import PlanStatus
@@ -48,6 +47,6 @@ def carried_out(op: Operation, reason: Callable[[Operation], str | None]) -> Out
     Raises:
         BackfillAssetsError: it can't be applied or promoted; see `apply_plan` and `promote_plan`.
     """
-    done = run_apply(op)
+    done = apply_plan(op.project, op.plan, op.why)
     why = None if done.left or done.status is not PlanStatus.BUILT else reason(op)
-    return done if why is None else run_promote(replace(op, why=why), done)
+    return done if why is None else promote_plan(op.project, op.plan, why, done)

@@ -69,11 +69,37 @@ def apply_plan(project: Project, plan: Plan, why: str = "") -> Outcome:
         PlanConflictError: another plan is at work on the same cells.
         BackfillAssetsError: an unprotected environment can't be promoted; see `promote_plan`.
     """
-    return run_apply(Operation(project=project, plan=plan, why=why))
+    op = Operation(project=project, plan=plan, why=why)
+    since = op.at_work.seconds()
+    with op.at_work.at(Phase.CHECKING, f"plan {op.plan_id}"):
+        start_applying(op)
+    done = run_stages(op, apply_stages(op.plan), _stored_outcome(op))
+    op.timed(APPLY, since)
+    if op.plan.request.dual_run_days and not (done.left or done.canaries):
+        appended = as_text(op.project.loaded.graph, done.carried)
+        op.tell(
+            PlanEventKind.COMPARED, appended=appended, found=_differences(op), refused=done.refused
+        )
+    if done.left:
+        record_end(op, op.plan_id, STOPPED, _why_left(done))
+    elif done.refusal is not None:
+        record_end(op, op.plan_id, REFUSED, done.refused)
+    if done.left or op.plan.protected or op.plan.fills_only:
+        _tell_of(op)
+        return done
+    return promote_plan(project, plan, why, done)
 
 
-def promote_plan(project: Project, plan: Plan, why: str = "") -> Outcome:
+def promote_plan(
+    project: Project, plan: Plan, why: str = "", so_far: Outcome | None = None
+) -> Outcome:
     """Publish what a plan has built.
+
+    Args:
+        project: who publishes.
+        plan: the plan.
+        why: the reason, in words.
+        so_far: how far its stages have brought it just now; None: as the state has it.
 
     Raises:
         RequestError: its dual run is not over.
@@ -89,7 +115,36 @@ def promote_plan(project: Project, plan: Plan, why: str = "") -> Outcome:
         UnsignedActError: the policy names who may promote, and there is no way to sign here.
         NotEntitledError: the principal is none of them.
     """
-    return run_promote(Operation(project=project, plan=plan, why=why))
+    op = Operation(project=project, plan=plan, why=why)
+    refuse_edited(op)
+    finish_publication(op.environment(), op.plan_id)  # of a process that died
+    now, last = _stored_outcome(op), op.store.publications.promotion(op.plan_id)
+    if now.status is PlanStatus.PROMOTED and last is not None and last.holder == op.run_id:
+        number = last.published or 0
+        _tell_of(op)
+        return replace(
+            so_far or now,
+            status=now.status,
+            carried=carried_into(op),
+            number=number,
+            removed=op.plan.removed,
+        )
+    if now.status not in OPEN:
+        raise wrong_status(op.plan_id, now.status)
+    refuse_outwaited(op)
+    _refuse_unopened(op)
+    refuse_early(op.store, op.plan, op.clock())
+    refuse_unreviewed(op)
+    op = promoting(op)
+    since = op.at_work.seconds()
+    try:
+        done = run_stages(op, promote_stages(), so_far or now)
+    except BackfillAssetsError as error:
+        record_end(op, op.plan_id, REFUSED, str(error))
+        raise
+    op.timed(PROMOTE, since)
+    _tell_of(op)
+    return done
 
 
 def rollback_plan(project: Project, plan: Plan, why: str = "") -> Outcome:
@@ -179,61 +234,6 @@ def _refuse_canaries(op: Operation) -> None:
             do=f"`backfill apply {op.plan_id}` builds them; compare them with `backfill diff "
             f"{op.plan_id}`, then queue it",
         )
-
-
-def run_apply(op: Operation) -> Outcome:
-    """Apply a plan; see `apply_plan`."""
-    since = op.at_work.seconds()
-    with op.at_work.at(Phase.CHECKING, f"plan {op.plan_id}"):
-        start_applying(op)
-    done = run_stages(op, apply_stages(op.plan), _stored_outcome(op))
-    op.timed(APPLY, since)
-    if op.plan.request.dual_run_days and not (done.left or done.canaries):
-        appended = as_text(op.project.loaded.graph, done.carried)
-        op.tell(
-            PlanEventKind.COMPARED, appended=appended, found=_differences(op), refused=done.refused
-        )
-    if done.left:
-        record_end(op, op.plan_id, STOPPED, _why_left(done))
-    elif done.refusal is not None:
-        record_end(op, op.plan_id, REFUSED, done.refused)
-    if done.left or op.plan.protected or op.plan.fills_only:
-        _tell_of(op)
-        return done
-    return run_promote(op, done)
-
-
-def run_promote(op: Operation, so_far: Outcome | None = None) -> Outcome:
-    """Publish what a plan has built; see `promote_plan`."""
-    refuse_edited(op)
-    finish_publication(op.environment(), op.plan_id)  # of a process that died
-    now, last = _stored_outcome(op), op.store.publications.promotion(op.plan_id)
-    if now.status is PlanStatus.PROMOTED and last is not None and last.holder == op.run_id:
-        number = last.published or 0
-        _tell_of(op)
-        return replace(
-            so_far or now,
-            status=now.status,
-            carried=carried_into(op),
-            number=number,
-            removed=op.plan.removed,
-        )
-    if now.status not in OPEN:
-        raise wrong_status(op.plan_id, now.status)
-    refuse_outwaited(op)
-    _refuse_unopened(op)
-    refuse_early(op.store, op.plan, op.clock())
-    refuse_unreviewed(op)
-    op = promoting(op)
-    since = op.at_work.seconds()
-    try:
-        done = run_stages(op, promote_stages(), so_far or now)
-    except BackfillAssetsError as error:
-        record_end(op, op.plan_id, REFUSED, str(error))
-        raise
-    op.timed(PROMOTE, since)
-    _tell_of(op)
-    return done
 
 
 def _take_back(op: Operation, act: Act, stages: tuple[Stage, ...], end: PlanStatus) -> Outcome:
