@@ -23,7 +23,7 @@ from backfill_assets.engine.plans.building import built_in
 from backfill_assets.engine.plans.making import keep, plan_of
 from backfill_assets.engine.plans.operation import Operation
 from backfill_assets.engine.plans.plan_verbs import abandon_plan
-from backfill_assets.engine.project.events import Failed
+from backfill_assets.engine.project.events import Failed, events_of
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.cadence import WHOLE_CELL
 from backfill_assets.intervals.interval_set import IntervalSet
@@ -179,13 +179,8 @@ class _Refresh:
         """Refresh models without readers in their own tables."""
         if not work.in_place:
             return
-        events_by_model = fill_cells(self.run, work.in_place, self.project.listener)
-        failed = tuple(
-            event
-            for events in events_by_model.values()
-            for event in events
-            if isinstance(event, Failed)
-        )
+        events = fill_cells(self.run, work.in_place, self.project.listener)
+        failed = events_of(Failed, events)
         self._failed(failed)
         built = work.in_place - _lost(failed)
         self._built(built, built)

@@ -32,6 +32,7 @@ from backfill_assets.engine.project.events import (
     Skipped,
     SourceNote,
     Waiting,
+    events_of,
 )
 from backfill_assets.engine.project.heartbeat import renewing_claims
 from backfill_assets.engine.project.views import rewrite_views
@@ -97,9 +98,7 @@ def fill_cells(
                 keep_failed_start(run, event)
                 listener(event)
     finally:
-        if any(
-            isinstance(event, Committed) for events in events_by_model.values() for event in events
-        ):
+        if events_of(Committed, events_by_model):
             rewrite_views(run, run.environment.name)
     return {name: tuple(events) for name, events in events_by_model.items()}
 

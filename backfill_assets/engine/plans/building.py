@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import replace
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.fill.fill import fill_cells
-from backfill_assets.engine.plans.outcome import figures
 from backfill_assets.engine.plans.remaining_work import as_text, left_in
 from backfill_assets.engine.project.at_work import Phase
-from backfill_assets.engine.project.events import Committed
-from backfill_assets.engine.project.stopwatch import Stopwatch
+from backfill_assets.engine.project.events import Committed, Failed, events_of
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.plan.stages import BuildCanaries, BuildCells, FillGaps
@@ -31,16 +30,14 @@ if TYPE_CHECKING:
 
 def fill_gaps(op: Operation, stage: FillGaps, so_far: Outcome) -> Outcome:
     """Fill the plan's gaps; what was filled before is left alone."""
-    watch = Stopwatch()
     run = run_for_stage(op, stage)
-    events = fill_cells(run, stage.cells, op.project.listener)
-    watch.lap("compute")
+    events, figures = _filled(op, run, stage.cells)
     view = run.view()
     remaining = CellsByModel(
         {name: cells - view.ready(name) for name, cells in stage.cells.items()}
     )
     event = PlanEventKind.INCOMPLETE if remaining else PlanEventKind.FILLED
-    op.tell(event, **figures(events), seconds=watch.timing().compute)
+    op.tell(event, **figures)
     status = PlanStatus.APPLYING if remaining else so_far.status
     return replace(so_far, status=status, events={**so_far.events, **events}, left=remaining)
 
@@ -51,27 +48,19 @@ def build_cells(op: Operation, stage: BuildCells, so_far: Outcome) -> Outcome:
     Raises:
         RequestError: a model was edited meanwhile.
     """
-    watch = Stopwatch()
     run = run_for_stage(op, stage)
-    events = fill_cells(run, stage.cells, op.project.listener)
-    watch.lap("compute")
+    events, figures = _filled(op, run, stage.cells)
     with op.at_work.at(Phase.CHECKING, "what was built"):
         if run.frozen is not None:
             run.frozen.check()
         remaining = left_in(run, op.plan)
         spared = {} if remaining else _spared(run, op.plan)
-    detail = {**figures(events), "seconds": watch.timing().compute, "spared": spared}
-    if remaining or _committed(events) or so_far.status is not PlanStatus.BUILT:
-        op.tell(PlanEventKind.INCOMPLETE if remaining else PlanEventKind.BUILT, **detail)
+    if remaining or figures["batches"] or so_far.status is not PlanStatus.BUILT:
+        kind = PlanEventKind.INCOMPLETE if remaining else PlanEventKind.BUILT
+        op.tell(kind, **figures, spared=spared)
     status = PlanStatus.APPLYING if remaining else so_far.status
     events = {**so_far.events, **events}
     return replace(so_far, status=status, events=events, left=remaining, spared=spared)
-
-
-def _committed(events: Mapping[str, tuple[Event, ...]]) -> bool:
-    return any(
-        isinstance(event, Committed) for model_events in events.values() for event in model_events
-    )
 
 
 def build_canaries(op: Operation, stage: BuildCanaries, so_far: Outcome) -> Outcome:
@@ -84,15 +73,13 @@ def build_canaries(op: Operation, stage: BuildCanaries, so_far: Outcome) -> Outc
     todo = left_in(run, op.plan) & stage.cells
     if not todo:
         return so_far
-    watch = Stopwatch()
-    events = fill_cells(run, todo, op.project.listener)
-    watch.lap("compute")
+    events, figures = _filled(op, run, todo)
     with op.at_work.at(Phase.CHECKING, "what was built"):
         if run.frozen is not None:
             run.frozen.check()
         remaining = left_in(run, op.plan)
     cells = as_text(run.graph, todo - remaining)
-    op.tell(PlanEventKind.CANARIES, **figures(events), seconds=watch.timing().compute, cells=cells)
+    op.tell(PlanEventKind.CANARIES, **figures, cells=cells)
     return replace(
         so_far,
         status=PlanStatus.APPLYING,
@@ -107,6 +94,24 @@ def run_for_stage(op: Operation, stage: FillGaps | BuildCanaries | BuildCells) -
     run = op.environment() if isinstance(stage, FillGaps) else op.workspace()
     fills = EMPTY if op.plan.request.empty else run.fills
     return replace(run, until=op.plan.until, fills=fills)
+
+
+def _filled(
+    op: Operation, run: RunContext, cells: Mapping[str, IntervalSet]
+) -> tuple[dict[str, tuple[Event, ...]], dict[str, object]]:
+    """Fill cells, and count what was built, to be held against the estimate."""
+    began = monotonic()
+    events = fill_cells(run, cells, op.project.listener)
+    seconds = monotonic() - began
+    done = events_of(Committed, events)
+    figures = {
+        "batches": len(done),
+        "failed": len(events_of(Failed, events)),
+        "rows": sum(event.rows for event in done),
+        "batch_seconds": sum(event.timing.total for event in done),
+        "seconds": seconds,
+    }
+    return events, figures
 
 
 def _spared(run: RunContext, plan: Plan) -> dict[str, int]:

@@ -18,7 +18,7 @@ from backfill_assets.engine.plans.building import built_in
 from backfill_assets.engine.plans.promotion_steps import tables_to_lock
 from backfill_assets.engine.plans.refusals import refuse_unfinished
 from backfill_assets.engine.plans.remaining_work import as_text, left_in
-from backfill_assets.engine.project.events import Failed, Waiting
+from backfill_assets.engine.project.events import Failed, Waiting, events_of
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.cells_by_model import CellsByModel
@@ -129,13 +129,8 @@ def carried_into(op: Operation) -> CellsByModel:
 
 def what_lacked(events: Mapping[str, tuple[Event, ...]]) -> tuple[str, ...]:
     """Say why cells were not built: what failed first, then what they wait for."""
-    all_events = [event for each in events.values() for event in each]
-    failed = [event.error for event in all_events if isinstance(event, Failed)]
-    waits = [
-        f"{event.model} waits for {event.waits_for}"
-        for event in all_events
-        if isinstance(event, Waiting)
-    ]
+    failed = [event.error for event in events_of(Failed, events)]
+    waits = [f"{event.model} waits for {event.waits_for}" for event in events_of(Waiting, events)]
     return (*failed, *dict.fromkeys(waits))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from backfill_assets.engine.project.events import Committed, Failed
+from backfill_assets.engine.project.events import Failed, events_of
 from backfill_assets.models.cells_by_model import CellsByModel
 
 if TYPE_CHECKING:
@@ -53,36 +53,9 @@ class Outcome:
     @property
     def failed(self) -> tuple[Failed, ...]:
         """Every batch that failed."""
-        return tuple(
-            event
-            for model_events in self.events.values()
-            for event in model_events
-            if isinstance(event, Failed)
-        )
+        return events_of(Failed, self.events)
 
     @property
     def refused(self) -> str:
         """Why the plan can't be promoted, in words; empty where nothing was found."""
         return "" if self.refusal is None else str(self.refusal)
-
-
-def figures(events: Mapping[str, tuple[Event, ...]]) -> dict[str, object]:
-    """Count what was built, to be held against the estimate."""
-    done = [
-        event
-        for model_events in events.values()
-        for event in model_events
-        if isinstance(event, Committed)
-    ]
-    failed = [
-        event
-        for model_events in events.values()
-        for event in model_events
-        if isinstance(event, Failed)
-    ]
-    return {
-        "batches": len(done),
-        "failed": len(failed),
-        "rows": sum(event.rows for event in done),
-        "batch_seconds": sum(event.timing.total for event in done),
-    }

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from backfill_assets.snapshots.failure import FailureKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from backfill_assets.intervals.interval import Interval
     from backfill_assets.intervals.interval_set import IntervalSet
@@ -186,3 +186,12 @@ Event = (
 )
 if TYPE_CHECKING:
     Listener = Callable[[Event], None]
+
+_Kind = TypeVar("_Kind")
+
+
+def events_of(kind: type[_Kind], by_model: Mapping[str, Iterable[Event]]) -> tuple[_Kind, ...]:
+    """Give the events of one kind, of all models."""
+    return tuple(
+        event for events in by_model.values() for event in events if isinstance(event, kind)
+    )
