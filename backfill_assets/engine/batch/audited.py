@@ -10,6 +10,8 @@ from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.interval_set import IntervalSet
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from backfill_assets.engine.project.run_context import RunContext
     from backfill_assets.models.audit import Audit
     from backfill_assets.models.audit_result import AuditResult
@@ -23,18 +25,23 @@ class AuditsFailedError(BackfillAssetsError):
     def __init__(self, model: str, results: tuple[AuditResult, ...]) -> None:
         self.model, self.results = model, results
         super().__init__(
-            "; ".join(
-                f"audit '{result.audit}' of '{model}' failed in {', '.join(result.cells[:5])}"
-                f"{' and more' if len(result.cells) > _SHOWN else ''}: found {result.found}, "
-                f"allowed {result.allowed}"
-                for result in results
-                if result.blocks
-            )
-            + ". Nothing was committed; `backfill batches` shows the numbers and failing rows"
+            f"{blocking_text(model, results)}. Nothing was committed; `backfill batches` shows the numbers "
+            "and failing rows"
         )
 
 
 _SHOWN = 5
+
+
+def blocking_text(model: str, results: Iterable[AuditResult]) -> str:
+    """Say which blocking audits of a model failed, and where; empty where none did."""
+    return "; ".join(
+        f"audit '{result.audit}' of '{model}' failed in {', '.join(result.cells[:_SHOWN])}"
+        f"{' and more' if len(result.cells) > _SHOWN else ''}: found {result.found}, "
+        f"allowed {result.allowed}"
+        for result in results
+        if result.blocks
+    )
 
 
 def audited(

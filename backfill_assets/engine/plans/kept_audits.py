@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.engine.batch.audit_run import audit_published
+from backfill_assets.engine.batch.audited import blocking_text
 from backfill_assets.engine.project.at_work import Phase
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.interval_set import IntervalSet
@@ -31,24 +32,6 @@ if TYPE_CHECKING:
     from backfill_assets.models.audit_result import AuditResult
     from backfill_assets.planning.plan.plan import ModelPlan
 
-_SHOWN = 5
-
-
-def _failing_audits(plan_id: str, results: Mapping[str, tuple[AuditResult, ...]]) -> RequestError:
-    listed = "; ".join(
-        f"audit '{result.audit}' of '{model}' failed in {', '.join(result.cells[:_SHOWN])}"
-        f"{' and more' if len(result.cells) > _SHOWN else ''}: found {result.found}, "
-        f"allowed {result.allowed}"
-        for model, of_model in results.items()
-        for result in of_model
-        if result.blocks
-    )
-    return RequestError(
-        found=f"published cells that plan {plan_id} keeps fail its new audits, nothing was "
-        f"published: {listed}",
-        do="Restate these cells in the same plan, or change the audit, and plan again",
-    )
-
 
 def refuse_failing(op: Operation, results: Mapping[str, tuple[AuditResult, ...]]) -> None:
     """Refuse to publish where a blocking audit failed.
@@ -56,8 +39,15 @@ def refuse_failing(op: Operation, results: Mapping[str, tuple[AuditResult, ...]]
     Raises:
         RequestError: one did.
     """
-    if any(result.blocks for of_model in results.values() for result in of_model):
-        raise _failing_audits(op.plan_id, results)
+    listed = "; ".join(
+        filter(None, (blocking_text(model, of_model) for model, of_model in results.items()))
+    )
+    if listed:
+        raise RequestError(
+            found=f"published cells that plan {op.plan_id} keeps fail its new audits, nothing was "
+            f"published: {listed}",
+            do="Restate these cells in the same plan, or change the audit, and plan again",
+        )
 
 
 def audit_kept(op: Operation, so_far: Outcome) -> Outcome:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, NoReturn
 
+from backfill_assets.engine.review.way_back import command_to_build_anew
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.text import ranges_text
-from backfill_assets.planning.plan.request import PlanRequest, Restatement
 from backfill_assets.snapshots.publication import PublicationKind
 from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets.state.versions import UnknownVersionError
 from backfill_assets.warehouse.log.delta_log import head
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from backfill_assets.engine.plans.operation import Operation
     from backfill_assets.snapshots.environment import Pointer
@@ -26,29 +26,6 @@ def nothing_to_take_back(plan_id: str, status: PlanStatus) -> RequestError:
     return RequestError(
         found=f"plan {plan_id} is {status.value}",
         do="Only a promoted plan can be rolled back or undone",
-    )
-
-
-def _later_plans(plan_id: str, later: Mapping[str, Mapping[str, str]]) -> RequestError:
-    listed = "; ".join(
-        f"{later_id}: {', '.join(f'{model} {cells}' for model, cells in touched.items())}"
-        for later_id, touched in later.items()
-    )
-    return RequestError(
-        found=f"plan {plan_id} can't be taken back, later plans have changed the same cells or models: {listed}. "
-        "Nothing was changed",
-        do="Take back those plans first",
-    )
-
-
-def _not_kept(plan_id: str, why: str, request: PlanRequest) -> RequestError:
-    options = " ".join(
-        f"--restate {restatement.name}:{restatement.start}..{restatement.end}"
-        for restatement in request.restate
-    )
-    return RequestError(
-        found=f"plan {plan_id} can't be taken back any more: {why}. Nothing was changed",
-        do=f"build the old data again with `backfill plan {request.environment} {options}`",
     )
 
 
@@ -98,16 +75,11 @@ def refuse_expired(op: Operation, moves: Sequence[PointerMove], why: str) -> NoR
     Raises:
         RequestError: in any case.
     """
-    hulls = {move.model: move.cells.hull() for move in moves}
-    restate = tuple(
-        Restatement(name, hull.start.date().isoformat(), (hull.end - _INSTANT).date().isoformat())
-        for name, hull in hulls.items()
-        if hull is not None
+    command = command_to_build_anew(op.plan.environment, moves)
+    raise RequestError(
+        found=f"plan {op.plan_id} can't be taken back any more: {why}. Nothing was changed",
+        do=f"build the old data again with `{command}`",
     )
-    request = PlanRequest(
-        environment=op.plan.environment, restate=restate, reason=f"in place of undoing {op.plan_id}"
-    )
-    raise _not_kept(op.plan_id, why, request)
 
 
 def refuse_later(op: Operation, moves: Sequence[PointerMove], *, cells_only: bool) -> None:
@@ -124,7 +96,15 @@ def refuse_later(op: Operation, moves: Sequence[PointerMove], *, cells_only: boo
             cells = ranges_text(model.cadence, touched) if model and touched else "its table"
             later.setdefault(move.plan_id, {})[move.model] = cells
     if later:
-        raise _later_plans(op.plan_id, later)
+        listed = "; ".join(
+            f"{later_id}: {', '.join(f'{model} {cells}' for model, cells in touched.items())}"
+            for later_id, touched in later.items()
+        )
+        raise RequestError(
+            found=f"plan {op.plan_id} can't be taken back, later plans have changed the same cells or models: "
+            f"{listed}. Nothing was changed",
+            do="Take back those plans first",
+        )
 
 
 def _is_taken_back(op: Operation, plan_id: str) -> bool:
@@ -133,6 +113,3 @@ def _is_taken_back(op: Operation, plan_id: str) -> bool:
 
 def _version(pointer: object) -> str:
     return getattr(pointer, "version", "")
-
-
-_INSTANT = timedelta(microseconds=1)

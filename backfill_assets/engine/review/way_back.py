@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from backfill_assets.intervals.instants import minute_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from datetime import datetime
 
     from backfill_assets.engine.review.facts import Facts
@@ -54,14 +54,19 @@ def way_back(facts: Facts) -> WayBack:
 
 
 def _anew(facts: Facts) -> str:
-    hulls = {move.model: move.cells.hull() for move in facts.promoted}
+    built = command_to_build_anew(facts.stored.environment, facts.promoted).rstrip()
+    return f"After that the old tables may be deleted; then `{built}` builds the cells anew."
+
+
+def command_to_build_anew(environment: str, moves: Iterable[PointerMove]) -> str:
+    """Give the command that restates all cells which these moves have published."""
+    hulls = {move.model: move.cells.hull() for move in moves}
     options = " ".join(
         f"--restate {model}:{hull.start.date()}..{(hull.end - _INSTANT).date()}"
         for model, hull in sorted(hulls.items())
         if hull is not None
     )
-    built = f"backfill plan {facts.stored.environment} {options}".rstrip()
-    return f"After that the old tables may be deleted; then `{built}` builds the cells anew."
+    return f"backfill plan {environment} {options}"
 
 
 def way_back_text(facts: Facts) -> str:
