@@ -19,7 +19,7 @@ from backfill_assets.engine.plans.plan_verbs import (
     rollback_plan,
     undo_plan,
 )
-from backfill_assets.engine.plans.promoted_after import promoted_after
+from backfill_assets.engine.plans.rollback_checks import promoted_after
 from backfill_assets.engine.review.aftercare import ask_watch, look_after
 from backfill_assets.engine.review.appointments import (
     appoint_at,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from backfill_assets.engine.plans.operation import Operation
-from backfill_assets.engine.plans.signing import promoting
+from backfill_assets.engine.plans.plan_verbs import promoting
 from backfill_assets.engine.review.acting import NotEntitledError, UnsignedActError
 from backfill_assets.engine.review.appointments import (
     appoint,

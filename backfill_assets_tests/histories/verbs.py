@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from backfill_assets.engine.automatic.late_plan import refresh_late
 from backfill_assets.engine.plans.plan_verbs import abandon_plan, rollback_plan, undo_plan
-from backfill_assets.engine.plans.promoted_after import promoted_after
+from backfill_assets.engine.plans.rollback_checks import promoted_after
 from backfill_assets.engine.project.events import Failed, Waiting
 from backfill_assets.engine.project.holds import hold_consumer, release_consumer
 from backfill_assets.engine.upkeep.collecting import collect

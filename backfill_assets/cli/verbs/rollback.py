@@ -13,7 +13,7 @@ from backfill_assets.cli.options import AsJson, Why  # noqa: TC001 - typer reads
 from backfill_assets.cli.output import print_json
 from backfill_assets.cli.stored_plans import kept_plan
 from backfill_assets.engine.plans.plan_verbs import rollback_plan
-from backfill_assets.engine.plans.promoted_after import promoted_after
+from backfill_assets.engine.plans.rollback_checks import promoted_after
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.text import counted
 

@@ -20,13 +20,15 @@ from backfill_assets.engine.plans.refusals import (
     wrong_status,
 )
 from backfill_assets.engine.plans.remaining_work import as_text, left_in
-from backfill_assets.engine.plans.signing import promoting, signed_for
 from backfill_assets.engine.plans.stage_run import run_stages
 from backfill_assets.engine.plans.workspace import restated_cells_of
 from backfill_assets.engine.project.at_work import Phase
+from backfill_assets.engine.review.acting import acting, gate_in
+from backfill_assets.engine.review.appointments import appointed_principal
 from backfill_assets.engine.review.dual_runs import refuse_early
 from backfill_assets.engine.review.evidence import REFUSED, STOPPED, record_end, write_owed_evidence
 from backfill_assets.engine.review.notices import send_notices
+from backfill_assets.engine.review.reviewed import built_plan
 from backfill_assets.errors import BackfillAssetsError, RequestError
 from backfill_assets.planning.change.strategy_checks import EXPLAINED
 from backfill_assets.planning.plan.request import Strategy
@@ -234,6 +236,37 @@ def _refuse_canaries(op: Operation) -> None:
             do=f"`backfill apply {op.plan_id}` builds them; compare them with `backfill diff "
             f"{op.plan_id}`, then queue it",
         )
+
+
+def signed_for(op: Operation, act: Act) -> Operation:
+    """Give an operation in the name of the principal who signs for it; as it was where none is asked for.
+
+    Raises:
+        UnsignedActError: the policy names who may, and there is no way to sign here.
+        SignatureError: the signature is not that of an allowed signer.
+        NotEntitledError: the policy names others.
+    """
+    principal = acting(op.project, act, op.plan_id, op.plan.environment)
+    return op if principal is None else replace(op, project=replace(op.project, who=principal))
+
+
+def promoting(op: Operation) -> Operation:
+    """Give a promotion in the name of its principal: who signs now, or has signed for an appointment.
+
+    What is published without a person has none.
+
+    Raises:
+        UnsignedActError: the policy names who may, and there is no way to sign here.
+        SignatureError: the signature is not that of an allowed signer.
+        NotEntitledError: the policy names others.
+    """
+    gate = gate_in(op.project, op.plan.environment)
+    if gate is None or built_plan(op.project, op.plan_id).is_automatic:
+        return op
+    principal = appointed_principal(op.project, op.plan_id, gate)
+    if principal is not None:
+        return replace(op, project=replace(op.project, who=principal))
+    return signed_for(op, Act.PROMOTE)
 
 
 def _take_back(op: Operation, act: Act, stages: tuple[Stage, ...], end: PlanStatus) -> Outcome:

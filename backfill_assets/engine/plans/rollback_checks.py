@@ -1,4 +1,4 @@
-"""Whether the way back is open: what a plan has published, who touched it since, and what is kept."""
+"""Whether the way back is open: what a plan has published, which plans came after it, and what is kept."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NoReturn
 from backfill_assets.engine.review.way_back import command_to_build_anew
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.text import ranges_text
+from backfill_assets.planning.plan.plan_json import read_plan
 from backfill_assets.snapshots.publication import PublicationKind
 from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets.state.versions import UnknownVersionError
@@ -17,8 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from backfill_assets.engine.plans.operation import Operation
+    from backfill_assets.planning.plan.plan import Plan
     from backfill_assets.snapshots.environment import Pointer
     from backfill_assets.snapshots.publication import PointerMove
+    from backfill_assets.state.store import Store
 
 
 def nothing_to_take_back(plan_id: str, status: PlanStatus) -> RequestError:
@@ -113,3 +116,23 @@ def _is_taken_back(op: Operation, plan_id: str) -> bool:
 
 def _version(pointer: object) -> str:
     return getattr(pointer, "version", "")
+
+
+def promoted_after(store: Store, last: Plan) -> tuple[Plan, ...]:
+    """Find the plans of an environment that were promoted after one and are not taken back, the latest first.
+
+    Raises:
+        RequestError: there is none, or the plan itself was never promoted.
+    """
+    own = [move.number for move in store.history.promoting_moves(last.plan_id)]
+    after = store.history.moves_in(last.environment, max(own, default=0))
+    ids = dict.fromkeys(move.plan_id for move in reversed(after))
+    kept = [store.plans.get(plan_id) for plan_id in ids if plan_id != last.plan_id]
+    plans = [read_plan(plan.content) for plan in kept if plan.status is PlanStatus.PROMOTED]
+    if not own or not plans:
+        raise RequestError(
+            found=f"nothing was promoted in {last.environment} after plan {last.plan_id}: "
+            "there is nothing to roll back",
+            do=f"`backfill rollback {last.plan_id}` takes that plan itself back",
+        )
+    return tuple(plans)
