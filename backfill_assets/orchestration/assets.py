@@ -18,17 +18,18 @@ from backfill_assets.models.audits_of import audits_of
 from backfill_assets.models.graph import Graph
 from backfill_assets.models.model import Model
 from backfill_assets.models.source import Source
+from backfill_assets.models.upstream import Upstream
 from backfill_assets.orchestration.launches import launch_of, targets, who_launched
 from backfill_assets.orchestration.mappings import dependency, self_dependency
 from backfill_assets.orchestration.metadata import (
     asset_key,
     description,
+    pool,
     subject,
     table_metadata,
 )
 from backfill_assets.orchestration.partitions import partitions_of
 from backfill_assets.orchestration.plan_step import serve_plan
-from backfill_assets.orchestration.pools import pool
 from backfill_assets.orchestration.released_runs import PLAN_TAG, REASON_TAG
 from backfill_assets.orchestration.reporting import Reporter
 from backfill_assets.orchestration.resources import SparkResource, StateResource
@@ -44,7 +45,7 @@ def model_asset(graph: Graph, snapshot: Snapshot) -> dg.AssetsDefinition:
 
     @dg.asset(
         key=asset_key(model.name),
-        deps=_dependencies(graph, model),
+        deps=[_dependency(graph, model, upstream) for upstream in model.reads],
         partitions_def=partitions_of(model.cadence),
         backfill_policy=dg.BackfillPolicy.single_run(),
         code_version=snapshot.fingerprint.id[:12],
@@ -128,18 +129,11 @@ def _rebuild(
     reporter.rebuilt(rebuild_by_hand(heard, name, again, why))
 
 
-def _dependencies(graph: Graph, model: Model) -> list[dg.AssetDep]:
-    return [
-        self_dependency(upstream, asset_key(model.name))
-        if upstream.name == model.name
-        else _dependency(graph, model, upstream.name)
-        for upstream in model.reads
-    ]
-
-
-def _dependency(graph: Graph, model: Model, name: str) -> dg.AssetDep:
-    upstream = next(read for read in model.reads if read.name == name)
-    node = graph.node(name)
+def _dependency(graph: Graph, model: Model, upstream: Upstream) -> dg.AssetDep:
+    key = asset_key(upstream.name)
+    if upstream.name == model.name:
+        return self_dependency(upstream, key)
+    node = graph.node(upstream.name)
     if isinstance(node, Source):
-        return dg.AssetDep(asset_key(name))  # observed as a whole: it has no partitions
-    return dependency(model.cadence, upstream, node.cadence, asset_key(name))
+        return dg.AssetDep(key)  # observed as a whole: it has no partitions
+    return dependency(model.cadence, upstream, node.cadence, key)

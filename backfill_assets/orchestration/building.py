@@ -11,17 +11,14 @@ from backfill_assets.models.source import Source
 from backfill_assets.orchestration.assets import model_asset
 from backfill_assets.orchestration.checks import AUDITS_JOB, published_checks
 from backfill_assets.orchestration.jobs import (
-    aftercare_job,
-    finish_job,
-    late_job,
-    notices_job,
     plan_jobs,
+    sensor_jobs,
 )
 from backfill_assets.orchestration.released_runs import PROMOTE_JOB
 from backfill_assets.orchestration.resources import SparkResource, StateResource
 from backfill_assets.orchestration.schedules import schedules
 from backfill_assets.orchestration.sensors import gap_fill_sensor, once
-from backfill_assets.orchestration.sources import Landing, observe_job, source_asset
+from backfill_assets.orchestration.sources import Landing, source_asset
 from backfill_assets.snapshots.snapshot import snapshots_of
 
 
@@ -51,13 +48,7 @@ def _definitions(graph: Graph, landings: Mapping[str, Landing]) -> dg.Definition
     snapshots = snapshots_of(graph)
     checks = [published_checks(graph, graph.models[name]) for name in graph.order]
     loaded_once = once(graph)
-    launched_by_sensor = [
-        finish_job(loaded_once),
-        late_job(loaded_once),
-        observe_job(loaded_once),
-        aftercare_job(loaded_once),
-        notices_job(loaded_once),
-    ]
+    launched_by_sensor = sensor_jobs(loaded_once)
     return dg.Definitions(
         assets=[
             *(model_asset(graph, snapshots[name]) for name in graph.order),

@@ -1,7 +1,8 @@
-"""Jobs of the launchpad: the verbs of a plan, for people who work in the UI."""
+"""Jobs: the verbs of a plan, for people who work in the UI, and what the sensor asks for."""
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import dagster as dg
@@ -54,6 +55,7 @@ from backfill_assets.orchestration.released_runs import (
     op_name,
 )
 from backfill_assets.orchestration.resources import SparkResource, StateResource
+from backfill_assets.orchestration.sources import observe_job
 from backfill_assets.orchestration.steps import as_run_failure
 from backfill_assets.orchestration.switches import GAP_FILL, LATE_SCHEDULE
 from backfill_assets.planning.plan import written_options as written
@@ -72,10 +74,7 @@ _Body = Callable[[PlanWork, Any], None]
 
 def plan_jobs(known: Known) -> list[dg.JobDefinition]:
     """Make the jobs of the launchpad that stand for a verb of a plan."""
-
-    def job(name: str, says: str, config: type[dg.Config], body: _Body) -> dg.JobDefinition:
-        return _job(known, name, says, config, body)
-
+    job = partial(_job, known)
     return [
         job(
             "plan",
@@ -112,40 +111,40 @@ def plan_jobs(known: Known) -> list[dg.JobDefinition]:
     ]
 
 
-def finish_job(known: Known) -> dg.JobDefinition:
-    """Make the job that ends a queued plan, whose cells are all built."""
-    says = (
-        "Audit what a queued plan keeps, and call it built; publish it where nothing is protected. "
-        f"{GAP_FILL} asks for it."
-    )
-    return _job(known, FINISH_JOB, says, OfPlan, _finish)
-
-
-def aftercare_job(known: Known) -> dg.JobDefinition:
-    """Make the job that looks at what a watched plan has published; it fails loudly."""
-    says = (
-        "Look at what a watched plan has published; the run fails when something is wrong, and names the "
-        f"command that goes back. {GAP_FILL} asks for it."
-    )
-    return _job(known, AFTERCARE_JOB, says, OfPlan, _aftercare)
-
-
-def notices_job(known: Known) -> dg.JobDefinition:
-    """Make the job that sends notices to consumers."""
-    says = (
-        "Send the notices to consumers that are due; one that fails is tried again later. "
-        f"{GAP_FILL} asks for it."
-    )
-    return _job(known, NOTICES_JOB, says, OperatorConfig, _notices)
-
-
-def late_job(known: Known) -> dg.JobDefinition:
-    """Make the job that builds late data again and publishes it."""
-    says = (
-        "Build again what late rows reach inside of late windows, and publish it at once. "
-        f"{GAP_FILL} asks for it, or the schedule {LATE_SCHEDULE}."
-    )
-    return _job(known, LATE_JOB, says, InEnvironment, _late)
+def sensor_jobs(known: Known) -> list[dg.JobDefinition]:
+    """Make the jobs that the sensor asks for."""
+    job = partial(_job, known)
+    return [
+        job(
+            FINISH_JOB,
+            "Audit what a queued plan keeps, and call it built; publish it where nothing is protected. "
+            f"{GAP_FILL} asks for it.",
+            OfPlan,
+            _finish,
+        ),
+        job(
+            LATE_JOB,
+            "Build again what late rows reach inside of late windows, and publish it at once. "
+            f"{GAP_FILL} asks for it, or the schedule {LATE_SCHEDULE}.",
+            InEnvironment,
+            _late,
+        ),
+        observe_job(known),
+        job(
+            AFTERCARE_JOB,
+            "Look at what a watched plan has published; the run fails when something is wrong, and names the "
+            f"command that goes back. {GAP_FILL} asks for it.",
+            OfPlan,
+            _aftercare,
+        ),
+        job(
+            NOTICES_JOB,
+            "Send the notices to consumers that are due; one that fails is tried again later. "
+            f"{GAP_FILL} asks for it.",
+            OperatorConfig,
+            _notices,
+        ),
+    ]
 
 
 def _job(

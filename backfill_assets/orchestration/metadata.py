@@ -1,4 +1,4 @@
-"""The names and metadata of a model's asset: grain, schema, lineage."""
+"""The names and metadata of a model's asset: key, group, pool, grain, schema, lineage."""
 
 import dagster as dg
 
@@ -31,6 +31,11 @@ def asset_key(name: str) -> dg.AssetKey:
 def subject(name: str) -> str:
     """Give the group that a model or source belongs to: its first part."""
     return name.partition(".")[0]
+
+
+def pool(name: str) -> str:
+    """Name the pool of a model, or of a source that is landed: one run of it writes at a time."""
+    return name.replace(".", "__")
 
 
 def description(model: Model) -> str:

@@ -11,9 +11,8 @@ from backfill_assets.engine.fill.observing import SourceLook, observe_sources
 from backfill_assets.engine.project.environment_graph import sources_read
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.source import Source
-from backfill_assets.orchestration.metadata import asset_key, subject
+from backfill_assets.orchestration.metadata import asset_key, pool, subject
 from backfill_assets.orchestration.plan_work import Known
-from backfill_assets.orchestration.pools import pool
 from backfill_assets.orchestration.released_runs import (
     CELLS_TAG,
     PRIORITY_TAG,

@@ -11,7 +11,7 @@ from backfill_assets.engine.automatic.scan_memory import ScanMemory
 from backfill_assets.engine.project.project import Project
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.graph import Graph
-from backfill_assets.orchestration.pools import pool
+from backfill_assets.orchestration.metadata import pool
 from backfill_assets.orchestration.released_runs import (
     Tried,
     UnderWay,
