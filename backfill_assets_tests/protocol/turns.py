@@ -194,7 +194,7 @@ def back_known(actor: Actor) -> Iterator[Outcome]:
 
 
 def let_go(actor: Actor) -> Iterator[Outcome]:
-    """`collecting._alone`, `commit_turn._turn`: an error gives the lock back and ends the command."""
+    """`table_turn.reconciled`: an error gives the lock back and ends the command."""
     yield "releases the lock, if it has it still", released(actor).ends()
 
 

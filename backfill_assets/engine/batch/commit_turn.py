@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from backfill_assets.engine.batch.table_turn import reconcile, refuse_foreign_commits, take
+from backfill_assets.engine.batch.table_turn import reconciled, refuse_foreign_commits, take
 from backfill_assets.engine.plans.publishing import finish_publication
 from backfill_assets.engine.project.iceberg import describe_commit
 from backfill_assets.intervals.interval_set import IntervalSet
@@ -36,7 +36,7 @@ def commit_turn(run: RunContext, opened: OpenBatch) -> Iterator[CommitLock]:
         ForeignTableError: something else lies where the version's table belongs.
     """
     request = opened.request
-    with _turn(run, request.version, request.batch_id) as lock:
+    with reconciled(run, _taken(run, request.version, request.batch_id)) as lock:
         run.store.batches.check_claims(request.batch_id)
         run.store.batches.check_inputs(opened)
         yield lock
@@ -67,7 +67,7 @@ def reconcile_table(run: RunContext, model: Model) -> None:
         for upstream in _own_upstreams(run, model):
             reconcile_table(run, upstream)
         # Not as the run itself, which may be finishing a promotion over this table.
-        with _turn(run, version, f"{run.run_id}/{version}"):
+        with reconciled(run, _taken(run, version, f"{run.run_id}/{version}")):
             pass
 
 
@@ -110,17 +110,6 @@ def record(run: RunContext, lock: CommitLock, commit: BatchCommit, done: FoundCo
     run.store.batches.record(
         commit, lock, done.delta_version, bytes_written=done.bytes, finished_at=run.clock()
     )
-
-
-@contextmanager
-def _turn(run: RunContext, version: str, holder: str) -> Iterator[CommitLock]:
-    """Hold the lock of a reconciled table."""
-    lock = _taken(run, version, holder)
-    try:
-        reconcile(run, lock)
-        yield lock
-    finally:
-        run.store.locks.release_commit_lock(lock)
 
 
 def _taken(run: RunContext, version: str, holder: str) -> CommitLock:

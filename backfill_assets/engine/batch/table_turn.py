@@ -7,7 +7,7 @@ recording was cut off, or which a restored state has forgotten) or taken back (a
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from tenacity import stop_after_delay
@@ -35,6 +35,8 @@ from backfill_assets.warehouse.log.delta_log import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from backfill_assets.engine.project.run_context import RunContext
     from backfill_assets.state.locks import CommitLock
     from backfill_assets.warehouse.log.delta_log import LoggedCommit
@@ -134,6 +136,16 @@ def reconcile(run: RunContext, lock: CommitLock) -> None:
             take_back(run, lock)
             _tell_copies(run, unknown)
             break
+
+
+@contextmanager
+def reconciled(run: RunContext, lock: CommitLock) -> Iterator[CommitLock]:
+    """Hold a commit lock over a table that is reconciled, and give it back."""
+    try:
+        reconcile(run, lock)
+        yield lock
+    finally:
+        run.store.locks.release_commit_lock(lock)
 
 
 def _tell_copies(run: RunContext, commits: tuple[LoggedCommit, ...]) -> None:

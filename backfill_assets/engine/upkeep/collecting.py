@@ -7,12 +7,11 @@ up in a block of fine cells are joined.
 
 from __future__ import annotations
 
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
-from itertools import chain
 from typing import TYPE_CHECKING
 
-from backfill_assets.engine.batch.table_turn import reconcile, refuse_foreign_commits, take
+from backfill_assets.engine.batch.table_turn import reconciled, refuse_foreign_commits, take
 from backfill_assets.engine.project.heartbeat import renewing_claims
 from backfill_assets.engine.project.iceberg import describe_head, drop_old
 from backfill_assets.engine.project.views import rewrite_views
@@ -136,11 +135,11 @@ def _deleted(run: RunContext, promise: timedelta) -> Iterator[Collectable]:
 def _vacuumed(run: RunContext, promise: timedelta, *, dry_run: bool) -> Iterator[Vacuumed]:
     """Vacuum the tables that environments read, each under its commit lock, and what replays left."""
     for version, oldest in sorted(_oldest_needed(run, promise).items()):
-        path = run.store.versions.version_path(version)
+        path, now = run.store.versions.version_path(version), run.clock()
         if oldest < 0 <= head(path):
             continue  # the state knows no commit of this table
-        gone = _Vacuum(path, oldest, run.clock())
-        vacuumed = gone.look() if dry_run else _alone(run, version, gone)
+        with nullcontext() if dry_run else _alone(run, version, oldest):
+            vacuumed = _vacuum(path, oldest, now, dry_run=dry_run)
         if vacuumed.files:
             yield vacuumed
     replays = f"{run.data_root}/{REPLAYS}"
@@ -149,31 +148,19 @@ def _vacuumed(run: RunContext, promise: timedelta, *, dry_run: bool) -> Iterator
         yield vacuumed_replays
 
 
-@dataclass(frozen=True, slots=True)
-class _Vacuum:
-    """A table, which need not be there yet, and the oldest version of it that is needed."""
-
-    path: str
-    oldest: int
-    now: datetime
-
-    def look(self) -> Vacuumed:
-        return self._done(dry_run=True)
-
-    def run(self) -> Vacuumed:
-        return self._done(dry_run=False)
-
-    def _done(self, *, dry_run: bool) -> Vacuumed:
-        if head(self.path) < 0:
-            return vacuum_unborn(self.path, now=self.now, grace=GRACE, dry_run=dry_run)
-        return vacuum(self.path, keep_from=self.oldest, now=self.now, grace=GRACE, dry_run=dry_run)
-
-
-def _alone(run: RunContext, version: str, gone: _Vacuum) -> Vacuumed:
+@contextmanager
+def _alone(run: RunContext, version: str, oldest: int) -> Iterator[None]:
     """Vacuum under the table's commit lock: files of a commit on its way are in no log yet."""
     with _turn(run, version):
-        drop_old(run, version, gone.oldest)
-        return gone.run()
+        drop_old(run, version, oldest)
+        yield
+
+
+def _vacuum(path: str, oldest: int, now: datetime, *, dry_run: bool) -> Vacuumed:
+    """Vacuum a table, which need not be there yet, up to the oldest version that is needed."""
+    if head(path) < 0:
+        return vacuum_unborn(path, now=now, grace=GRACE, dry_run=dry_run)
+    return vacuum(path, keep_from=oldest, now=now, grace=GRACE, dry_run=dry_run)
 
 
 def _piled_up(run: RunContext) -> Iterator[Compacted]:
@@ -206,32 +193,22 @@ def _compacted(run: RunContext) -> Iterator[Compacted]:
 
 def _tables_read(run: RunContext) -> list[str]:
     """Name the versions that environments read and of whose tables the state knows."""
-    pointed = (
-        run.store.environments.own_pointers(environment.name).values()
-        for environment in run.store.environments.by_name()
-    )
-    read = {at.version for at in chain.from_iterable(pointed)}
+    read = {at.version for at in _pointers(run)}
     return sorted(version for version in read if run.store.versions.known_head(version) > ABSENT)
 
 
 @contextmanager
 def _turn(run: RunContext, version: str) -> Iterator[CommitLock]:
-    with renewing_claims(run.store, run.run_id):
-        lock = take(run, version, run.run_id)
-        try:
-            reconcile(run, lock)
-            yield lock
-        finally:
-            run.store.locks.release_commit_lock(lock)
+    with (
+        renewing_claims(run.store, run.run_id),
+        reconciled(run, take(run, version, run.run_id)) as lock,
+    ):
+        yield lock
 
 
 def _oldest_needed(run: RunContext, promise: timedelta) -> dict[str, int]:
     """Give the oldest pin that is needed, by version that some environment reads."""
-    pointed = [
-        at
-        for environment in run.store.environments.by_name()
-        for at in run.store.environments.own_pointers(environment.name).values()
-    ]
+    pointed = _pointers(run)
     since = run.clock() - promise
     promised = [
         at
@@ -249,7 +226,15 @@ def _oldest_needed(run: RunContext, promise: timedelta) -> dict[str, int]:
     return needed
 
 
+def _pointers(run: RunContext) -> list[Pointer]:
+    """Read the pointers of every environment."""
+    environments = run.store.environments
+    return [
+        at
+        for each in environments.by_name()
+        for at in environments.own_pointers(each.name).values()
+    ]
+
+
 def _pins(pointers: Iterable[Pointer]) -> Iterator[tuple[str, int]]:
-    for at in pointers:
-        yield at.version, at.delta_version
-        yield from ((layer.version, layer.delta_version) for layer in at.under)
+    return ((layer.version, layer.delta_version) for at in pointers for layer in at.layers)

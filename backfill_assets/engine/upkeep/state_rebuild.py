@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from backfill_assets.models.source_reading import readings_text
+from backfill_assets.engine.project.opening import save_snapshot
 from backfill_assets.snapshots.batch import BatchCommit
 from backfill_assets.snapshots.publication import PROMOTED
 from backfill_assets.snapshots.snapshot import snapshots_of, stored_model
@@ -125,16 +125,7 @@ def rebuild_state(store: Store, loaded: Graph, logs: Logs) -> RebuiltState:
         seen=logs.seen,
     )
     for snapshot in snapshots_of(loaded).values():
-        store.snapshots.save_snapshot(
-            fingerprint_id=snapshot.fingerprint.id,
-            model=snapshot.model.name,
-            version=snapshot.version,
-            definition=snapshot.definition(),
-            logic=snapshot.fingerprint.logic,
-            upstream=snapshot.fingerprint.upstream,
-            metadata=snapshot.fingerprint.metadata,
-            sources=None if snapshot.sources is None else readings_text(snapshot.sources),
-        )
+        save_snapshot(store, snapshot)
     for version, path in logs.tables.items():
         _save_creator(store, path, commits[version])
     return RebuiltState(
