@@ -48,11 +48,10 @@ def audit_published(
         One result per audit; none at all when no cell is ready.
     """
     model = run.graph.model(name)
-    state = run.view().models.get(name)
-    audited_cells = IntervalSet.empty() if state is None else state.ready
+    audited_cells = run.view().ready(name)
     if cells is not None:
-        audited_cells = audited_cells & cells
-    if state is None or not audited_cells:
+        audited_cells &= cells
+    if not audited_cells:
         return ()
     audited = tuple(model.cadence.cells(audited_cells))
     subject = audited_subject(run, model, audited)

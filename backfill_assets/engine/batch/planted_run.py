@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from backfill_assets.engine.batch.audit_run import audited_subject
 from backfill_assets.engine.batch.judge import judge
 from backfill_assets.errors import DeclarationError, RequestError
-from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.audit import Severity
 from backfill_assets.models.audits_of import audits_of
 from backfill_assets.models.planted import Noticed, defects_of
@@ -50,8 +49,7 @@ def audit_planted(run: RunContext, name: str) -> Iterator[Noticed]:
         RequestError: no cell with rows is published of it.
     """
     model = run.graph.model(name)
-    state = run.view().models.get(name)
-    ready = IntervalSet.empty() if state is None else state.ready
+    ready = run.view().ready(name)
     contents = run.store.views.content_at_pin(run.environment.name, name, ready) if ready else {}
     newest = islice((cell for cell in sorted(contents, reverse=True) if contents[cell].rows), CELLS)
     cells = tuple(sorted(newest))

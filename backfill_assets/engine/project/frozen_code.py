@@ -15,20 +15,6 @@ if TYPE_CHECKING:
 _SHOWN = 10
 
 
-def _code_changed(
-    plan_id: str, changed: Mapping[str, str | None], planned: Mapping[str, str]
-) -> RequestError:
-    changes = "; ".join(
-        f"'{name}' was {planned[name][:_SHOWN]} and is {current[:_SHOWN] if current else 'gone'}"
-        for name, current in changed.items()
-    )
-    return RequestError(
-        found=f"the code has changed since plan {plan_id} was made: {changes}",
-        do="Cells already built are kept; no further cells are built. Restore the code and apply again, "
-        "or make a new plan, which shows the difference",
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class FrozenCode:
     """The declarations that a plan was made for.
@@ -58,10 +44,14 @@ class FrozenCode:
             RequestError: some are; it names them.
         """
         current = self.now()
-        changed = {
-            name: current.get(name)
+        changes = [
+            f"'{name}' was {planned[:_SHOWN]} and is {current[name][:_SHOWN] if name in current else 'gone'}"
             for name, planned in self.planned.items()
             if current.get(name) != planned
-        }
-        if changed:
-            raise _code_changed(self.plan_id, changed, self.planned)
+        ]
+        if changes:
+            raise RequestError(
+                found=f"the code has changed since plan {self.plan_id} was made: {'; '.join(changes)}",
+                do="Cells already built are kept; no further cells are built. Restore the code and apply again, "
+                "or make a new plan, which shows the difference",
+            )

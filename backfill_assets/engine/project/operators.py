@@ -15,17 +15,6 @@ if TYPE_CHECKING:
     from backfill_assets.state.store import Store
 
 
-def _not_an_operator(who: Person, environment: str, operators: Sequence[str]) -> RequestError:
-    way = "Ask one of them"
-    if who.identity is None:
-        way += " to use the command `backfill`, which knows the user of the operating system"
-    return RequestError(
-        found=f"{who} may not change {environment}, which is protected; BACKFILL_OPERATORS names "
-        f"who may: {', '.join(operators)}",
-        do=way,
-    )
-
-
 def refuse_unauthorized(
     store: Store, environment: str, who: Person, operators: Sequence[str]
 ) -> None:
@@ -45,7 +34,14 @@ def refuse_unauthorized(
     environments = {row.name: row for row in store.environments.by_name()}
     protected = environment in environments and environments[environment].protected
     if protected and operators and who.identity not in operators:
-        raise _not_an_operator(who, environment, operators)
+        way = "Ask one of them"
+        if who.identity is None:
+            way += " to use the command `backfill`, which knows the user of the operating system"
+        raise RequestError(
+            found=f"{who} may not change {environment}, which is protected; BACKFILL_OPERATORS names "
+            f"who may: {', '.join(operators)}",
+            do=way,
+        )
 
 
 def refuse_reach(store: Store, plan: Plan, who: Person, operators: Sequence[str]) -> None:

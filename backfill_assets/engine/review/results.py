@@ -54,11 +54,10 @@ def register_result(
         refuse_unbuilt(project.store.plans.get(plan_id))
         read = workspace_name(plan_id)
     view = project.store.views.of(read)
-    ready = view.ready(model) if model in view.models else IntervalSet.empty()
-    if cells - ready:
+    if lacking := cells - view.ready(model):
         cadence = project.loaded.graph.model(model).cadence
         raise RequestError(
-            found=f"{plan_id or environment} has no data of {model} in {ranges_text(cadence, cells - ready)}",
+            found=f"{plan_id or environment} has no data of {model} in {ranges_text(cadence, lacking)}",
             expected="cells that are published, or built in the plan",
         )
     pointer = view.models[model].pointer

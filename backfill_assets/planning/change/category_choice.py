@@ -20,15 +20,6 @@ DECLARATION = "the model's declaration"
 _STALE = "what it reads changes, so that published cells may become stale at the promotion"
 
 
-def _category_contradicts(
-    model: str, category: Category, contradiction: str, instead: str = ""
-) -> RequestError:
-    instead = instead or ("leave the category to the planner, or choose one that the change allows")
-    return RequestError(
-        found=f"'{model}' was declared {category.value}, but {contradiction}", do=instead
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class CategoryChoice:
     """The decision of a person, or of the declaration, about one model."""
@@ -67,8 +58,12 @@ def chosen_category(
         return None
     contradiction = _contradiction(choice.category, old, new, direct, reads_changed=reads_changed)
     if contradiction is not None:
-        instead = f"plan it with --category {new.name}=breaking" if choice.by == DECLARATION else ""
-        raise _category_contradicts(new.name, choice.category, contradiction, instead)
+        raise RequestError(
+            found=f"'{new.name}' was declared {choice.category.value}, but {contradiction}",
+            do=f"plan it with --category {new.name}=breaking"
+            if choice.by == DECLARATION
+            else "leave the category to the planner, or choose one that the change allows",
+        )
     if choice.category is Category.METADATA and not computes:
         return None
     return choice

@@ -28,14 +28,6 @@ if TYPE_CHECKING:
     from backfill_assets.snapshots.state_view import StateView
 
 
-def _removed_but_read(removed: str, readers: tuple[str, ...]) -> DeclarationError:
-    return DeclarationError(
-        found=f"'{removed}' is not declared any more, but {', '.join(readers)} still "
-        f"read{'s' if len(readers) == 1 else ''} it",
-        do="change the readers in the same plan (select them too), or declare it again",
-    )
-
-
 @dataclass(frozen=True)
 class PlannedGraph:
     """The graph that the environment will run, beside the one that it runs.
@@ -192,8 +184,14 @@ def _graph(models: Mapping[str, Model], loaded: Graph) -> Graph:
         for missing in upstreams - models.keys():
             readers.setdefault(missing, []).append(name)
         sorter.add(name, *sorted(upstreams))
-    for missing in sorted(readers):
-        raise _removed_but_read(missing, tuple(sorted(readers[missing])))
+    if readers:
+        removed = min(readers)
+        verb = "reads" if len(readers[removed]) == 1 else "read"
+        raise DeclarationError(
+            found=f"'{removed}' is not declared any more, but {', '.join(sorted(readers[removed]))} still "
+            f"{verb} it",
+            do="change the readers in the same plan (select them too), or declare it again",
+        )
     try:
         order = tuple(sorter.static_order())
     except CycleError as error:
