@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, assert_never
 
 from backfill_assets.engine.plans.building import build_canaries, build_cells, fill_gaps
@@ -12,7 +11,7 @@ from backfill_assets.engine.plans.kept_audits import audit_kept
 from backfill_assets.engine.plans.moving import ConcurrentPublicationError
 from backfill_assets.engine.plans.promotion import publish_built
 from backfill_assets.engine.plans.strategy_checks import check_built, check_canaries
-from backfill_assets.engine.plans.workspace import open_workspace
+from backfill_assets.engine.plans.workspace import close, open_workspace
 from backfill_assets.engine.project.iceberg import enter_missing
 from backfill_assets.engine.review.evidence import write_owed_evidence
 from backfill_assets.planning.plan.stages import (
@@ -27,7 +26,6 @@ from backfill_assets.planning.plan.stages import (
     Publish,
     Restore,
 )
-from backfill_assets.snapshots.stored_plan import OPEN, PlanEventKind, PlanStatus
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -90,30 +88,9 @@ def run_stage(  # noqa: C901, PLR0911, PLR0912 - one case for each stage
         case Restore():
             return restore(op, stage, so_far)
         case Close():
-            return _close(op, stage, so_far)
+            return close(op, stage, so_far)
         case _:
             assert_never(stage)
-
-
-def _close(op: Operation, stage: Close, so_far: Outcome) -> Outcome:
-    """End a plan with a status; one that has it already keeps it.
-
-    A publication has set the status itself, and has dropped the plan's workspace. What an abandoned
-    plan built is left for collection.
-
-    Raises:
-        CellsClaimedError: a live batch is building in the plan's workspace.
-    """
-    store = op.store
-    store.environments.drop_workspace(op.undo_id)
-    if stage.status is PlanStatus.ABANDONED:
-        store.environments.drop_workspace(op.plan_id)
-    if store.plans.get(op.plan_id).status is not stage.status:
-        store.plans.set_plan_status(op.plan_id, (PlanStatus.PROPOSED, *OPEN), stage.status)
-        if stage.status is PlanStatus.ABANDONED:
-            store.environments.drop_workspace(op.plan_id)  # one that was opened in between
-            op.tell(PlanEventKind.ABANDONED)
-    return replace(so_far, status=stage.status)
 
 
 _BUILDING = (FillGaps, OpenWorkspace, BuildCanaries, BuildCells)

@@ -1,4 +1,4 @@
-"""A plan's workspace: an environment of its own that follows the one whose history changes."""
+"""A plan's workspace, an environment that follows the one whose history changes: opened, and closed with its plan."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from backfill_assets.planning.plan.stages import Logic
 from backfill_assets.snapshots.environment import Layer, Pointer, workspace_name
 from backfill_assets.snapshots.publication import PublicationKind
 from backfill_assets.snapshots.snapshot import snapshots_of
+from backfill_assets.snapshots.stored_plan import OPEN, PlanEventKind, PlanStatus
 from backfill_assets.snapshots.workspace import OwedCells, WorkspaceModel, WorkspaceRequest
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from backfill_assets.engine.plans.outcome import Outcome
     from backfill_assets.engine.project.run_context import RunContext
     from backfill_assets.planning.plan.plan import ModelPlan, Plan
-    from backfill_assets.planning.plan.stages import OpenWorkspace
+    from backfill_assets.planning.plan.stages import Close, OpenWorkspace
     from backfill_assets.snapshots.cutoff import Cutoff
     from backfill_assets.snapshots.snapshot import Snapshot
 
@@ -39,6 +40,27 @@ def open_workspace(op: Operation, stage: OpenWorkspace, so_far: Outcome) -> Outc
     if request is not None:
         op.store.environments.open_workspace(request)
     return so_far
+
+
+def close(op: Operation, stage: Close, so_far: Outcome) -> Outcome:
+    """End a plan with a status; one that has it already keeps it.
+
+    A publication has set the status itself, and has dropped the plan's workspace. What an abandoned
+    plan built is left for collection.
+
+    Raises:
+        CellsClaimedError: a live batch is building in the plan's workspace.
+    """
+    store = op.store
+    store.environments.drop_workspace(op.undo_id)
+    if stage.status is PlanStatus.ABANDONED:
+        store.environments.drop_workspace(op.plan_id)
+    if store.plans.get(op.plan_id).status is not stage.status:
+        store.plans.set_plan_status(op.plan_id, (PlanStatus.PROPOSED, *OPEN), stage.status)
+        if stage.status is PlanStatus.ABANDONED:
+            store.environments.drop_workspace(op.plan_id)  # one that was opened in between
+            op.tell(PlanEventKind.ABANDONED)
+    return replace(so_far, status=stage.status)
 
 
 def _new(op: Operation) -> WorkspaceRequest:
