@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from itertools import islice
 from typing import TYPE_CHECKING, TypeVar, assert_never
 
 from backfill_assets.errors import RequestError
@@ -63,47 +65,79 @@ def judge(
         RequestError: a profile says nothing of one of the audits.
     """
     in_order = sorted(profiles, key=lambda profile: profile.cell)
-    return tuple(_judge(audit, in_order, previous, cadence.key) for audit in audits)
+    batch = _Batch(in_order, previous, cadence.key)
+    return tuple(_judge(audit, batch) for audit in audits)
+
+
+_Measurement = TypeVar("_Measurement")
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """The cells of a batch.
+
+    Attributes:
+        profiles: what they would hold, in order.
+        previous: what those hold now that were ready before.
+        key: names a cell.
+    """
+
+    profiles: Sequence[CellProfile]
+    previous: Mapping[Interval, Content]
+    key: Callable[[Interval], str]
+
+    @property
+    def rebuilt(self) -> list[CellProfile]:
+        """Those of cells that were ready before."""
+        return [profile for profile in self.profiles if profile.cell in self.previous]
+
+    def measured(
+        self, audit: Audit, of: Callable[[CellProfile], Mapping[str, _Measurement]]
+    ) -> dict[Interval, _Measurement]:
+        """Give what was measured for an audit, cell by cell."""
+        for profile in self.profiles:
+            if audit.name not in of(profile):
+                raise RequestError(
+                    found=f"audit '{audit.name}' has no measurement for cell {self.key(profile.cell)}",
+                    expected="one per cell of the batch",
+                    do="This is a defect of the profile: report it, nothing was committed",
+                )
+        return {profile.cell: of(profile)[audit.name] for profile in self.profiles}
+
+    def keys(self, cells: Iterable[Interval]) -> tuple[str, ...]:
+        """Name the first of some cells."""
+        return tuple(map(self.key, islice(cells, _MOST_CELLS)))
 
 
 def _judge(  # noqa: C901, PLR0911 - one case for each audit
-    audit: Audit,
-    profiles: Sequence[CellProfile],
-    previous: Mapping[Interval, Content],
-    key: Callable[[Interval], str],
+    audit: Audit, batch: _Batch
 ) -> AuditResult:
     match audit:
         case RowRule() | References():
-            return _rows(audit, profiles, key, allowed=audit.allowed)
+            return _rows(audit, batch, allowed=audit.allowed)
         case Unique() | SqlAudit() | PythonAudit():
-            return _rows(audit, profiles, key, allowed=0.0)
+            return _rows(audit, batch, allowed=0.0)
         case KnownRows() | Complete():
-            return _missing(audit, profiles, key)
+            return _missing(audit, batch)
         case NumberWithin() | NearNeighbours():
-            return _numbers(audit, profiles, key)
+            return _numbers(audit, batch)
         case Fresh():
-            return _fresh(audit, profiles, key)
+            return _fresh(audit, batch)
         case NearPublished():
-            return _near_published(audit, profiles, previous, key)
+            return _near_published(audit, batch)
         case RowCountWithin():
-            return _row_counts(audit, profiles, previous, key)
+            return _row_counts(audit, batch)
         case Reconciles():
-            return _sums(audit, profiles, key)
+            return _sums(audit, batch)
         case _:
             assert_never(audit)
 
 
 def _rows(
-    audit: RowRule | References | Unique | SqlAudit | PythonAudit,
-    profiles: Sequence[CellProfile],
-    key: Callable[[Interval], str],
-    *,
-    allowed: float,
+    audit: RowRule | References | Unique | SqlAudit | PythonAudit, batch: _Batch, *, allowed: float
 ) -> AuditResult:
-    failing = {
-        profile.cell: _measured(profile.failing, audit, profile.cell, key) for profile in profiles
-    }
-    rows, bad = sum(profile.content.rows for profile in profiles), sum(failing.values())
+    failing = batch.measured(audit, lambda profile: profile.failing)
+    rows, bad = sum(profile.content.rows for profile in batch.profiles), sum(failing.values())
     return AuditResult(
         audit=audit.name,
         severity=audit.severity,
@@ -111,7 +145,7 @@ def _rows(
         found=f"{bad:,} of {rows:,} rows fail {_meaning(audit)}",
         allowed=f"{allowed:.2%} of rows" if allowed else "0 rows",
         failing_rows=bad,
-        cells=_keys((cell for cell, count in failing.items() if count), key),
+        cells=batch.keys((cell for cell, count in failing.items() if count)),
     )
 
 
@@ -129,19 +163,15 @@ def _meaning(audit: RowRule | References | Unique | SqlAudit | PythonAudit) -> s
             return f"the function {audit.query.name}"
 
 
-def _missing(
-    audit: KnownRows | Complete,
-    profiles: Sequence[CellProfile],
-    key: Callable[[Interval], str],
-) -> AuditResult:
+def _missing(audit: KnownRows | Complete, batch: _Batch) -> AuditResult:
     """Judge rows, or entities, that have to be there, cell by cell."""
-    lacking = {
-        profile.cell: _measured(profile.failing, audit, profile.cell, key) for profile in profiles
-    }
+    lacking = batch.measured(audit, lambda profile: profile.failing)
     most = audit.allowed if isinstance(audit, Complete) else 0
     outside = [cell for cell, count in lacking.items() if count > most]
     worst = max(lacking, key=lambda cell: lacking[cell], default=None)
-    where = f", {lacking[worst]:,} of them in {key(worst)}" if worst and lacking[worst] else ""
+    where = (
+        f", {lacking[worst]:,} of them in {batch.key(worst)}" if worst and lacking[worst] else ""
+    )
     what = (
         "known rows are missing or have different values"
         if isinstance(audit, KnownRows)
@@ -154,19 +184,13 @@ def _missing(
         found=f"{sum(lacking.values()):,} {what}{where}",
         allowed=f"{most:,} per cell",
         failing_rows=sum(lacking.values()),
-        cells=_keys(outside, key),
+        cells=batch.keys(outside),
     )
 
 
-def _numbers(
-    audit: NumberWithin | NearNeighbours,
-    profiles: Sequence[CellProfile],
-    key: Callable[[Interval], str],
-) -> AuditResult:
+def _numbers(audit: NumberWithin | NearNeighbours, batch: _Batch) -> AuditResult:
     """Judge a number of each cell against a range: a declared one, or that of the cells around."""
-    numbers = {
-        profile.cell: _measured(profile.numbers, audit, profile.cell, key) for profile in profiles
-    }
+    numbers = batch.measured(audit, lambda profile: profile.numbers)
     outside = {
         cell: text
         for cell, number in numbers.items()
@@ -180,11 +204,11 @@ def _numbers(
         passed=not outside,
         found=f"{words} as allowed in {measured:,} of {len(numbers):,} cells"
         if first is None
-        else f"{words} = {outside[first].format(key(first))}",
+        else f"{words} = {outside[first].format(batch.key(first))}",
         allowed=band_words(audit)
         if isinstance(audit, NumberWithin)
         else f"within {audit.band:g} deviations of {audit.neighbours} cells on either side",
-        cells=_keys(sorted(outside), key),
+        cells=batch.keys(sorted(outside)),
     )
 
 
@@ -210,13 +234,9 @@ def _range(
     return robust_band(around, audit.band) or (None, None)
 
 
-def _fresh(
-    audit: Fresh, profiles: Sequence[CellProfile], key: Callable[[Interval], str]
-) -> AuditResult:
+def _fresh(audit: Fresh, batch: _Batch) -> AuditResult:
     """Judge how far the newest value of each cell lies before its end; a cell without one fails."""
-    numbers = {
-        profile.cell: _measured(profile.numbers, audit, profile.cell, key) for profile in profiles
-    }
+    numbers = batch.measured(audit, lambda profile: profile.numbers)
     gaps = {
         cell: cell.end - EPOCH - timedelta(microseconds=int(number.own))
         for cell, number in numbers.items()
@@ -228,9 +248,9 @@ def _fresh(
         audit=audit.name,
         severity=audit.severity,
         passed=not without and not late,
-        found=_fresh_words(audit, gaps, without, key),
+        found=_fresh_words(audit, gaps, without, batch.key),
         allowed=fresh_words(audit),
-        cells=_keys(sorted((*without, *late)), key),
+        cells=batch.keys(sorted((*without, *late))),
     )
 
 
@@ -249,14 +269,9 @@ def _fresh_words(
     return f"{audit.number.words} {before} before the end of {key(worst)}{rest}"
 
 
-def _near_published(
-    audit: NearPublished,
-    profiles: Sequence[CellProfile],
-    previous: Mapping[Interval, Content],
-    key: Callable[[Interval], str],
-) -> AuditResult:
+def _near_published(audit: NearPublished, batch: _Batch) -> AuditResult:
     """Judge a number against what the same cells publish, cell by cell or all together."""
-    pairs, unsummed = _near_pairs(audit, profiles, previous, key)
+    pairs, unsummed = _near_pairs(audit, batch)
     if audit.together and pairs:
         pairs = {min(pairs): _total(pairs.values())}
     slack, most = Fraction(str(audit.fraction)), Fraction(str(audit.absolute))
@@ -270,32 +285,27 @@ def _near_published(
         audit=audit.name,
         severity=audit.severity,
         passed=not outside and not unsummed,
-        found=_near_words(audit, pairs, worst, unsummed, key),
+        found=_near_words(audit, pairs, worst, unsummed, batch.key),
         allowed=f"{slack_words(audit)} {'together' if audit.together else 'per cell'}",
-        cells=_keys((*outside, *unsummed), key),
+        cells=batch.keys((*outside, *unsummed)),
     )
 
 
 def _near_pairs(
-    audit: NearPublished,
-    profiles: Sequence[CellProfile],
-    previous: Mapping[Interval, Content],
-    key: Callable[[Interval], str],
+    audit: NearPublished, batch: _Batch
 ) -> tuple[dict[Interval, tuple[Fraction, Fraction]], list[Interval]]:
     """Give the number of each cell that was published, with the published one; and cells without a sum."""
     pairs: dict[Interval, tuple[Fraction, Fraction]] = {}
     unsummed: list[Interval] = []
-    for profile in profiles:
-        if profile.cell not in previous:
-            continue
-        number = _measured(profile.numbers, audit, profile.cell, key)
-        empty = previous[profile.cell].rows == 0
+    rebuilt = replace(batch, profiles=batch.rebuilt)
+    for cell, number in rebuilt.measured(audit, lambda profile: profile.numbers).items():
+        empty = batch.previous[cell].rows == 0
         published = audit.number.without_rows if empty else number.published
         if _NO_SUM in {number.own, published}:
-            unsummed.append(profile.cell)
+            unsummed.append(cell)
         own, theirs = _exact(number.own), _exact(published)
         if own is not None and theirs is not None:
-            pairs[profile.cell] = own, theirs
+            pairs[cell] = own, theirs
     return pairs, unsummed
 
 
@@ -344,16 +354,10 @@ def _span(low: Fraction | None, high: Fraction | None) -> str:
     )
 
 
-def _row_counts(
-    audit: RowCountWithin,
-    profiles: Sequence[CellProfile],
-    previous: Mapping[Interval, Content],
-    key: Callable[[Interval], str],
-) -> AuditResult:
+def _row_counts(audit: RowCountWithin, batch: _Batch) -> AuditResult:
     deltas = {
-        profile.cell: _delta(previous[profile.cell].rows, profile.content.rows)
-        for profile in profiles
-        if profile.cell in previous
+        profile.cell: _delta(batch.previous[profile.cell].rows, profile.content.rows)
+        for profile in batch.rebuilt
     }
     worst = max(deltas, key=lambda cell: deltas[cell], default=None)
     outside = [cell for cell, delta in deltas.items() if delta > Fraction(str(audit.fraction))]
@@ -363,9 +367,9 @@ def _row_counts(
         passed=not outside,
         found="no cell was published before"
         if worst is None
-        else f"rows of {key(worst)} differ by {float(deltas[worst]):.2%} from what is published",
+        else f"rows of {batch.key(worst)} differ by {float(deltas[worst]):.2%} from what is published",
         allowed=f"{audit.fraction:.2%} per cell",
-        cells=_keys(outside, key),
+        cells=batch.keys(outside),
     )
 
 
@@ -374,23 +378,19 @@ def _delta(before: int, now: int) -> Fraction:
     return Fraction(abs(now - before), max(before, 1))
 
 
-def _sums(
-    audit: Reconciles, profiles: Sequence[CellProfile], key: Callable[[Interval], str]
-) -> AuditResult:
-    sums = {
-        profile.cell: _pair(_measured(profile.sums, audit, profile.cell, key))
-        for profile in profiles
-    }
+def _sums(audit: Reconciles, batch: _Batch) -> AuditResult:
+    measured = batch.measured(audit, lambda profile: profile.sums)
+    sums = {cell: _pair(texts) for cell, texts in measured.items()}
     tolerance = Fraction(str(audit.tolerance))
     unsummed = [cell for cell, pair in sums.items() if pair is None]
     pairs = {cell: pair for cell, pair in sums.items() if pair is not None}
     if unsummed:
-        return _without_sum(audit, _keys(unsummed, key))
+        return _without_sum(audit, batch.keys(unsummed))
     gaps = {cell: abs(own - theirs) for cell, (own, theirs) in pairs.items()}
     outside = [cell for cell, gap in gaps.items() if gap > tolerance * abs(pairs[cell][1])]
     worst = max(outside, key=lambda cell: gaps[cell], default=None)
     own, theirs = _total(pairs.values()) if worst is None else pairs[worst]
-    where = "" if worst is None else f" in {key(worst)}"
+    where = "" if worst is None else f" in {batch.key(worst)}"
     return AuditResult(
         audit=audit.name,
         severity=audit.severity,
@@ -398,7 +398,7 @@ def _sums(
         found=f"{total_words(audit.column)} = {_number(own)} against {_number(theirs)} in "
         f"{_theirs(audit)}{where}",
         allowed=_allowed_gap(audit),
-        cells=_keys(outside, key),
+        cells=batch.keys(outside),
     )
 
 
@@ -444,25 +444,3 @@ def _number(exact: Fraction) -> str:
     """Write an exact sum in full: both parts are decimals, so this ends."""
     with localcontext(prec=_MOST_DIGITS):
         return f"{(Decimal(exact.numerator) / Decimal(exact.denominator)).normalize():,f}"
-
-
-_Measurement = TypeVar("_Measurement")
-
-
-def _measured(
-    measured: Mapping[str, _Measurement],
-    audit: Audit,
-    cell: Interval,
-    key: Callable[[Interval], str],
-) -> _Measurement:
-    if audit.name not in measured:
-        raise RequestError(
-            found=f"audit '{audit.name}' has no measurement for cell {key(cell)}",
-            expected="one per cell of the batch",
-            do="This is a defect of the profile: report it, nothing was committed",
-        )
-    return measured[audit.name]
-
-
-def _keys(cells: Iterable[Interval], key: Callable[[Interval], str]) -> tuple[str, ...]:
-    return tuple(key(cell) for cell in list(cells)[:_MOST_CELLS])
