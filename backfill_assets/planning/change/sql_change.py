@@ -245,7 +245,7 @@ def _sources(old: exp.Select, new: exp.Select, edits: _Edits) -> Iterator[tuple[
         yield "<joins>", of_rows("joins other tables")
         return
     for one, other in zip(before, after, strict=True):
-        if _join_text(one) != _join_text(other):
+        if _around(one) != _around(other):
             yield "<join>", of_rows("joins in another way")
     pairs = [(_first(old), _first(new))]
     pairs += [(one.this, other.this) for one, other in zip(before, after, strict=True)]
@@ -261,10 +261,11 @@ def _first(select: exp.Select) -> exp.Expr | None:
     return from_.this if from_ else None
 
 
-def _join_text(join: exp.Join) -> str:
+def _around(source: exp.Join | exp.Subquery) -> str:
+    """Write all of a join, or of a query in brackets, but what stands inside."""
     return "; ".join(
         f"{key}={text_of(value)}"
-        for key, value in sorted(join.args.items())
+        for key, value in sorted(source.args.items())
         if key != "this" and value
     )
 
@@ -285,14 +286,6 @@ def _source(old: exp.Expr, new: exp.Expr, edits: _Edits) -> SqlEdit:
     if edit.shows and not edit.rows and _reshapes(new):
         return of_rows("renames or turns columns that change")
     return edit
-
-
-def _around(source: exp.Subquery) -> str:
-    return "; ".join(
-        f"{key}={text_of(value)}"
-        for key, value in sorted(source.args.items())
-        if key != "this" and value
-    )
 
 
 def _reshapes(source: exp.Expr) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
@@ -49,19 +48,14 @@ class OffPeak:
 
     def covers(self, instant: datetime) -> bool:
         """Whether the window is open at an instant."""
-        return self._covers(epoch_of(in_utc(instant)))
-
-    def __str__(self) -> str:
-        return f"{_shown(self.opens)}-{_shown(self.closes)} {self.zone}"
-
-    def _covers(self, epoch: int) -> bool:
-        clock = self._clock(epoch)
+        epoch = epoch_of(in_utc(instant))
+        clock = (epoch + offset_at(self.zone, epoch)) % DAY
         if self.opens < self.closes:
             return self.opens <= clock < self.closes
         return clock >= self.opens or clock < self.closes
 
-    def _clock(self, epoch: int) -> int:
-        return (epoch + offset_at(self.zone, epoch)) % DAY
+    def __str__(self) -> str:
+        return f"{_shown(self.opens)}-{_shown(self.closes)} {self.zone}"
 
 
 def read_off_peak(text: str) -> OffPeak:
@@ -75,14 +69,10 @@ def read_off_peak(text: str) -> OffPeak:
     if match is None:
         raise InvalidOffPeakError(text)
     hour, minute, until_hour, until_minute = map(int, match.groups()[:4])
-    opens, closes = _seconds(hour, minute), _seconds(until_hour, until_minute)
+    opens, closes = hour * _HOUR + minute * _MINUTE, until_hour * _HOUR + until_minute * _MINUTE
     if opens >= DAY or closes > DAY or opens == closes % DAY:
         raise InvalidOffPeakError(text)
     return OffPeak(opens, closes % DAY, zone_of(match[5]).key)
-
-
-def _seconds(hour: int, minute: int) -> int:
-    return int(timedelta(hours=hour, minutes=minute).total_seconds())
 
 
 def _shown(seconds: int) -> str:
