@@ -15,7 +15,6 @@ from backfill_assets.snapshots.stored_plan import PlanEventKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from datetime import datetime
 
     from backfill_assets.engine.review.facts import Facts
     from backfill_assets.snapshots.environment import Pointer
@@ -30,25 +29,13 @@ Json = dict[str, Any]
 def model_diffs(facts: Facts) -> str:
     """Write how each model differs from what its environment ran."""
     plan = facts.plan
-    models = [
-        {
-            "model": planned.model,
-            "change": planned.change.value,
-            "category": planned.category.value if planned.category else None,
-            "category_reason": planned.category_reason,
-            "decided_by": planned.decided_by,
-            "build": planned.build.value,
-            "strategy": planned.strategy.value if planned.strategy else None,
-            "old_fingerprint": planned.old_fingerprint,
-            "fingerprint": planned.fingerprint,
-            "old_version": planned.old_version,
-            "version": planned.version,
-            "diff": planned.diff,
-        }
-        for planned in plan.models
-    ]
-    untouched = [{"model": reader.model, "because": reader.because} for reader in plan.untouched]
-    return json_text({"models": models, "removed": list(plan.removed), "left_alone": untouched})
+    names = (
+        "model", "change", "category", "category_reason", "decided_by", "build", "strategy",
+        "old_fingerprint", "fingerprint", "old_version", "version", "diff",
+    )  # fmt: skip
+    models = [_attributes(planned, *names) for planned in plan.models]
+    untouched = [asdict(reader) for reader in plan.untouched]
+    return json_text({"models": models, "removed": plan.removed, "left_alone": untouched})
 
 
 def audits(facts: Facts) -> str:
@@ -79,36 +66,24 @@ def contract(facts: Facts) -> str:
         }
         for expected in facts.plan.contract
     ]
-    accepted = [{**asdict(each), "at": _instant(each.at)} for each in facts.accepted]
-    return json_text({"rules": rules, "accepted": accepted})
+    return json_text({"rules": rules, "accepted": list(map(asdict, facts.accepted))})
 
 
 def approvals(facts: Facts) -> str:
     """Write what principals have signed about the plan: the text, and the signature that proves it."""
-    signed = [
-        {**asdict(each), "at": _instant(each.at), "expires": _instant(each.expires)}
-        for each in facts.signatures
-    ]
-    return json_text({"signed": signed})
+    return json_text({"signed": list(map(asdict, facts.signatures))})
 
 
 def _audit(row: AuditRow, committed: dict[str, int]) -> Json:
     of, result = row.audited, row.result
     return {
-        "batch_id": of.batch_id,
-        "attempt": of.attempt,
+        **_attributes(of, "batch_id", "attempt", "model", "audited_at"),
         "committed": committed.get(of.batch_id) == of.attempt,
-        "model": of.model,
-        "batch": [_instant(of.interval.start), _instant(of.interval.end)],
-        "audited_at": _instant(of.audited_at),
-        "audit": result.audit,
-        "severity": result.severity.value,
-        "passed": result.passed,
-        "found": result.found,
-        "allowed": result.allowed,
-        "failing_rows": result.failing_rows,
-        "failing_cells": list(result.cells),
-        "sample": list(result.sample),
+        "batch": (of.interval.start, of.interval.end),
+        **_attributes(
+            result, "audit", "severity", "passed", "found", "allowed", "failing_rows", "sample"
+        ),
+        "failing_cells": result.cells,
     }
 
 
@@ -122,10 +97,7 @@ def inputs(facts: Facts) -> str:
     planned = {
         planned.model: [
             {
-                "upstream": read.upstream,
-                "columns": None if read.columns is None else list(read.columns),
-                "version": read.version,
-                "delta_version": read.delta_version,
+                **_attributes(read, "upstream", "columns", "version", "delta_version"),
                 "cells": facts.named(read.upstream, read.cells),
             }
             for read in planned.reads
@@ -143,9 +115,7 @@ def inputs(facts: Facts) -> str:
 
 def _read(facts: Facts, row: BatchRow) -> Json:
     return {
-        "batch_id": row.batch_id,
-        "model": row.model,
-        "attempt": row.attempt,
+        **_attributes(row, "batch_id", "model", "attempt"),
         "cells": facts.named(row.model, row.stretches),
         "inputs": [_pin(facts, pin) for pin in row.inputs],
     }
@@ -153,10 +123,8 @@ def _read(facts: Facts, row: BatchRow) -> Json:
 
 def _pin(facts: Facts, pin: InputPin) -> Json:
     return {
-        "upstream": pin.upstream,
-        "version": pin.version,
+        **_attributes(pin, "upstream", "version", "delta_version"),
         "place": pin.path,
-        "delta_version": pin.delta_version,
         "cells": None if pin.cells is None else facts.named(pin.upstream, pin.cells),
     }
 
@@ -167,18 +135,11 @@ def outputs(facts: Facts) -> str:
     by_number = {
         number: [move for move in facts.moves if move.number == number] for number in numbers
     }
+    names = (
+        "batch_id", "model", "environment", "version", "delta_version", "fingerprint", "rows", "bytes_written",
+    )  # fmt: skip
     built = [
-        {
-            "batch_id": row.batch_id,
-            "model": row.model,
-            "environment": row.environment,
-            "version": row.version,
-            "delta_version": row.delta_version,
-            "fingerprint": row.fingerprint,
-            "cells": facts.named(row.model, row.stretches),
-            "rows": row.rows,
-            "bytes_written": row.bytes_written,
-        }
+        {**_attributes(row, *names), "cells": facts.named(row.model, row.stretches)}
         for row in facts.committed
     ]
     publications = [_publication(facts, moves) for moves in by_number.values()]
@@ -188,12 +149,7 @@ def outputs(facts: Facts) -> str:
 def _publication(facts: Facts, moves: list[PointerMove]) -> Json:
     first = moves[0]
     return {
-        "number": first.number,
-        "kind": first.kind.value,
-        "environment": first.environment,
-        "at": _instant(first.at),
-        "who": first.who,
-        "why": first.why,
+        **_attributes(first, "number", "kind", "environment", "at", "who", "why"),
         "models": [_move(facts, move) for move in moves],
     }
 
@@ -223,49 +179,33 @@ def _pointer(at: Pointer | None) -> Json | None:
     if at is None:
         return None
     return {
-        "version": at.version,
-        "delta_version": at.delta_version,
-        "fingerprint": at.fingerprint,
-        "under": [asdict(layer) for layer in at.under],
+        **_attributes(at, "version", "delta_version", "fingerprint"),
+        "under": list(map(asdict, at.under)),
     }
 
 
 def timeline(facts: Facts) -> str:
     """Write what happened, and when: events, batches with their attempts and errors, publications."""
     stored = facts.stored
+    names = ("plan_id", "environment", "created_at", "created_by", "reason", "expires_at")
     return json_text(
         {
             "plan": {
-                "plan_id": facts.plan_id,
-                "environment": stored.environment,
-                "created_at": _instant(stored.created_at),
-                "created_by": stored.created_by,
-                "reason": stored.reason,
-                "expires_at": _instant(stored.expires_at),
+                **_attributes(stored, *names),
                 "ended": facts.ended,
-                "ended_at": _instant(facts.at),
+                "ended_at": facts.at,
                 "why": facts.why,
             },
             "events": [
                 {
-                    "number": event.number,
-                    "at": _instant(event.at),
-                    "event": event.event,
-                    "who": event.who,
-                    "why": event.why,
+                    **_attributes(event, "number", "at", "event", "who", "why"),
                     "detail": dict(event.detail),
                 }
                 for event in facts.events
             ],
             "batches": [_batch(facts, row) for row in facts.batches],
             "publications": [
-                {
-                    "number": intent.number,
-                    "kind": intent.kind.value,
-                    "status": intent.status.value,
-                    "begun_at": _instant(intent.begun_at),
-                    "published": intent.published,
-                }
+                _attributes(intent, "number", "kind", "status", "begun_at", "published")
                 for intent in facts.intents
             ],
         }
@@ -273,19 +213,13 @@ def timeline(facts: Facts) -> str:
 
 
 def _batch(facts: Facts, row: BatchRow) -> Json:
+    names = (
+        "batch_id", "model", "attempt", "reason", "status", "run_id", "who", "started_at", "finished_at",
+        "failure", "error",
+    )  # fmt: skip
     return {
-        "batch_id": row.batch_id,
-        "model": row.model,
+        **_attributes(row, *names),
         "cells": facts.named(row.model, row.stretches),
-        "attempt": row.attempt,
-        "reason": row.reason,
-        "status": row.status,
-        "run_id": row.run_id,
-        "who": row.who,
-        "started_at": _instant(row.started_at),
-        "finished_at": _instant(row.finished_at),
-        "failure": row.failure.value if row.failure else None,
-        "error": row.error,
         "spark": dict(row.resources) if row.resources else {},
     }
 
@@ -313,11 +247,7 @@ def consumers(facts: Facts) -> str:
             "published": bool(facts.promoted),
             "consumers": [
                 {
-                    "consumer": reader.consumer,
-                    "kind": reader.kind,
-                    "owner": reader.owner,
-                    "model": reader.model,
-                    "columns": list(reader.columns),
+                    **_attributes(reader, "consumer", "kind", "owner", "model", "columns"),
                     "cells": facts.named(reader.model, reader.cells),
                     "cell_count": facts.naming.count(reader.model, reader.cells),
                     "sums": {
@@ -329,22 +259,18 @@ def consumers(facts: Facts) -> str:
             ],
             "results": [
                 {
-                    "name": entry.result.name,
-                    "model": entry.result.model,
+                    **_attributes(entry.result, "name", "model"),
                     "cells": facts.named(entry.result.model, entry.cells),
                     "registered_by": entry.result.who,
-                    "registered_at": entry.result.at.isoformat(),
+                    "registered_at": entry.result.at,
                     "computed_again": entry.again,
                 }
                 for entry in facts.noted.results
             ],
             "answers": [
                 {
-                    "consumer": given.consumer,
+                    **_attributes(given, "consumer", "who", "at", "reason"),
                     "answer": "acknowledged" if given.agrees else "objected",
-                    "who": given.who,
-                    "at": given.at.isoformat(),
-                    "reason": given.reason,
                 }
                 for given in told_answers(facts.events)
             ],
@@ -361,5 +287,6 @@ def ndjson(events: Iterable[Json]) -> str:
     )
 
 
-def _instant(instant: datetime | None) -> str | None:
-    return None if instant is None else instant.isoformat()
+def _attributes(value: object, *names: str) -> Json:
+    """Give some attributes of a value as they are called there; `json_text` writes enums and instants."""
+    return {name: getattr(value, name) for name in names}
