@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import tomllib
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
@@ -217,19 +217,6 @@ class Approval:
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class Requirement:
-    """A rule that concerns a plan.
-
-    Attributes:
-        rule: the rule.
-        because: what of the plan it concerns, in words.
-    """
-
-    rule: Rule
-    because: str = field(compare=False)
-
-
 def policy_hash(text: str) -> str:
     """Hash a policy as it is written."""
     return hashlib.sha256(text.encode()).hexdigest()
@@ -297,14 +284,6 @@ def unknown_names(
     return (*unkeyed, *unmatched)
 
 
-def requirements(policy: Policy, facts: PlanFacts, now: datetime) -> tuple[Requirement, ...]:
-    """Give the rules that concern a plan."""
-    if facts.automatic:
-        return ()
-    reasons = ((rule, _because(rule, facts, now)) for rule in policy.rules_of(facts.environment))
-    return tuple(Requirement(rule, because) for rule, because in reasons if because)
-
-
 def still_required(
     policy: Policy, facts: PlanFacts, approvals: Sequence[Approval], now: datetime
 ) -> tuple[str, ...]:
@@ -316,10 +295,13 @@ def still_required(
         approvals: those whose signature is right and whose parts are as they were.
         now: the instant (UTC).
     """
+    if facts.automatic:
+        return ()
     reasons = (
-        reason
-        for required in requirements(policy, facts, now)
-        for reason in _lacking(required, facts, approvals, now)
+        f"{because}: {reason}"
+        for rule in policy.rules_of(facts.environment)
+        if (because := _because(rule, facts, now))
+        for reason in _lacking(rule, facts, approvals, now)
     )
     return tuple(dict.fromkeys(reasons))
 
@@ -336,26 +318,23 @@ def is_author(principal: str, authors: frozenset[str]) -> bool:
 
 
 def _lacking(
-    required: Requirement, facts: PlanFacts, approvals: Sequence[Approval], now: datetime
+    rule: Rule, facts: PlanFacts, approvals: Sequence[Approval], now: datetime
 ) -> Iterator[str]:
-    rule = required.rule
+    """Say what a rule that concerns a plan still lacks."""
     given = {each.principal for each in approvals if approval_counts(rule, each, now)}
     others = {name for name in given if not is_author(name, facts.authors)}
     if len(given) < rule.approvals:
         lacking = rule.approvals - len(given)
         may = ", ".join(sorted(rule.may_approve - given))
-        yield f"{required.because}: needs {_counted(lacking)} by {may}"
+        yield f"needs {_counted(lacking)} by {may}"
     if rule.owner and rule.owner not in given:
-        yield f"{required.because}: needs the approval of its validation owner {rule.owner}"
+        yield f"needs the approval of its validation owner {rule.owner}"
     if len(given) < rule.approvals:
         return
     if facts.authors and not others:
-        yield f"{required.because}: needs an approval by another person than its author"
+        yield "needs an approval by another person than its author"
     if not facts.authors and len(given) == 1:
-        yield (
-            f"{required.because}: needs an approval by a second person, since it is not known who made "
-            "the plan"
-        )
+        yield "needs an approval by a second person, since it is not known who made the plan"
 
 
 def _counted(number: int) -> str:
