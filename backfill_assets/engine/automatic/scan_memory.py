@@ -11,16 +11,8 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from backfill_assets.intervals.grid import Unit
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from datetime import datetime
-
-    from backfill_assets.intervals.interval_set import IntervalSet
-    from backfill_assets.models.graph import Graph
-    from backfill_assets.models.model import Model
-    from backfill_assets.snapshots.environment import Pointer
 
 _LENGTH = 12
 DONE, LEFT, FAILED = "done", "left", "failed"
@@ -84,60 +76,3 @@ def marked(key: str, *, end: str, stale: str) -> str:
 def hashed(value: object) -> str:
     """Name plain values by a short hash."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:_LENGTH]
-
-
-@dataclass(frozen=True, slots=True)
-class Pins:
-    """All that decides about a scan, except the model.
-
-    Attributes:
-        graph: the models that the environment runs, and the sources.
-        pointers: where the environment reads each model.
-        published: where the environment that a workspace follows does.
-        heads: which table each source is, how it is cut, and up to where it is observed.
-        now: the instant.
-    """
-
-    graph: Graph
-    pointers: Mapping[str, Pointer]
-    published: Mapping[str, Pointer]
-    heads: Mapping[str, list[object]]
-    now: datetime
-
-    def key(self, model: Model, *others: IntervalSet | None) -> str:
-        """Hash what decides about a model.
-
-        Args:
-            model: which.
-            others: cells that belong to another plan, or that alone count.
-        """
-        names = (model.name, *(upstream.name for upstream in model.reads))
-        tables = [
-            [_at(self.pointers.get(name)), _at(self.published.get(name)), self.heads.get(name)]
-            for name in names
-        ]
-        due = "" if model.cadence.unit is Unit.WHOLE else str(model.cadence.due(self.now))
-        cells = [list(ready.boundaries) if ready is not None else None for ready in others]
-        return hashed([tables, due, model.automated.value, cells, self._around(model)])
-
-    def _around(self, model: Model) -> list[object]:
-        """Say what others declare: whether they read the model, or what it reads, and how that is cut."""
-        sources = [self.graph.sources.get(upstream.name) for upstream in model.reads]
-        declared = [
-            [
-                source.when_empty.value,
-                str(source.cadence),
-                source.time_column,
-                len(self.graph.readers(source.name)) > 1,
-            ]
-            for source in sources
-            if source is not None
-        ]
-        return [bool(self.graph.readers(model.name)), declared]
-
-
-def _at(pointer: Pointer | None) -> list[Any] | None:
-    if pointer is None:
-        return None
-    under = [[layer.version, layer.delta_version] for layer in pointer.under]
-    return [pointer.fingerprint, pointer.version, pointer.delta_version, under]

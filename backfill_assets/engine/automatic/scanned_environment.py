@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from backfill_assets.engine.automatic.scan_memory import DONE, FAILED, LEFT, Pins, hashed
+from backfill_assets.engine.automatic.scan_memory import DONE, FAILED, LEFT, hashed
+from backfill_assets.intervals.grid import Unit
 from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.cells_by_model import CellsByModel
@@ -98,17 +99,33 @@ class ScannedEnvironment:
         return self.run.graph
 
     @cached_property
-    def pins(self) -> Pins:
-        """Where everything stands that decides."""
-        store, environment = self.run.store, self.run.environment
-        published = store.environments.pointers(environment.follows) if environment.follows else {}
-        heads = {name: _place(observed) for name, observed in store.sources.observed().items()}
-        return Pins(self.graph, self.pointers, published, heads, self.now)
+    def published(self) -> Mapping[str, Pointer]:
+        """Where the environment that a workspace follows reads each model."""
+        environment = self.run.environment
+        if not environment.follows:
+            return {}
+        return self.run.store.environments.pointers(environment.follows)
+
+    @cached_property
+    def heads(self) -> Mapping[str, list[object]]:
+        """Which table each source is, how it is cut, and up to where it is observed."""
+        observed = self.run.store.sources.observed()
+        return {name: _place(source) for name, source in observed.items()}
 
     def key(self, name: str) -> str:
-        """Hash what decides about a model."""
+        """Hash all that decides about a model."""
+        model = self.graph.models[name]
+        tables = [
+            [_at(self.pointers.get(table)), _at(self.published.get(table)), self.heads.get(table)]
+            for table in self._and_upstreams(model)
+        ]
+        due = "" if model.cadence.unit is Unit.WHOLE else str(model.cadence.due(self.now))
         within = None if self.within is None else self.within[name]
-        return self.pins.key(self.graph.models[name], within, self.others[name] or None)
+        cells = [
+            list(decided.boundaries) if decided is not None else None
+            for decided in (within, self.others[name] or None)
+        ]
+        return hashed([tables, due, model.automated.value, cells, self._around(model)])
 
     def read(self, name: str) -> set[str]:
         """Name the models that a scan of one reads: itself, and those that it reads."""
@@ -174,6 +191,21 @@ class ScannedEnvironment:
         )
         return ScannedModel(model, work, offered, end, stale, unchanging, waits, rest)
 
+    def _around(self, model: Model) -> list[object]:
+        """Say what others declare: whether they read the model, or what it reads, and how that is cut."""
+        sources = [self.graph.sources.get(upstream.name) for upstream in model.reads]
+        declared = [
+            [
+                source.when_empty.value,
+                str(source.cadence),
+                source.time_column,
+                len(self.graph.readers(source.name)) > 1,
+            ]
+            for source in sources
+            if source is not None
+        ]
+        return [bool(self.graph.readers(model.name)), declared]
+
     def _and_upstreams(self, model: Model) -> tuple[str, ...]:
         return (model.name, *(upstream.name for upstream in model.reads))
 
@@ -184,6 +216,13 @@ class ScannedEnvironment:
         if all(theirs.get(table) == ours.get(table) for table in self._and_upstreams(theirs[name])):
             return loaded.reads.get(name)
         return self.run.reads.get(name)
+
+
+def _at(pointer: Pointer | None) -> list[object] | None:
+    if pointer is None:
+        return None
+    under = [[layer.version, layer.delta_version] for layer in pointer.under]
+    return [pointer.fingerprint, pointer.version, pointer.delta_version, under]
 
 
 def _place(source: ObservedSource) -> list[object]:
