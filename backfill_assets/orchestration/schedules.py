@@ -1,7 +1,6 @@
 """Schedules: the daily work of one cadence, and late data, through the same releases as the sensor's."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import partial
 
 import dagster as dg
@@ -26,7 +25,7 @@ _NAMES = {
     Unit.MONTH: "monthly_work",
     Unit.WHOLE: "whole_tables",
 }
-_OFTEN = {Unit.HOUR: "*/5 * * * *"}
+_OFTEN = {_NAMES[Unit.HOUR]: "*/5 * * * *"}
 _ELSE = "*/15 * * * *"
 _INSTEAD = (
     f"Leave it off where the sensor {GAP_FILL} is on, which does this and more; it is for those who "
@@ -42,55 +41,28 @@ _LATE = (
 )
 
 
-@dataclass(frozen=True)
-class _Timed:
-    """What one schedule does, and when.
-
-    Attributes:
-        name: its own.
-        job: of its runs; a schedule has only one.
-        cron: when it looks.
-        says: its description.
-        sources: what it looks at, by name.
-        wanted: which offers it releases.
-    """
-
-    name: str
-    job: str
-    cron: str
-    says: str
-    sources: list[str]
-    wanted: Callable[[Offer], bool]
-
-
 def schedules(graph: Graph, known: Known) -> list[dg.ScheduleDefinition]:
     """Make a schedule for every cadence that some model lives on, and one for late data."""
-    return [_schedule(timed, known) for timed in (*_cadences(graph), _late_data(graph))]
-
-
-def _cadences(graph: Graph) -> Iterator[_Timed]:
     units = {model.cadence.unit for model in graph.models.values()}
-    for unit, name in _NAMES.items():
-        if unit in units:
-            yield _Timed(
-                name=name,
-                job=RELEASE_JOB,
-                cron=_OFTEN.get(unit, _ELSE),
-                says=_DAILY,
-                sources=_read_on(graph, unit),
-                wanted=partial(_is_due, unit),
-            )
-
-
-def _late_data(graph: Graph) -> _Timed:
-    return _Timed(
+    daily = [
+        _schedule(
+            known,
+            name=name,
+            job=RELEASE_JOB,
+            sources=_read_on(graph, unit),
+            wanted=partial(_is_due, unit),
+        )
+        for unit, name in _NAMES.items()
+        if unit in units
+    ]
+    late = _schedule(
+        known,
         name=LATE_SCHEDULE,
         job=LATE_JOB,
-        cron=_ELSE,
-        says=_LATE,
         sources=[*graph.sources],
         wanted=lambda offer: offer.kind is ReleaseKind.LATE,
     )
+    return [*daily, late]
 
 
 def _read_on(graph: Graph, unit: Unit) -> list[str]:
@@ -100,43 +72,56 @@ def _read_on(graph: Graph, unit: Unit) -> list[str]:
     return [name for name in names if name in graph.sources]
 
 
-def _schedule(timed: _Timed, known: Known) -> dg.ScheduleDefinition:
+def _schedule(
+    known: Known,
+    *,
+    name: str,
+    job: str,
+    sources: list[str],
+    wanted: Callable[[Offer], bool],
+) -> dg.ScheduleDefinition:
     """Make a schedule.
 
     It looks more often than its cells come: each model's own cron says when its cells are due, and
     its readers are ready only after them. It observes the sources, too, as far as their logs tell:
     otherwise a cell that waits for rows would wait for ever. A schedule has no
     cursor, so the memory of scans lasts as long as the process lives.
+
+    Args:
+        known: the declarations.
+        name: its own.
+        job: of its runs; a schedule has only one.
+        sources: what it looks at, by name.
+        wanted: which offers it releases.
     """
     kept: dict[str, ScanMemory] = {}
 
     @dg.schedule(
-        name=timed.name,
-        job_name=timed.job,
-        cron_schedule=timed.cron,
+        name=name,
+        job_name=job,
+        cron_schedule=_OFTEN.get(name, _ELSE),
         default_status=dg.DefaultScheduleStatus.STOPPED,
-        description=timed.says,
+        description=_LATE if job == LATE_JOB else _DAILY,
     )
     def due(
         context: dg.ScheduleEvaluationContext, state: StateResource
     ) -> dg.SkipReason | list[dg.RunRequest]:
         settings = read_settings()
         read = sources_read(state.store, known())
-        sources = [read[name] for name in timed.sources]
-        looks = observe_sources(state.store, sources, state.data_root, None)
-        project = state.project(known(), timed.name)
+        looks = observe_sources(
+            state.store, [read[source] for source in sources], state.data_root, None
+        )
+        project = state.project(known(), name)
         ticked = tick(
             context.instance,
             project,
             kept.get(settings.state, ScanMemory()),
             batches=settings.cells_per_run,
             share=0,
-            wanted=timed.wanted,
+            wanted=wanted,
         )
         kept[settings.state] = ticked.memory
-        waits = (
-            [] if timed.job == LATE_JOB or not ticked.late else late_data_waits(context.instance)
-        )
+        waits = [] if job == LATE_JOB or not ticked.late else late_data_waits(context.instance)
         notes = (*ticked.notes, *waits, *(look.note for look in looks if look.note))
         for line in notes:
             context.log.info(line)
