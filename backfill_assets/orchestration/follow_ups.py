@@ -16,7 +16,7 @@ from backfill_assets.orchestration.released_runs import (
     PRIORITY_TAG,
     PROMOTE_JOB,
     REASON_TAG,
-    op_name,
+    run_config,
 )
 from backfill_assets.planning.review.notices import TOLD
 from backfill_assets.state.store import Store
@@ -32,12 +32,7 @@ def follow_ups(store: Store, now: datetime) -> Iterator[dg.RunRequest]:
 
 
 def looks_due(store: Store, now: datetime) -> tuple[dg.RunRequest, ...]:
-    """Request a look at each watched plan that is due; one that died is requested again a while later.
-
-    Args:
-        store: the state.
-        now: the instant.
-    """
+    """Request a look at each watched plan that is due; one that died is requested again a while later."""
     return tuple(
         _of_plan(AFTERCARE_JOB, plan_id, int((now - watch.since) / watch.every))
         for plan_id, watch in watches(store).items()
@@ -46,12 +41,7 @@ def looks_due(store: Store, now: datetime) -> tuple[dg.RunRequest, ...]:
 
 
 def notices_due(store: Store, now: datetime) -> tuple[dg.RunRequest, ...]:
-    """Request a run that sends notices where some are due; at most one in five minutes.
-
-    Args:
-        store: the state.
-        now: the instant.
-    """
+    """Request a run that sends notices where some are due; at most one in five minutes."""
     if not (store.notices.unsent(TOLD) or store.notices.due(now)):
         return ()
     key = f"{NOTICES_JOB}:{int(now.timestamp() // _NOTICES_APART)}"
@@ -59,23 +49,13 @@ def notices_due(store: Store, now: datetime) -> tuple[dg.RunRequest, ...]:
 
 
 def comparisons_due(store: Store, now: datetime) -> tuple[dg.RunRequest, ...]:
-    """Request the comparison of each dual run of which a day is over, once for each day.
-
-    Args:
-        store: the state.
-        now: the instant.
-    """
+    """Request the comparison of each dual run of which a day is over, once for each day."""
     due = ((plan_id, dual.due(now)) for plan_id, dual in dual_runs(store).items())
     return tuple(_of_plan(APPLY_JOB, plan_id, day) for plan_id, day in due if day)
 
 
 def promotions_due(store: Store, now: datetime) -> tuple[dg.RunRequest, ...]:
-    """Request the promotion of each plan whose appointment has come, once for each appointment.
-
-    Args:
-        store: the state.
-        now: the instant.
-    """
+    """Request the promotion of each plan whose appointment has come, once for each appointment."""
     return tuple(
         _of_plan(PROMOTE_JOB, plan_id, appointment.number)
         for plan_id, appointment in appointments_due(store, now).items()
@@ -83,7 +63,6 @@ def promotions_due(store: Store, now: datetime) -> tuple[dg.RunRequest, ...]:
 
 
 def _of_plan(job: str, plan_id: str, number: int) -> dg.RunRequest:
-    config = {"ops": {op_name(job): {"config": {"plan": plan_id, "who": "sensor"}}}}
     tags = {REASON_TAG: job, PLAN_TAG: plan_id, PRIORITY_TAG: "10"}
     key = f"{job}:{plan_id}:{number}"  # Dagster requests a key once
-    return dg.RunRequest(run_key=key, job_name=job, run_config=config, tags=tags)
+    return dg.RunRequest(run_key=key, job_name=job, run_config=run_config(job, plan_id), tags=tags)

@@ -96,7 +96,7 @@ def run_request(graph: Graph, release: Release) -> dg.RunRequest:
     key = f"{release.environment}/{release.model or release.kind.value}/{release.attempt}/{digest}"
     if not release.model:
         job = _JOBS[release.kind]
-        config = {"ops": {op_name(job): {"config": _config(release)}}}
+        config = run_config(job, release.plan_id)
         return dg.RunRequest(run_key=key, run_config=config, tags=tags, job_name=job)
     return dg.RunRequest(
         run_key=key,
@@ -146,9 +146,10 @@ def _range_tags(graph: Graph, release: Release) -> dict[str, str]:
     return dict(zip(_RANGE, _ends(cadence, hull), strict=True))
 
 
-def _config(release: Release) -> dict[str, str]:
-    config = {"who": "sensor"}
-    return {**config, "plan": release.plan_id} if release.plan_id else config
+def run_config(job: str, plan_id: str | None) -> dict[str, object]:
+    """Give the config of a job's run that the sensor requests, for a plan or for none."""
+    config = {"who": "sensor"} if not plan_id else {"who": "sensor", "plan": plan_id}
+    return {"ops": {op_name(job): {"config": config}}}
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,5 @@
 """The sensor that looks at the sources, and releases what is ready to the run queue."""
 
-from collections.abc import Callable
 from functools import cache
 
 import dagster as dg
@@ -8,6 +7,7 @@ import dagster as dg
 from backfill_assets.engine.automatic.scan_memory import ScanMemory
 from backfill_assets.models.graph import Graph
 from backfill_assets.orchestration.follow_ups import follow_ups
+from backfill_assets.orchestration.plan_work import Known
 from backfill_assets.orchestration.private_names import JobsSensor
 from backfill_assets.orchestration.released_runs import RELEASE_JOB
 from backfill_assets.orchestration.resources import StateResource, now
@@ -27,7 +27,7 @@ _SAYS = (
 )
 
 
-def once(graph: Graph) -> Callable[[], Loaded]:
+def once(graph: Graph) -> Known:
     """Give a function that fingerprints and traces the declarations, at its first call only."""
 
     @cache
@@ -37,7 +37,7 @@ def once(graph: Graph) -> Callable[[], Loaded]:
     return known
 
 
-def gap_fill_sensor(known: Callable[[], Loaded], besides: list[str]) -> dg.SensorDefinition:
+def gap_fill_sensor(known: Known, besides: list[str]) -> dg.SensorDefinition:
     """Make the sensor that looks at the sources, and releases what is ready: gaps, late cells, queued plans.
 
     Args:
