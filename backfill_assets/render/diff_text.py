@@ -181,9 +181,7 @@ def counts_text(comparison: Comparison) -> str:
     )
 
 
-def profile_rows(
-    model: Model, comparison: Comparison, *, whole: bool = False
-) -> list[tuple[str, ...]]:
+def profile_rows(model: Model, comparison: Comparison, *, whole: bool) -> list[tuple[str, ...]]:
     """Write the distinct values and percentiles of columns, group by group, as lines of a table.
 
     Args:

@@ -88,7 +88,7 @@ def plain_symbols(text: str) -> str:
     return text.translate({ord(sign): plain for sign, plain, _ in LEGEND})
 
 
-def work_text(naming: Naming, model: str, work: CellWork, limit: int = 3) -> str:
+def work_text(naming: Naming, model: str, work: CellWork, limit: int) -> str:
     """Say which cells need work and why; certain ones are listed apart from the others."""
     return f"{naming.ranges(model, work.cells, limit)}  {reason_text(work)}"
 

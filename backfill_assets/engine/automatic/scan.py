@@ -299,7 +299,7 @@ def _waiting_words(prod: ScannedEnvironment) -> Iterator[str]:
 
 
 def scanned_prod(
-    project: Project, plans: Sequence[StoredPlan], paused: Collection[str] = ()
+    project: Project, plans: Sequence[StoredPlan], paused: Collection[str]
 ) -> ScannedEnvironment:
     """Give prod but for paused models; cells that its open plans have are theirs."""
     run, declared = open_run(project, PROD), project.loaded.graph.models

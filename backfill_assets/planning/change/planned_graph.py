@@ -96,7 +96,7 @@ def planned_graph(
     graph: Graph,
     state: PlanState,
     now: datetime,
-    loaded: Loaded | None = None,
+    loaded: Loaded | None,
 ) -> PlannedGraph:
     """Put the chosen models, as loaded, in the place of those that the environment runs.
 

@@ -11,6 +11,7 @@ from datetime import date, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from backfill_assets.intervals.text import counted
 from backfill_assets.models.kind import (
     AbsentMeansDeleted,
     Deletes,
@@ -293,10 +294,7 @@ def _asked(plan: Plan) -> Item:
 
 
 def _acceptance(models: Sequence[Model]) -> Item:
-    texts = [
-        f"{model.name}: {len(model.audits)} declared audit{'' if len(model.audits) == 1 else 's'}"
-        for model in models
-    ]
+    texts = [f"{model.name}: {counted(len(model.audits), 'declared audit')}" for model in models]
     without = [model.name for model in models if not model.audits]
     if without:
         text = f"no audit is declared for {_and(without)}: only its key and columns are tested"

@@ -125,7 +125,7 @@ class Expectation:
 
 
 def rule_words(  # noqa: C901, PLR0911 - one case for each form
-    rule: Rule, cells: str = ""
+    rule: Rule, cells: str
 ) -> str:
     """Say what is expected.
 

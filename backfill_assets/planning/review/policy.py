@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.intervals.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -326,7 +327,7 @@ def _lacking(
     if len(given) < rule.approvals:
         lacking = rule.approvals - len(given)
         may = ", ".join(sorted(rule.may_approve - given))
-        yield f"needs {_counted(lacking)} by {may}"
+        yield f"needs {counted(lacking, 'approval')} by {may}"
     if rule.owner and rule.owner not in given:
         yield f"needs the approval of its validation owner {rule.owner}"
     if len(given) < rule.approvals:
@@ -335,10 +336,6 @@ def _lacking(
         yield "needs an approval by another person than its author"
     if not facts.authors and len(given) == 1:
         yield "needs an approval by a second person, since it is not known who made the plan"
-
-
-def _counted(number: int) -> str:
-    return "1 approval" if number == 1 else f"{number} approvals"
 
 
 def _because(rule: Rule, facts: PlanFacts, now: datetime) -> str:
