@@ -70,14 +70,18 @@ class Reporter:
     results: list[AuditResult] = field(default_factory=list)
     reported: IntervalSet = field(default_factory=IntervalSet.empty)
 
-    def listen(self, event: Event) -> None:
+    def listen(self, event: Event) -> None:  # noqa: C901 - one case for each event
         """Report one event."""
         match event:
             case Started():
                 cells = self._ranges(event.cells)
                 self.context.log.info("batch %s: %s started", event.batch_id, cells)
-            case SourceNote() | Delayed() | TryingAgain():
-                self._log(event)
+            case SourceNote():
+                self.context.log.warning(event.note)
+            case Delayed():
+                self.context.log.info("%s waits for %s", self._ranges(event.cells), event.why)
+            case TryingAgain():
+                self.context.log.warning("%s: %s", self._ranges(event.cells), event.words)
             case Committed():
                 self._committed(event)
             case Skipped():
@@ -90,16 +94,6 @@ class Reporter:
             case NeedsPlan():
                 metadata = {"stale": True, "changed_upstream": event.upstream}
                 self._observed(event.cells - self.reported, event.words, metadata)
-
-    def _log(self, event: SourceNote | Delayed | TryingAgain) -> None:
-        log = self.context.log
-        match event:
-            case SourceNote():
-                log.warning(event.note)
-            case Delayed():
-                log.info("%s waits for %s", self._ranges(event.cells), event.why)
-            case TryingAgain():
-                log.warning("%s: %s", self._ranges(event.cells), event.words)
 
     def rebuilding(self, event: Event) -> None:
         """Report one event of a plan's workspace: nothing of it is published yet."""
@@ -116,16 +110,13 @@ class Reporter:
         """Report what became of published cells that were launched again."""
         built = done.cells - done.left
         contents = self.store.views.content_at_pin(self.environment, self.model.name, built)
+        why = None if done.promoted else _waits(done.plan_id)
         metadata: dict[str, Any] = {"plan": done.plan_id}
-        if done.promoted:
+        if why is None:
             metadata["same_content"] = True
         else:
-            metadata |= {
-                "waits_for_approval": _waits(done.plan_id),
-                **self._promote(done.plan_id),
-            }
-            self.context.log.warning("%s: %s", self._ranges(built), _waits(done.plan_id))
-        why = None if done.promoted else _waits(done.plan_id)
+            metadata |= {"waits_for_approval": why, **self._promote(done.plan_id)}
+            self.context.log.warning("%s: %s", self._ranges(built), why)
         self._materialized({cell: (content, metadata) for cell, content in contents.items()}, why)
         if remaining := done.left - self.reported:
             self._lacks(
