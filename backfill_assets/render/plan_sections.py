@@ -214,7 +214,7 @@ def plan_sections(plan: Plan, naming: Naming, ranges: int) -> Iterator[Section]:
     yield from _fact("Asked", asked_text(plan.request))
     until = minute_text(plan.until)
     yield Fact("Expires", f"{minute_text(plan.expires_at)}; history ends at {until}")
-    if changed := tuple(map(_changed, _with_changes(plan))):
+    if changed := tuple(_changed(plan)):
         yield Changes(changed)
     if plan.models or plan.removed:
         models = tuple(_model(planned, naming, ranges) for planned in plan.models)
@@ -258,18 +258,12 @@ def _texts(
         yield Texts(label, title, texts, warn)
 
 
-def _with_changes(plan: Plan) -> Iterator[ModelPlan]:
-    return (planned for planned in plan.models if planned.change is not Change.UNCHANGED)
-
-
-def _changed(planned: ModelPlan) -> ChangedModel:
-    return ChangedModel(
-        symbol(planned),
-        planned.model,
-        category_text(planned),
-        planned.diff,
-        planned.change is Change.ADDED,
-    )
+def _changed(plan: Plan) -> Iterator[ChangedModel]:
+    for planned in plan.models:
+        if planned.change is not Change.UNCHANGED:
+            added = planned.change is Change.ADDED
+            category = category_text(planned)
+            yield ChangedModel(symbol(planned), planned.model, category, planned.diff, added)
 
 
 def _model(planned: ModelPlan, naming: Naming, ranges: int) -> ModelWork:
