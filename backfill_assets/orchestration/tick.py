@@ -1,8 +1,7 @@
 """A tick: choose the runs to request now, from what is ready and what is under way."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
 import dagster as dg
 
@@ -13,7 +12,6 @@ from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.graph import Graph
 from backfill_assets.orchestration.metadata import pool
 from backfill_assets.orchestration.released_runs import (
-    Tried,
     UnderWay,
     is_done,
     name_of,
@@ -77,30 +75,33 @@ def tick(
         busy=runs.busy | closed,
     )
     tried = tried_lately(instance, now) if work.offers else {}
-    rests = _resting(graph, tried, now)
     offered = [
         offer for offer in work.offers if wanted(offer) and not _is_under_way(offer, instance, runs)
     ]
-    chosen = chosen_now(offered, room, rests)
+    resting = {name for name, attempt in tried.items() if now < attempt.rests_until}
+    chosen = _chosen_now(graph, offered, room, resting)
     requests = [run_request(graph, release) for release in numbered(instance, graph, chosen)]
     late = any(offer.kind is ReleaseKind.LATE for offer in work.offers)
     return Ticked(tuple(requests), work.memory, tuple(_notes(graph, work, closed)), late)
 
 
-def chosen_now(
-    offered: Iterable[Offer], room: Room, rests: Callable[[Release], bool]
+def _chosen_now(
+    graph: Graph, offered: Sequence[Offer], room: Room, resting: Collection[tuple[str, ...]]
 ) -> tuple[Release, ...]:
-    """Choose releases; one that rests after a failure leaves its place to another."""
-    remaining = list(offered)
+    """Choose releases; one that rests after a failure, by its name, leaves its place to another."""
     while True:
-        chosen = releases(remaining, room)
-        resting = {_key(release) for release in chosen if rests(release)}
-        if not resting:
+        chosen = releases(offered, room)
+        passed_over = {
+            (release.kind, release.environment, release.model, release.plan_id)
+            for release in chosen
+            if name_of(graph, release) in resting
+        }
+        if not passed_over:
             return chosen
-        remaining = [
+        offered = [
             offer
-            for offer in remaining
-            if (offer.kind, offer.environment, offer.name, offer.plan_id) not in resting
+            for offer in offered
+            if (offer.kind, offer.environment, offer.name, offer.plan_id) not in passed_over
         ]
 
 
@@ -112,20 +113,6 @@ def _is_under_way(offer: Offer, instance: dg.DagsterInstance, runs: UnderWay) ->
         return True
     late = Release(offer.environment, offer.kind, plan_id=offer.plan_id, mark=offer.mark)
     return offer.kind is ReleaseKind.LATE and is_done(instance, late)
-
-
-def _key(release: Release) -> tuple[object, ...]:
-    return (release.kind, release.environment, release.model, release.plan_id)
-
-
-def _resting(
-    graph: Graph, tried: dict[tuple[str, ...], Tried], now: datetime
-) -> Callable[[Release], bool]:
-    def rests(release: Release) -> bool:
-        attempt = tried.get(name_of(graph, release))
-        return attempt is not None and now < attempt.rests_until
-
-    return rests
 
 
 def places(instance: dg.DagsterInstance) -> int:
