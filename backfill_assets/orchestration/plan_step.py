@@ -49,10 +49,7 @@ class PlanReporter(Reporter):
                 f"`backfill promote {self.plan_id}`"
             )
             self._observed(new, why, {"plan": self.plan_id})
-        if remaining := done.cells - done.built - self.reported:
-            self._lacks(
-                remaining, f"left to do in plan {self.plan_id}: `backfill show {self.plan_id}`"
-            )
+        self._left_to_do(done.cells - done.built, self.plan_id)
 
 
 def serve_plan(

@@ -118,10 +118,7 @@ class Reporter:
             metadata |= {"waits_for_approval": why, **self._promote(done.plan_id)}
             self.context.log.warning("%s: %s", self._ranges(built), why)
         self._materialized({cell: (content, metadata) for cell, content in contents.items()}, why)
-        if remaining := done.left - self.reported:
-            self._lacks(
-                remaining, f"left to do in plan {done.plan_id}: `backfill show {done.plan_id}`"
-            )
+        self._left_to_do(done.left, done.plan_id)
 
     def untouched(self, cells: IntervalSet, required: IntervalSet) -> None:
         """Report those of the targeted cells that have no report yet."""
@@ -227,6 +224,11 @@ class Reporter:
             for cell in self.model.cadence.cells(cells)
         ]
         log_events(self.context, events)
+
+    def _left_to_do(self, cells: IntervalSet, plan_id: str) -> None:
+        """Report those cells that a plan has not built and that have no report yet."""
+        if remaining := cells - self.reported:
+            self._lacks(remaining, f"left to do in plan {plan_id}: `backfill show {plan_id}`")
 
     def _lacks(self, cells: IntervalSet, why: str) -> None:
         self.reported |= cells
