@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from backfill_assets.engine.project.project import InProject, Project
     from backfill_assets.models.content import ChangedAt
-    from backfill_assets.models.graph import Graph
     from backfill_assets.snapshots.publication import PointerMove
     from backfill_assets.snapshots.stored_plan import StoredPlan
     from backfill_assets.state.store import Store
@@ -76,11 +75,16 @@ def end_facts_of(run: InProject, plan: StoredPlan, earlier: Noted | None) -> Not
     built = _built(run.project, plan, earlier)
     names = {*plan.cells, *(built or ()), *(move.model for move in moves)}
     read = {up.name for name in names if name in graph.models for up in graph.models[name].reads}
+    nodes = {**graph.sources, **graph.models}
+    declared = {name: nodes[name] for name in sorted(names | read) if name in nodes}
     differing = dict(earlier.differing) if earlier else {}
     new = [move for move in moves if str(move.number) not in differing]
     return Noted(
-        cadences=_cadences(graph, names | read),
-        schemas=_schemas(graph, names | read),
+        cadences={name: node.cadence for name, node in declared.items()},
+        schemas={
+            name: tuple((column.name, column.dtype) for column in node.schema)
+            for name, node in declared.items()
+        },
         consumers=tuple(
             consumer
             for _, consumer in sorted(graph.consumers.items())
@@ -123,20 +127,6 @@ def read_end_facts(text: str) -> Noted:
     return loads(
         text, (*STORED, *CONSUMED, Cadence, IntervalSet, Timing, Noted, Result, Invalidated)
     )
-
-
-def _cadences(graph: Graph, names: Iterable[str]) -> dict[str, Cadence]:
-    declared = {**graph.sources, **graph.models}
-    return {name: declared[name].cadence for name in sorted(names) if name in declared}
-
-
-def _schemas(graph: Graph, names: Iterable[str]) -> dict[str, tuple[tuple[str, str], ...]]:
-    declared = {**graph.sources, **graph.models}
-    return {
-        name: tuple((column.name, column.dtype) for column in declared[name].schema)
-        for name in sorted(names)
-        if name in declared
-    }
 
 
 def _differing(store: Store, moves: Iterable[PointerMove]) -> Differing:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from backfill_assets.intervals.interval_set import IntervalSet
@@ -52,10 +53,12 @@ class RecordedCells:
         if not by_cell:
             return self._collected(layer, cell)
         records = by_cell.get(cell, [])
-        at = bisect_right(records, layer.delta_version, key=_valid_from) - 1
-        if at < 0 or not _is_valid(records[at], layer.delta_version):
+        at = bisect_right(records, layer.delta_version, key=attrgetter("valid_from")) - 1
+        if at < 0:
             return None
         record = records[at]
+        if record.valid_to is not None and record.valid_to <= layer.delta_version:
+            return None
         return HeldContent(
             record.version, record.valid_from, record.batch_id, record.fingerprint, record.content
         )
@@ -138,24 +141,21 @@ def steps_of(
 
 def _pointed(
     store: StateReader, environment: str, model: str, rows: list[BatchRow]
-) -> Iterator[tuple[Pointer | None, HistoryStep]]:
-    """Yield every pointer that an environment had to a model, with the step that led to it."""
+) -> list[tuple[Pointer | None, HistoryStep]]:
+    """Give every pointer that an environment had to a model, with the step that led to it."""
     current = store.environments.pointers(environment).get(model)
     before: Pointer | None = None
-    latest: datetime | None = None
+    pointed: list[tuple[Pointer | None, HistoryStep]] = []
     for move in _moves(store, environment, model, current):
-        for pointer, step in _batches(before, move.old, rows):
-            latest = step.at
-            yield pointer, step
+        pointed += _batches(before, move.old, rows)
         step = HistoryStep(move.at, move.kind.value, {}, move.plan_id, None, move.who, move.why)
-        latest = move.at
-        yield move.new, step
+        pointed.append((move.new, step))
         before = move.new
-    for pointer, step in _batches(before, current, rows):
-        latest = step.at
-        yield pointer, step
-    if latest is not None:
-        yield current, HistoryStep(latest, NOT_RECORDED, {})
+    pointed += _batches(before, current, rows)
+    if pointed:
+        _, last = pointed[-1]
+        pointed.append((current, HistoryStep(last.at, NOT_RECORDED, {})))
+    return pointed
 
 
 def _moves(
@@ -213,11 +213,3 @@ def _ended(row: BatchRow) -> datetime:
 
 def _delta_version(row: BatchRow) -> int:
     return -1 if row.delta_version is None else row.delta_version
-
-
-def _valid_from(record: ReadyRecord) -> int:
-    return record.valid_from
-
-
-def _is_valid(record: ReadyRecord, at: int) -> bool:
-    return record.valid_to is None or record.valid_to > at
