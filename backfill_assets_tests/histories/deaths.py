@@ -14,7 +14,7 @@ from backfill_assets.snapshots.environment import PROD
 from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets_tests.engine.dying import Killed
 from backfill_assets_tests.faults.effects import Effects
-from backfill_assets_tests.histories import queueing, verbs
+from backfill_assets_tests.histories import launching, queueing, verbs
 from backfill_assets_tests.histories.checks import ChangedError, unchanged
 from backfill_assets_tests.histories.history import Promoted
 from backfill_assets_tests.state.building import open_promotions
@@ -41,6 +41,7 @@ MORTAL = (
     verbs.take_from_dev_to_prod,
     queueing.queue,
     queueing.serve_queue,
+    launching.launch_by_hand,
 )
 """The verbs whose process may die."""
 

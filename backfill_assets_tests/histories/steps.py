@@ -10,7 +10,7 @@ from backfill_assets.errors import BackfillAssetsError, RequestError
 from backfill_assets.models.graph import UnknownModelError
 from backfill_assets.snapshots.environment import PROD
 from backfill_assets.snapshots.stored_plan import PlanStatus
-from backfill_assets_tests.histories import deaths, edits, meanwhile, queueing, verbs
+from backfill_assets_tests.histories import deaths, edits, launching, meanwhile, queueing, verbs
 from backfill_assets_tests.histories.checks import settled
 from backfill_assets_tests.histories.history import MINUTE
 from backfill_assets_tests.histories.hours import FIRST_HOUR_ON
@@ -53,6 +53,7 @@ STEPS: dict[Step, int] = {
     queueing.queue: 4,
     queueing.serve_queue: 6,
     queueing.control: 1,
+    launching.launch_by_hand: 4,
     meanwhile.publication_beside_a_batch: 5,
     meanwhile.run_beside_a_publication: 4,
 }
