@@ -12,7 +12,7 @@ from backfill_assets.intervals import Interval, IntervalSet
 from backfill_assets.intervals.required import required
 from backfill_assets.snapshots.environment import PROD
 from backfill_assets_tests.histories import verbs
-from backfill_assets_tests.histories.checks import differ_only, keeps
+from backfill_assets_tests.histories.checks import Allowed, differ_only, keeps
 from backfill_assets_tests.histories.oracle import midnight
 
 if TYPE_CHECKING:
@@ -39,11 +39,11 @@ def launch_by_hand(history: History) -> None:
             history.say(f"  plan {plan.plan_id} waits for a person")
             verbs.note_kept(history, PROD, plan)
     after = history.contents()
-    filled = {
+    filled: Allowed = {
         name: committed[name] | (history.starts(name, cells) - before.of(name).keys())
         for name, cells in targets.items()
     }
-    differ_only(before.cells, after.cells, dict(filled), launch)
+    differ_only(before.cells, after.cells, filled, launch)
     keeps(before, after, launch)
 
 

@@ -18,7 +18,7 @@ from backfill_assets.snapshots.environment import PROD
 from backfill_assets.snapshots.queued_plan import Control
 from backfill_assets.snapshots.stored_plan import OPEN
 from backfill_assets_tests.histories import verbs
-from backfill_assets_tests.histories.checks import differ_only, keeps
+from backfill_assets_tests.histories.checks import Allowed, differ_only, keeps
 from backfill_assets_tests.histories.history import MINUTE
 from backfill_assets_tests.histories.published import WrongError
 from backfill_assets_tests.histories.requests import any_request
@@ -119,7 +119,7 @@ def _serve(history: History, offer: Offer) -> None:
         Operation(project=history.plans.project(history.graph), plan=plan), offer.name, offer.cells
     )
     gaps = history.starts(offer.name, offer.cells) - before.of(offer.name).keys()
-    allowed = {offer.name: committed | gaps}
+    allowed: Allowed = {offer.name: committed | gaps}
     differ_only(before.cells, history.contents().cells, allowed, f"serving {plan.plan_id}")
 
 
