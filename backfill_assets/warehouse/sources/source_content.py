@@ -67,19 +67,13 @@ def content_by_cell(
         CorruptTableError: files, or the log, are damaged or gone.
         DeclarationError: the event time can't say which cell a row belongs to.
     """
-    parts = [
-        _contents(_rows(spark, path, source, at, cells), source, number)
-        for number, at in enumerate(versions)
-    ]
-    with explaining_errors(path):
-        collected = reduce(lambda frame, other: frame.unionByName(other), parts).collect()
+    everything = frozenset(column.name for column in source.schema)
+    frames = [_rows(spark, path, source, at, cells) for at in versions]
     contents: tuple[dict[Interval, SourceCell], ...] = tuple({} for _ in versions)
     declared = _declared(source)
-    for row in collected:
-        cell, total = _cell(source, row["_cell"]), joined(int(row["high"]), int(row["low"]))
-        contents[row["at"]][cell] = SourceCell(
-            cell, row["rows"], f"{declared}:{row['rows']}:{total}"
-        )
+    for cell, by_version in _summed(frames, source, path, [everything]).items():
+        for at, (rows, total) in by_version.items():
+            contents[at][cell] = SourceCell(cell, rows, f"{declared}:{rows}:{total}")
     return contents
 
 
@@ -130,6 +124,17 @@ def _same(
     frames: list[DataFrame], source: Source, path: str, groups: Sequence[frozenset[str]]
 ) -> dict[Interval, tuple[bool, ...]]:
     """Decide, by cell, for each group of columns whether two frames hold the same rows of them."""
+    return {
+        cell: tuple(before == after for before, after in zip(both[0][1:], both[1][1:], strict=True))
+        for cell, both in _summed(frames, source, path, groups).items()
+        if len(both) == len(frames) and both[0][0] == both[1][0]
+    }
+
+
+def _summed(
+    frames: list[DataFrame], source: Source, path: str, groups: Sequence[frozenset[str]]
+) -> dict[Interval, dict[int, tuple[int, ...]]]:
+    """Give, by cell and place of the frame, the number of rows and the sum of hashes of each group of columns."""
     parts = [
         _sums(frame, source, groups).withColumn("at", F.lit(number))
         for number, frame in enumerate(frames)
@@ -140,11 +145,7 @@ def _same(
     for row in collected:
         totals = (joined(int(row[f"high{at}"]), int(row[f"low{at}"])) for at in range(len(groups)))
         by_cell.setdefault(_cell(source, row["_cell"]), {})[row["at"]] = (row["rows"], *totals)
-    return {
-        cell: tuple(before == after for before, after in zip(both[0][1:], both[1][1:], strict=True))
-        for cell, both in by_cell.items()
-        if len(both) == len(frames) and both[0][0] == both[1][0]
-    }
+    return by_cell
 
 
 def _sums(frame: DataFrame, source: Source, groups: Sequence[frozenset[str]]) -> DataFrame:
@@ -161,18 +162,6 @@ def _sums(frame: DataFrame, source: Source, groups: Sequence[frozenset[str]]) ->
     ]
     hashed = frame.select("_cell", *hashes)
     return hashed.groupBy("_cell").agg(F.count(F.lit(1)).alias("rows"), *totals)
-
-
-def _contents(rows: DataFrame, source: Source, number: int) -> DataFrame:
-    hashed = rows.withColumn(
-        "_row", F.expr(key_hash([column.name for column in source.schema], rows.schema))
-    )
-    high, low = sums("_row")
-    return (
-        hashed.groupBy("_cell")
-        .agg(F.count(F.lit(1)).alias("rows"), F.expr(high).alias("high"), F.expr(low).alias("low"))
-        .withColumn("at", F.lit(number))
-    )
 
 
 def _cell(source: Source, number: int) -> Interval:
