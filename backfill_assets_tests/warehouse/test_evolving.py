@@ -7,7 +7,7 @@ import pytest
 from backfill_assets.errors import RequestError
 from backfill_assets.models.column import Column
 from backfill_assets.warehouse.files.housekeeping import evolve_table, fence, is_ours, restore
-from backfill_assets.warehouse.files.stored_columns import column_changes
+from backfill_assets.warehouse.files.stored_columns import column_changes, stored_columns
 from backfill_assets.warehouse.files.tables import delta_schema, table_now
 from backfill_assets.warehouse.log.delta_log import head, last_token, logged_commit
 from backfill_assets.warehouse.log.ticket import CommitLostError
@@ -102,5 +102,5 @@ def test_a_column_that_is_declared_no_more_changes_nothing_in_the_table(
     filled(spark, path)
     there = dict(delta_schema(path, head(path)))
     narrower = sales(columns=SALES_COLUMNS[:2])
-    changes = column_changes(narrower, there)
+    changes = column_changes(stored_columns(narrower), there)
     assert (changes.added, changes.retyped) == ({}, ())

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, cast
 
-from backfill_assets.errors import DeclarationError
+from backfill_assets.errors import DeclarationError, RequestError
 from backfill_assets.intervals.cadence import WHOLE_CELL
 from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
@@ -18,11 +18,7 @@ from backfill_assets.snapshots.batch import BatchCommit
 from backfill_assets.warehouse.files.cell_files import files_changed, has_blocks
 from backfill_assets.warehouse.files.cells import cell_of_text, cell_type
 from backfill_assets.warehouse.files.log_entry import kept_log, set_cells, write_entry
-from backfill_assets.warehouse.files.stored_columns import (
-    ColumnChanges,
-    column_changes,
-    stored_columns,
-)
+from backfill_assets.warehouse.files.stored_columns import column_changes, stored_columns
 from backfill_assets.warehouse.files.tables import delta_schema, delta_type
 from backfill_assets.warehouse.log.delta_log import (
     ABSENT,
@@ -242,8 +238,13 @@ def evolve_table(
     """
     from deltalake import Field  # noqa: PLC0415 - only where a column is added
 
-    changes = column_changes(model, dict(delta_schema(path, head(path))))
-    changes.refuse_retyped(model.name, path)
+    changes = column_changes(stored_columns(model), dict(delta_schema(path, head(path))))
+    if changes.retyped:
+        raise RequestError(
+            found=f"'{model.name}' can't go on in its table at {path}: it changes the type of "
+            f"{', '.join(changes.retyped)}. A table that history was written to only gains columns",
+            do="Keep the column, or plan the change as breaking, which gives it a table of its own",
+        )
     if not changes.added:
         return None
     fields = [Field.from_json(json.dumps(field)) for field in _fields(spark, changes.added)]
@@ -253,11 +254,7 @@ def evolve_table(
             fields, commit_properties=properties, post_commithook_properties=kept_log()
         )
 
-    return write_entry(Ticket(path, app_id, token, _evolved(changes)), add)
-
-
-def _evolved(changes: ColumnChanges) -> str:
-    return f"{EVOLVED}{json.dumps(changes.added)}}}"
+    return write_entry(Ticket(path, app_id, token, f"{EVOLVED}{json.dumps(changes.added)}}}"), add)
 
 
 def cells_touched(cadence: Cadence, path: str, delta_version: int) -> IntervalSet:

@@ -18,7 +18,8 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.audit import Reconciles, References
 from backfill_assets.models.column import quoted
 from backfill_assets.warehouse.files.cells import cell_of_number, number_expression, time_predicate
-from backfill_assets.warehouse.files.tables import MissingTableError, Table, same_type, snapshot_df
+from backfill_assets.warehouse.files.stored_columns import column_changes
+from backfill_assets.warehouse.files.tables import MissingTableError, Table, snapshot_df
 from backfill_assets.warehouse.log.delta_log import ABSENT
 from backfill_assets.warehouse.rows.conform import contract
 from backfill_assets.warehouse.rows.outside_rows import refuse_outside
@@ -33,13 +34,17 @@ if TYPE_CHECKING:
     from backfill_assets.intervals.interval import Interval
     from backfill_assets.models.content import CellProfile
     from backfill_assets.models.model import Model
+    from backfill_assets.warehouse.files.stored_columns import ColumnChanges
     from backfill_assets.warehouse.rows.inputs import Input, RowsFrom
 
 
-def _unfit_table(*, model: str, path: str, missing: list[str], retyped: list[str]) -> RequestError:
+def _unfit_table(model: str, path: str, changes: ColumnChanges) -> RequestError:
     differences = "; ".join(
         f"{word} {', '.join(names)}"
-        for word, names in (("it lacks", missing), ("of another type are", retyped))
+        for word, names in (
+            ("it lacks", changes.added),
+            ("of another type are", changes.retyped),
+        )
         if names
     )
     return RequestError(
@@ -121,13 +126,8 @@ def foreign_rows(spark: SparkSession, model: Model, table: Table) -> DataFrame:
     if not table.exists:
         raise MissingTableError(name=model.name, path=table.path)
     rows = snapshot_df(spark, table.path, table.delta_version)
-    types = {field.name: field.dataType.simpleString() for field in rows.schema.fields}
-    missing = [column.name for column in model.schema if column.name not in types]
-    retyped = [
-        f"{column.name} {types[column.name]} (declared {column.dtype})"
-        for column in model.schema
-        if column.name in types and not same_type(types[column.name], column.dtype)
-    ]
-    if missing or retyped:
-        raise _unfit_table(model=model.name, path=table.path, missing=missing, retyped=retyped)
-    return rows.select(*(quoted(column.name) for column in model.schema))
+    declared = {column.name: column.dtype for column in model.schema}
+    changes = column_changes(declared, dict(rows.dtypes))
+    if changes.added or changes.retyped:
+        raise _unfit_table(model.name, table.path, changes)
+    return rows.select(*map(quoted, declared))

@@ -15,7 +15,7 @@ from backfill_assets.models.kind import (
 )
 from backfill_assets.warehouse.files.cells import cell_expression, cells_predicate
 from backfill_assets.warehouse.files.layers import rows_of
-from backfill_assets.warehouse.files.tables import Table, same_type
+from backfill_assets.warehouse.files.stored_columns import column_changes
 from backfill_assets.warehouse.rows.checksum import key_hash, same_value
 
 if TYPE_CHECKING:
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 
     from backfill_assets.intervals.interval import Interval
     from backfill_assets.models.model import Model
+    from backfill_assets.warehouse.files.stored_columns import ColumnChanges
+    from backfill_assets.warehouse.files.tables import Table
 
 
-def _unlike_declared(
-    *, model: str, missing: list[str], extra: list[str], retyped: list[str]
-) -> DeclarationError:
+def _unlike_declared(model: str, changes: ColumnChanges, extra: list[str]) -> DeclarationError:
     differences = "; ".join(
         f"{word} {', '.join(names)}"
         for word, names in (
-            ("without", missing),
+            ("without", changes.added),
             ("with undeclared", extra),
-            ("with other types:", retyped),
+            ("with other types:", changes.retyped),
         )
         if names
     )
@@ -73,17 +73,12 @@ def contract(computed: DataFrame, model: Model) -> DataFrame:
         DeclarationError: columns are missing, extra or of another type.
         DeclarationError: the time column can't name a cell on the model's grid.
     """
-    types = {field.name: field.dataType.simpleString() for field in computed.schema.fields}
+    types = dict(computed.dtypes)
     declared = {column.name: column.dtype for column in model.schema}
-    missing = [name for name in declared if name not in types]
+    changes = column_changes(declared, types)
     extra = [name for name in types if name not in declared]
-    retyped = [
-        f"{name} {types[name]} (declared {dtype})"
-        for name, dtype in declared.items()
-        if name in types and not same_type(types[name], dtype)
-    ]
-    if missing or extra or retyped:
-        raise _unlike_declared(model=model.name, missing=missing, extra=extra, retyped=retyped)
+    if changes.added or extra or changes.retyped:
+        raise _unlike_declared(model.name, changes, extra)
     time = model.time_column or ""
     cell = cell_expression(time, types.get(time, ""), model.cadence)
     return _latest(computed.selectExpr(*map(quoted, declared), f"{cell} AS {CELL_COLUMN}"), model)
