@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -98,21 +98,22 @@ def logged_type(path: str, delta_version: int, column: str) -> tuple[str, str]:
 
 def logged_file(action: Mapping[str, Any], *, column: str, dtype: str, cadence: Cadence) -> File:
     """Read the entry of an added or removed file."""
-    stats = _statistics(action.get("stats"))
-    partition = action.get("partitionValues") or {}
-    if column in partition:
-        rows = _less(stats.get("numRecords"), _deleted(action))
-        return _file(partition[column] or None, partition[column] or None, rows, dtype, cadence)
-    first = (stats.get("minValues") or {}).get(column)
-    last = (stats.get("maxValues") or {}).get(column)
-    nulls = (stats.get("nullCount") or {}).get(column)
-    count = _less(stats.get("numRecords"), _deleted(action))
-    rows = None if nulls is None else _less(count, nulls)
-    if first is None and last is None and nulls is not None and nulls == stats.get("numRecords"):
-        return File(timeless=True)
-    if first is None or last is None:
+    stats, partition = _statistics(action.get("stats")), action.get("partitionValues") or {}
+    entry: dict[str, Any] = {"num_records": stats.get("numRecords")}
+    minimum, maximum, nulls = (
+        (stats.get(what) or {}).get(column) for what in ("minValues", "maxValues", "nullCount")
+    )
+    try:
+        if column in partition:
+            exact = partition[column]
+            entry[f"partition.{column}"] = _read(exact, dtype, cadence) if exact else None
+        elif minimum is not None and maximum is not None:
+            entry[f"min.{column}"] = _read(minimum, dtype, cadence)
+            entry[f"max.{column}"] = _read(maximum, dtype, cadence)
+    except ValueError:  # not a time in the log's form, so the cells are unknown
         return File()
-    return _file(first, last, rows, dtype, cadence)
+    file = file_of({**entry, f"null_count.{column}": nulls}, column, cadence)
+    return replace(file, rows=_less(file.rows, _deleted(action)))
 
 
 def rows_of(action: Mapping[str, Any]) -> int | None:
@@ -209,24 +210,13 @@ def file_of(entry: Mapping[str, Any], column: str, cadence: Cadence) -> File:
     return File(_instant(first, cadence), _instant(last, cadence), counted)
 
 
-def _file(
-    first: str | None, last: str | None, rows: int | None, dtype: str, cadence: Cadence
-) -> File:
-    if first is None or last is None:
-        return File(timeless=True)
-    try:
-        return File(_read(first, dtype, cadence), _read(last, dtype, cadence), rows)
-    except ValueError:  # not a time in the log's form, so the cells are unknown
-        return File()
-
-
-def _read(text: str, dtype: str, cadence: Cadence) -> datetime:
+def _read(text: str, dtype: str, cadence: Cadence) -> date | datetime:
     if dtype == "date":
-        return _instant(date.fromisoformat(text[:10]), cadence)
+        return date.fromisoformat(text[:10])
     instant = datetime.fromisoformat(text)
     if instant.tzinfo is None and dtype == "timestamp_ntz":
-        return _instant(instant.replace(tzinfo=zone_of(cadence.tz)), cadence)
-    return _instant(instant, cadence)
+        return instant.replace(tzinfo=zone_of(cadence.tz))
+    return instant
 
 
 def _instant(value: date | datetime, cadence: Cadence) -> datetime:

@@ -9,6 +9,7 @@ from backfill_assets.intervals.grid import Unit
 from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.zones import zone_of
+from backfill_assets.warehouse.files.file_spans import entries_of
 from backfill_assets.warehouse.log.delta_log import ABSENT, CorruptTableError, head, opened_log
 
 if TYPE_CHECKING:
@@ -43,14 +44,15 @@ def source_bytes(
     Raises:
         CorruptTableError: the log is damaged.
     """
+    if head(path) == ABSENT:
+        return 0
+    log = opened_log(path, delta_version)
     if column is None or cadence is None or cells is None or cadence.unit is Unit.WHOLE:
-        return sum(int(file[_BYTES]) for file in _files(path, delta_version, [_BYTES]))
-    return round(
-        sum(
-            file[_BYTES] * _share(_span(file, column, cadence.tz), cells)
-            for file in _files(path, delta_version)
-        )
+        return sum(int(file[_BYTES]) for file in entries_of(log, [_BYTES]))
+    shares = (
+        file[_BYTES] * _share(_span(file, column, cadence.tz), cells) for file in entries_of(log)
     )
+    return round(sum(shares))
 
 
 def bytes_in(path: str, delta_version: int | None = None) -> int:
@@ -64,21 +66,6 @@ def bytes_in(path: str, delta_version: int | None = None) -> int:
         return source_bytes(path, delta_version=delta_version)
     except CorruptTableError:
         return 0
-
-
-def _files(
-    path: str, delta_version: int | None, only: list[str] | None = None
-) -> list[dict[str, Any]]:
-    """Read only those fields of the log's entries on files that an estimate needs."""
-    if head(path) == ABSENT:
-        return []
-    import pyarrow as pa  # noqa: PLC0415 - only estimates need them
-
-    actions = opened_log(path, delta_version).get_add_actions(flatten=True)
-    entries = actions if only is None else actions.select(only)
-    return (
-        pa.RecordBatchReader.from_stream(entries).read_all().to_pylist()
-    )  # pa.table imports pandas
 
 
 def _span(file: Mapping[str, Any], column: str, tz: str) -> Interval | None:
