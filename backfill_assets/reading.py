@@ -17,7 +17,12 @@ from backfill_assets.snapshots.environment import PROD, workspace_name
 from backfill_assets.snapshots.snapshot import stored_model
 from backfill_assets.state.environments import UnknownEnvironmentError
 from backfill_assets.state.store import Store
-from backfill_assets.warehouse.files.layers import EVERY_ROW, parts_of, table_read
+from backfill_assets.warehouse.files.layers import (
+    EVERY_ROW,
+    ResolvedLayer,
+    parts_of,
+    table_read,
+)
 from backfill_assets.warehouse.files.tables import refuse_tables_without_state
 from backfill_assets.warehouse.rows.reading import read_pinned
 from backfill_assets.warehouse.spark.session import spark_settings, start_session
@@ -28,8 +33,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from backfill_assets.models.model import Model
-    from backfill_assets.state.layers import PublishedModel
-    from backfill_assets.warehouse.files.layers import TableRows
     from backfill_assets.warehouse.files.tables import Table
 
 
@@ -43,20 +46,6 @@ class NotPublishedError(BackfillAssetsError):
             f"environment '{env}' has published nothing of '{model}' (it has: {listed}); fill it "
             f"with `backfill run --select {model}`, or correct the name"
         )
-
-
-class ResolvedLayer(NamedTuple):
-    """One of the tables that make up a model.
-
-    Attributes:
-        path: of the Delta table.
-        delta_version: its pin.
-        where: Spark SQL over the column `_cell`: only these rows of it count.
-    """
-
-    path: str
-    delta_version: int
-    where: str
 
 
 class Resolved(NamedTuple):
@@ -148,7 +137,7 @@ def _resolved(declared: Model, table: Table) -> Resolved | ResolvedLayers:
     top, *under = parts_of(declared.cadence, table)
     if not under and top.where == EVERY_ROW:
         return Resolved(top.path, top.delta_version)
-    return ResolvedLayers(*_layer(top), tuple(_layer(part) for part in under))
+    return ResolvedLayers(*top, tuple(under))
 
 
 def read(
@@ -261,13 +250,10 @@ def published(
                 f"apply {stored.plan_id}`",
             ) from error
         tables = {
-            model: _table_of(store, published_model) for model, published_model in models.items()
+            model: (each.definition, table_read(each.tables, store.located, each.pointer.certain))
+            for model, each in models.items()
         }
-        readable = {
-            model: (models[model].definition, table)
-            for model, table in tables.items()
-            if table.exists
-        }
+        readable = {model: each for model, each in tables.items() if each[1].exists}
     return Published(name, number, tuple(readable), readable, settings)
 
 
@@ -292,12 +278,3 @@ def _opened(settings: Settings) -> Iterator[Store]:
 
 def _now() -> datetime:
     return datetime.now(UTC)  # noqa: TID251 - for a lease that is never taken
-
-
-def _table_of(store: Store, published: PublishedModel) -> Table:
-    """Give what a model is read from, without cells that are still to be built."""
-    return table_read(published.tables, store.located, published.pointer.certain)
-
-
-def _layer(part: TableRows) -> ResolvedLayer:
-    return ResolvedLayer(part.path, part.delta_version, part.where)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.models.model import Model
-    from backfill_assets.warehouse.files.layers import TableRows
+    from backfill_assets.warehouse.files.layers import ResolvedLayer
     from backfill_assets.warehouse.files.tables import Table
 
 BY_CELL = (CELL_COLUMN,)
@@ -82,8 +82,8 @@ class Sides:
     """
 
     model: Model
-    old: tuple[TableRows, ...]
-    new: tuple[TableRows, ...]
+    old: tuple[ResolvedLayer, ...]
+    new: tuple[ResolvedLayer, ...]
     old_types: Mapping[str, DataType]
     new_types: Mapping[str, DataType]
 
@@ -128,13 +128,13 @@ def changed_columns(compared: Compared) -> tuple[tuple[str, ...], tuple[str, ...
     return _without(after, before), _without(before, after)
 
 
-def _parts(compared: Compared, cells: IntervalSet | None) -> tuple[tuple[TableRows, ...], ...]:
+def _parts(compared: Compared, cells: IntervalSet | None) -> tuple[tuple[ResolvedLayer, ...], ...]:
     tables = (compared.old, compared.new)
     return tuple(parts_of(compared.model.cadence, table, cells) for table in tables)
 
 
 def _columns(
-    model: Model, old: Sequence[TableRows], new: Sequence[TableRows]
+    model: Model, old: Sequence[ResolvedLayer], new: Sequence[ResolvedLayer]
 ) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
     """Give the columns of both sides, as Delta and Spark describe them in JSON."""
     before = _fields(old)
@@ -257,7 +257,7 @@ def _everything(sides: Sides) -> dict[str, str]:
 
 
 def _side(
-    sides: Sides, parts: tuple[TableRows, ...], columns: Mapping[str, str], question: Question
+    sides: Sides, parts: tuple[ResolvedLayer, ...], columns: Mapping[str, str], question: Question
 ) -> str:
     listed = {**columns, CELL_COLUMN: cell_type(sides.model.cadence)}
     rows = "\n  UNION ALL\n".join(_part(part, listed) for part in parts) or _no_rows(listed)
@@ -271,7 +271,7 @@ def _side(
     return f"  SELECT {listed} FROM (\n{rows})"
 
 
-def _part(part: TableRows, columns: Mapping[str, str]) -> str:
+def _part(part: ResolvedLayer, columns: Mapping[str, str]) -> str:
     names = _fields((part,), own_columns_only=False)
     selected = ", ".join(
         quoted(name) if name in names else f"CAST(NULL AS {dtype}) AS {quoted(name)}"
@@ -289,7 +289,7 @@ def _no_rows(columns: Mapping[str, str]) -> str:
 
 
 def _fields(
-    parts: Iterable[TableRows], *, own_columns_only: bool = True
+    parts: Iterable[ResolvedLayer], *, own_columns_only: bool = True
 ) -> dict[str, dict[str, Any]]:
     hidden = {CELL_COLUMN, *AUDIT_COLUMNS} if own_columns_only else set[str]()
     fields: dict[str, dict[str, Any]] = {}

@@ -46,14 +46,13 @@ EVERY_ROW = "TRUE"
 """The condition of a part that is a whole table."""
 
 
-@dataclass(frozen=True, slots=True)
-class TableRows:
-    """One Delta table at one version, and the rows that come from it.
+class ResolvedLayer(NamedTuple):
+    """One of the tables that make up a model.
 
     Attributes:
-        path: of the table.
+        path: of the Delta table.
         delta_version: its pin.
-        where: Spark SQL over `_cell` that keeps those rows.
+        where: Spark SQL over the column `_cell`: only these rows of it count.
     """
 
     path: str
@@ -131,7 +130,7 @@ def table_read(
 
 def parts_of(
     cadence: Cadence, table: Table, cells: IntervalSet | None = None
-) -> tuple[TableRows, ...]:
+) -> tuple[ResolvedLayer, ...]:
     """Give the part that each table reads, the upper first; tables without a part are left out.
 
     Args:
@@ -140,7 +139,7 @@ def parts_of(
         cells: only these; None for every cell.
     """
     return tuple(
-        TableRows(answer.layer.path, answer.layer.delta_version, answer.where(cadence))
+        ResolvedLayer(answer.layer.path, answer.layer.delta_version, answer.where(cadence))
         for answer in _answers(table, cells)
     )
 

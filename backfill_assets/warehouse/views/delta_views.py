@@ -19,7 +19,7 @@ from backfill_assets.warehouse.views.published_views import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from backfill_assets.warehouse.files.layers import TableRows
+    from backfill_assets.warehouse.files.layers import ResolvedLayer
     from backfill_assets.warehouse.views.published_views import PublishedView, PublishedViews
 
 _SPARK, _TRINO = "spark", "trino"
@@ -60,7 +60,7 @@ def _schemas(published: PublishedViews, dialect: str) -> Iterator[str]:
 
 
 def _views(
-    published: PublishedViews, dialect: str, read: Callable[[PublishedView, TableRows], str]
+    published: PublishedViews, dialect: str, read: Callable[[PublishedView, ResolvedLayer], str]
 ) -> Iterator[str]:
     for name in published.gone:
         yield f"DROP VIEW IF EXISTS {name.sql(dialect)}"
@@ -71,7 +71,7 @@ def _views(
         yield f"CREATE OR REPLACE VIEW {view.name.sql(dialect)} AS\n{query}"
 
 
-def _select(view: PublishedView, part: TableRows, dialect: str, source: str) -> str:
+def _select(view: PublishedView, part: ResolvedLayer, dialect: str, source: str) -> str:
     """Write the query over one table; a column that was declared later is NULL in its rows."""
     names = {name for name, _ in delta_schema(part.path, part.delta_version)}
     columns = ", ".join(
@@ -84,11 +84,11 @@ def _select(view: PublishedView, part: TableRows, dialect: str, source: str) -> 
     return f"SELECT {columns} FROM {source} WHERE {where}"  # noqa: S608 - quoted names
 
 
-def _in_spark(part: TableRows) -> str:
+def _in_spark(part: ResolvedLayer) -> str:
     return f"delta.{identifier(part.path, _SPARK)} VERSION AS OF {part.delta_version}"
 
 
-def _in_trino(view: PublishedView, part: TableRows) -> str:
+def _in_trino(view: PublishedView, part: ResolvedLayer) -> str:
     version = identifier(view.versions[part.path], _TRINO)
     schema = identifier(view.name.schema, _TRINO)
     return f"{schema}.{version} FOR VERSION AS OF {part.delta_version}"
