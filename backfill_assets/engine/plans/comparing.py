@@ -15,7 +15,7 @@ from backfill_assets.engine.review.compared import KEPT, Measured, Shown
 from backfill_assets.models.codec import dumps, loads
 from backfill_assets.warehouse.compare.compare import OutsideRows, compare, rows_outside
 from backfill_assets.warehouse.files.layers import files_read
-from backfill_assets.warehouse.rows.check_query import wrong_rows
+from backfill_assets.warehouse.rows.reading import wrong_rows
 from backfill_assets.warehouse.rows.totals import totals
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from backfill_assets.warehouse.compare.compare import Comparison
     from backfill_assets.warehouse.compare.comparison_sql import Compared, Question
     from backfill_assets.warehouse.files.tables import Table
-    from backfill_assets.warehouse.rows.check_query import WrongRows
+    from backfill_assets.warehouse.rows.reading import WrongRows
     from backfill_assets.warehouse.rows.totals import Totals
 
 

@@ -17,7 +17,7 @@ from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.interval import epoch_of
 from backfill_assets.intervals.text import last_line
 from backfill_assets.planning.review.touched import reads_since
-from backfill_assets.warehouse.rows.check_query import rows_read
+from backfill_assets.warehouse.rows.reading import rows_read
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

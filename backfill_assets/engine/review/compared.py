@@ -19,7 +19,7 @@ from backfill_assets.warehouse.compare.compare import (
 )
 from backfill_assets.warehouse.compare.comparison_sql import BY_CELL
 from backfill_assets.warehouse.files.cells import cell_of_text
-from backfill_assets.warehouse.rows.check_query import WrongRows
+from backfill_assets.warehouse.rows.reading import WrongRows
 from backfill_assets.warehouse.rows.totals import Totals
 
 if TYPE_CHECKING:
