@@ -76,13 +76,9 @@ def read_cells(spark: SparkSession, upstream: Input) -> DataFrame:
         MissingTableError: a source has no table.
         SchemaDriftError: a source's table differs from its declaration.
     """
-    if isinstance(upstream.declared, Model):
-        return _rows_of_model(spark, upstream.declared, upstream.table, upstream.cells)
-    time = upstream.declared.time_column
-    if time is None:
-        return _source_rows(spark, upstream.declared, upstream.table)
-    read = CellsRead(time, upstream.declared.cadence, upstream.cells)
-    rows = _source_rows(spark, upstream.declared, upstream.table, read)
+    rows, time = _declared_rows(spark, upstream, upstream.cells), upstream.declared.time_column
+    if isinstance(upstream.declared, Model) or time is None:
+        return rows
     dtype = rows.schema[time].dataType.simpleString()
     return rows.where(time_predicate(time, dtype, upstream.declared.cadence, upstream.cells))
 
@@ -95,14 +91,9 @@ def read_around(spark: SparkSession, upstream: Input, span: Interval | None) -> 
         upstream: what is read.
         span: None for every row.
     """
-    time, cadence = upstream.declared.time_column, upstream.declared.cadence
-    if time is None or span is None:
+    if upstream.declared.time_column is None or span is None:
         return read_whole(spark, upstream)
-    around = cells_around(cadence, span)
-    if isinstance(upstream.declared, Model):
-        return _rows_of_model(spark, upstream.declared, upstream.table, around)
-    read = CellsRead(time, cadence, around)
-    return _source_rows(spark, upstream.declared, upstream.table, read)
+    return _declared_rows(spark, upstream, cells_around(upstream.declared.cadence, span))
 
 
 def cells_around(cadence: Cadence, span: Interval) -> IntervalSet:
@@ -112,9 +103,7 @@ def cells_around(cadence: Cadence, span: Interval) -> IntervalSet:
 
 def read_whole(spark: SparkSession, upstream: Input) -> DataFrame:
     """Read an upstream's declared columns in every cell, at the pin."""
-    if isinstance(upstream.declared, Model):
-        return _rows_of_model(spark, upstream.declared, upstream.table, None)
-    return _source_rows(spark, upstream.declared, upstream.table)
+    return _declared_rows(spark, upstream, None)
 
 
 def compute(
@@ -164,21 +153,26 @@ def no_rows(
     return session.createDataFrame([], columns)
 
 
-def _rows_of_model(
-    spark: SparkSession, model: Model, table: Table, cells: IntervalSet | None
-) -> DataFrame:
-    rows = rows_of(spark, model, table, cells)
-    return rows.select(*(quoted(column.name) for column in model.schema))
+def _declared_rows(spark: SparkSession, upstream: Input, cells: IntervalSet | None) -> DataFrame:
+    """Read an upstream's declared columns: of these cells (of a source, of at least these), or of all."""
+    declared, table = upstream.declared, upstream.table
+    if isinstance(declared, Model):
+        rows = rows_of(spark, declared, table, cells)
+    else:
+        rows = _source_rows(spark, declared, table, cells)
+    return rows.select(*(quoted(column.name) for column in declared.schema))
 
 
 def _source_rows(
-    spark: SparkSession, source: Source, table: Table, read: CellsRead | None = None
+    spark: SparkSession, source: Source, table: Table, cells: IntervalSet | None
 ) -> DataFrame:
-    """Read a source's declared columns: of at least these cells, or of all."""
     if not table.exists:
         raise MissingTableError(name=source.name, path=table.path)
+    time, read = source.time_column, None
+    if time is not None and cells is not None:
+        read = CellsRead(time, source.cadence, cells)
     rows = snapshot_df(spark, table.path, table.delta_version, read)
-    types = {field.name: field.dataType.simpleString() for field in rows.schema.fields}
+    types = dict(rows.dtypes)
     for column in source.schema:
         dtype = types.get(column.name)
         if dtype is None or not same_type(dtype, column.dtype):
@@ -188,4 +182,4 @@ def _source_rows(
                 found=dtype or f"missing (there are {', '.join(types)})",
                 expected=column.dtype,
             )
-    return rows.select(*(quoted(column.name) for column in source.schema))
+    return rows
