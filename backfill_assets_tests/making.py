@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from backfill_assets.engine.plans.making import keep, plan_of
 from backfill_assets.engine.project.project import Project
-from backfill_assets.snapshots.loaded import load_lazily
+from backfill_assets.snapshots.loaded import Loaded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,7 +30,7 @@ def project_of(
     usual: dict[str, Any] = {"spark": _no_spark, "run_id": "test"}
     return Project(
         store=store,
-        loaded=load_lazily(graph),
+        loaded=Loaded.of(graph),
         data_root=str(data_root),
         clock=clock,
         **{**usual, **given},

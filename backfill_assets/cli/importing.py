@@ -23,7 +23,7 @@ from backfill_assets.cli.origin import origin_of
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.models.graph import build_graph
 from backfill_assets.models.python.own_modules import INSTALLED, is_of_the_project
-from backfill_assets.snapshots.loaded import Loaded, loaded
+from backfill_assets.snapshots.loaded import Loaded
 
 _PACKAGE = Path(backfill_assets.__file__).parent
 
@@ -91,7 +91,7 @@ def import_catalog(catalog: str) -> Loaded:
     if lacking:
         raise CatalogError(catalog, f"has no {' and no '.join(lacking)}", _NAME_IT)
     consumers = getattr(module, "CONSUMERS", ())
-    return loaded(build_graph(module.MODELS, module.SOURCES, consumers))
+    return Loaded.of(build_graph(module.MODELS, module.SOURCES, consumers))
 
 
 _NAME_IT = "name a module with MODELS and SOURCES in BACKFILL_CATALOG, such as shop.catalog"

@@ -35,7 +35,7 @@ from backfill_assets.orchestration.reporting import Reporter
 from backfill_assets.orchestration.resources import SparkResource, StateResource
 from backfill_assets.orchestration.steps import as_run_failure, finish_step, targeted_cells
 from backfill_assets.snapshots.environment import PROD
-from backfill_assets.snapshots.loaded import load_lazily
+from backfill_assets.snapshots.loaded import Loaded
 from backfill_assets.snapshots.snapshot import Snapshot
 
 
@@ -92,7 +92,7 @@ def fill(
         yield from serve_plan(context, graph, name, spark=spark, state=state)
         return
     who = str(who_launched(context.run))
-    project = state.project(load_lazily(graph), context.run.run_id, spark, who)
+    project = state.project(Loaded.of(graph), context.run.run_id, spark, who)
     run = open_run(
         project,
         PROD,

@@ -20,7 +20,7 @@ from backfill_assets.orchestration.released_runs import CELLS_TAG, MODEL_TAG, ce
 from backfill_assets.orchestration.reporting import check_result
 from backfill_assets.orchestration.resources import SparkResource, StateResource
 from backfill_assets.snapshots.environment import PROD
-from backfill_assets.snapshots.loaded import load_lazily
+from backfill_assets.snapshots.loaded import Loaded
 
 AUDITS_JOB = "audits"
 PUBLISHED = "published_"
@@ -55,7 +55,7 @@ def published_checks(graph: Graph, model: Model) -> dg.AssetChecksDefinition:
     def published(
         context: dg.AssetCheckExecutionContext, spark: SparkResource, state: StateResource
     ) -> Iterator[dg.AssetCheckResult]:
-        run = open_run(state.project(load_lazily(graph), context.run.run_id, spark), PROD)
+        run = open_run(state.project(Loaded.of(graph), context.run.run_id, spark), PROD)
         target = _targeted(context.run, model) if _ran_here(context, step) else None
         if target is None:
             results, lacking = audit_and_keep(run, model.name), ""

@@ -18,7 +18,7 @@ from backfill_assets.orchestration.steps import as_run_failure, finish_step, tar
 from backfill_assets.planning.plan.plan import Build, Plan
 from backfill_assets.planning.plan.plan_json import read_plan
 from backfill_assets.snapshots.environment import workspace_name
-from backfill_assets.snapshots.loaded import load_lazily
+from backfill_assets.snapshots.loaded import Loaded
 
 
 @dataclass
@@ -72,7 +72,7 @@ def serve_plan(
         )
         who = str(who_launched(context.run))
         listener = reporter.listen if _fills(plan, name) else reporter.built
-        project = state.project(load_lazily(graph), context.run.run_id, spark, who)
+        project = state.project(Loaded.of(graph), context.run.run_id, spark, who)
         code = project.loaded.fingerprints
         op = Operation(project=replace(project, listener=listener, code=lambda: code), plan=plan)
         done = serve(op, name, targeted_cells(context, reporter.model))

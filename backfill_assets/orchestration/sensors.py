@@ -15,7 +15,7 @@ from backfill_assets.orchestration.sources import look_by_logs
 from backfill_assets.orchestration.switches import GAP_FILL
 from backfill_assets.orchestration.tick import tick
 from backfill_assets.settings import read_settings
-from backfill_assets.snapshots.loaded import Loaded, loaded
+from backfill_assets.snapshots.loaded import Loaded
 
 _EVERY = 30
 _IDLE = "nothing is ready to be released"
@@ -28,11 +28,11 @@ _SAYS = (
 
 
 def once(graph: Graph) -> Known:
-    """Give a function that fingerprints and traces the declarations, at its first call only."""
+    """Give a function that fingerprints the declarations, at its first call only."""
 
     @cache
     def known() -> Loaded:
-        return loaded(graph)
+        return Loaded.of(graph)
 
     return known
 

@@ -48,18 +48,12 @@ class Loaded:
     snapshots: Mapping[str, Snapshot]
     reads: Mapping[str, Mapping[str, frozenset[str]]]
 
+    @classmethod
+    def of(cls, graph: Graph) -> Loaded:
+        """Fingerprint every model of a graph; what one reads is traced when it is asked for."""
+        return cls(graph, snapshots_of(graph), Reads(graph))
+
     @property
     def fingerprints(self) -> dict[str, str]:
         """The fingerprint id of every model."""
         return {name: snapshot.fingerprint.id for name, snapshot in self.snapshots.items()}
-
-
-def loaded(graph: Graph) -> Loaded:
-    """Fingerprint and trace every model of a graph."""
-    reads = {name: lineage_of(graph, model).reads for name, model in graph.models.items()}
-    return Loaded(graph, snapshots_of(graph), reads)
-
-
-def load_lazily(graph: Graph) -> Loaded:
-    """Fingerprint every model of a graph; what one reads is traced when it is asked for."""
-    return Loaded(graph, snapshots_of(graph), Reads(graph))

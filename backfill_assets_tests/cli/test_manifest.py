@@ -16,7 +16,7 @@ from backfill_assets.cli.project import loaded_fingerprints
 from backfill_assets.errors import DeclarationError
 from backfill_assets.models.graph import build_graph
 from backfill_assets.settings import Settings
-from backfill_assets.snapshots.loaded import Loaded, loaded
+from backfill_assets.snapshots.loaded import Loaded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -102,7 +102,7 @@ def test_declarations_from_the_manifest_are_those_of_the_import(ours: Settings):
     assert kept == import_catalog(ours.catalog)
     models, sources, consumers = kept.graph.models, kept.graph.sources, kept.graph.consumers
     assert consumers
-    assert kept == loaded(build_graph(models.values(), sources.values(), consumers.values()))
+    assert kept == Loaded.of(build_graph(models.values(), sources.values(), consumers.values()))
 
 
 FUNCTION = """

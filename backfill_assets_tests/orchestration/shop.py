@@ -21,7 +21,7 @@ from backfill_assets.models.graph import build_graph
 from backfill_assets.orchestration.building import AUDITS_JOB
 from backfill_assets.orchestration.resources import SparkResource, StateResource
 from backfill_assets.snapshots.environment import PROD
-from backfill_assets.snapshots.loaded import load_lazily
+from backfill_assets.snapshots.loaded import Loaded
 from backfill_assets_tests.toy import MODELS, SOURCES, land_rows, raw_returns, raw_sales
 from backfill_assets_tests.toy_definitions import defs
 
@@ -98,7 +98,7 @@ class Shop:
     def refresh(self, model: str, key: str) -> None:
         """Rewrite a published cell, as a refresh or plan may do."""
         state = StateResource()
-        loaded = load_lazily(build_graph(MODELS, SOURCES))
+        loaded = Loaded.of(build_graph(MODELS, SOURCES))
         run = open_run(state.project(loaded, "refresh", lent(self.spark)), PROD)
         observe(run, [model])
         declared = run.graph.model(model)

@@ -14,7 +14,7 @@ from backfill_assets.models.graph import build_graph
 from backfill_assets.orchestration.catching_up import report_ready
 from backfill_assets.orchestration.resources import StateResource
 from backfill_assets.snapshots.environment import PROD
-from backfill_assets.snapshots.loaded import load_lazily
+from backfill_assets.snapshots.loaded import Loaded
 from backfill_assets_tests.orchestration.shop import checks, lent
 from backfill_assets_tests.planting import plant, publish_head
 from backfill_assets_tests.toy import MODELS, SOURCES, sales
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def looked(shop: Shop) -> Iterator[RunContext]:
     """Open prod as a command does, outside of Dagster's runs."""
     state = StateResource()
-    loaded = load_lazily(build_graph(MODELS, SOURCES))
+    loaded = Loaded.of(build_graph(MODELS, SOURCES))
     yield open_run(state.project(loaded, "by-hand", lent(shop.spark)), PROD)
     state.store.close()
 

@@ -8,7 +8,7 @@ from backfill_assets.engine.plans.plan_verbs import promote_plan
 from backfill_assets.models.graph import build_graph
 from backfill_assets.orchestration.resources import StateResource
 from backfill_assets.planning.plan.plan_json import read_plan
-from backfill_assets.snapshots.loaded import load_lazily
+from backfill_assets.snapshots.loaded import Loaded
 from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets_tests.orchestration.shop import failure, keys, lent, observed, waiting
 from backfill_assets_tests.orchestration.test_filling import ALL
@@ -40,7 +40,7 @@ def events(plan_id: str) -> list[str]:
 def promote(shop: Shop, plan_id: str) -> None:
     state = StateResource()
     plan = read_plan(state.store.plans.get(plan_id).content)
-    loaded = load_lazily(build_graph(MODELS, SOURCES))
+    loaded = Loaded.of(build_graph(MODELS, SOURCES))
     promote_plan(state.project(loaded, "gate", lent(shop.spark), "ann"), plan)
     state.store.close()
 

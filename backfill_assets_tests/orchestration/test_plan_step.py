@@ -16,7 +16,7 @@ from backfill_assets.orchestration.released_runs import op_name
 from backfill_assets.orchestration.resources import StateResource, now
 from backfill_assets.planning.plan.request import PlanRequest, Restatement
 from backfill_assets.snapshots.environment import PROD
-from backfill_assets.snapshots.loaded import load_lazily
+from backfill_assets.snapshots.loaded import Loaded
 from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets_tests.making import plan_made
 from backfill_assets_tests.orchestration.shop import (
@@ -45,7 +45,7 @@ def queued(shop: Shop, model: str, day: str) -> Plan:
         environment=PROD, asked_by="ann", reason="late", restate=(Restatement(model, day, day),)
     )
     plan = plan_made(state.store, graph, request, clock=now, data_root=state.data_root)
-    project = state.project(load_lazily(graph), "operator", lent(shop.spark), "ann")
+    project = state.project(Loaded.of(graph), "operator", lent(shop.spark), "ann")
     queue_plan(Operation(project=project, plan=plan))
     state.store.close()
     return plan
