@@ -29,3 +29,36 @@ def reached(table: sa.Table, cells: IntervalSet) -> sa.ColumnElement[bool]:
     """Select the rows between the first and the last instant of a set that is not empty."""
     first, last = cells.boundaries[0], cells.boundaries[-1]
     return sa.and_(table.c.starts < last, table.c.ends > first)
+
+
+def joined_runs(cells: sa.Select[Any], *same: str, by: str | None = None) -> sa.Select[Any]:
+    """Join touching cells that are equal in some columns, in the database: ten years are one row.
+
+    Args:
+        cells: their `starts` and `ends`, with these columns.
+        same: the columns.
+        by: another one; only cells that are equal in it are looked at together.
+
+    Returns:
+        The columns of each run of cells, and its number, `run`.
+    """
+    given = cells.selected_columns
+
+    def before(column: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
+        return sa.func.lag(column).over(
+            partition_by=None if by is None else given[by], order_by=given.starts
+        )
+
+    goes_on = sa.and_(
+        before(given.ends) == given.starts,
+        *(before(given[name]).is_not_distinct_from(given[name]) for name in same),
+    )
+    begun = cells.add_columns(sa.case((goes_on, 0), else_=1).label("begins")).subquery()
+    number = sa.func.sum(begun.c.begins).over(
+        partition_by=None if by is None else begun.c[by], order_by=begun.c.starts
+    )
+    numbered = sa.select(begun, number.label("run")).subquery().c
+    run = [*([] if by is None else [numbered[by]]), numbered.run]
+    edges = sa.func.min(numbered.starts).label("starts"), sa.func.max(numbered.ends).label("ends")
+    shared = (sa.func.min(numbered[name]).label(name) for name in same)
+    return sa.select(*run, *edges, *shared).group_by(*run)

@@ -29,7 +29,7 @@ from backfill_assets.snapshots.observation import (
 from backfill_assets.snapshots.places import is_same_place
 from backfill_assets.snapshots.state_view import ReadyRun, SourceState, UpstreamChange
 from backfill_assets.state.aggregate import Aggregate, D
-from backfill_assets.state.cells import bounds, cell_of, reached
+from backfill_assets.state.cells import bounds, cell_of, joined_runs, reached
 from backfill_assets.state.counter import next_number
 from backfill_assets.state.rows import read_as, values_of
 from backfill_assets.state.tables import (
@@ -327,28 +327,11 @@ def _drawn(connection: sa.Connection, source: str) -> str:
 
 
 def _runs(source: str) -> sa.Select[*tuple[Any, ...]]:
-    """Join touching cells that share a stamp, in the database: ten years are one row."""
+    """Join touching cells that share a stamp."""
     holds = sa.case((_CELLS.row_count > 0, 1), else_=0)
-
-    def before(column: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
-        return sa.func.lag(column).over(order_by=_CELLS.starts)
-
-    single = sa.func.coalesce(_CELLS.columns_changed_at, "")
-    goes_on = sa.and_(
-        before(_CELLS.ends) == _CELLS.starts,
-        before(_CELLS.changed_at) == _CELLS.changed_at,
-        before(holds) == holds,
-        before(single) == single,
-    )
     columns = (
         _CELLS.starts, _CELLS.ends, _CELLS.changed_at, holds.label("holds"),
         _CELLS.columns_changed_at.label("columns"),
     )  # fmt: skip
-    begins = sa.case((goes_on, 0), else_=1).label("begins")
-    cells = sa.select(*columns, begins).where(_CELLS.source == source).subquery()
-    number = sa.func.sum(cells.c.begins).over(order_by=cells.c.starts)
-    numbered = sa.select(cells, number.label("run")).subquery().c
-    joined = {"starts": sa.func.min(numbered.starts), "ends": sa.func.max(numbered.ends)}
-    joined |= {name: sa.func.min(numbered[name]) for name in ("changed_at", "holds", "columns")}
-    shown = (column.label(name) for name, column in joined.items())
-    return sa.select(*shown).group_by(numbered.run).order_by(numbered.run)
+    cells = sa.select(*columns).where(_CELLS.source == source)
+    return joined_runs(cells, "changed_at", "holds", "columns").order_by("run")

@@ -22,7 +22,7 @@ from backfill_assets.state import (
 )
 from backfill_assets.state.aggregate import Aggregate, D
 from backfill_assets.state.batch_rows import OF_BATCH
-from backfill_assets.state.cells import cell_of
+from backfill_assets.state.cells import cell_of, joined_runs
 from backfill_assets.state.claims import live_claims
 from backfill_assets.state.cutoffs import cutoffs
 from backfill_assets.state.environments import environment
@@ -293,7 +293,7 @@ def _plain_runs(
 
 
 def _runs(plain: Iterable[Pointer]) -> sa.Select[*tuple[Any, ...]]:
-    """Join touching cells that share batch and stamps, in the database: ten years are one row."""
+    """Join touching cells that share batch and stamps."""
     columns = (
         POINTERS.c.model, _RECORDS.starts, _RECORDS.ends, _RECORDS.batch_id,
         _RECORDS.built_at, _RECORDS.changed_at,
@@ -305,44 +305,16 @@ def _runs(plain: Iterable[Pointer]) -> sa.Select[*tuple[Any, ...]]:
         sa.or_(_RECORDS.valid_to.is_(None), _RECORDS.valid_to > at),
     )
     ready = (
-        sa.select(*columns, _begins().label("begins"))
+        sa.select(*columns)
         .join_from(POINTERS, READY_RECORDS, POINTERS.c.version == _RECORDS.version)
         .where(here)
-        .subquery()
     )
-    number = sa.func.sum(ready.c.begins).over(partition_by=ready.c.model, order_by=ready.c.starts)
-    numbered = sa.select(ready, number.label("run")).subquery().c
-    joined = [
-        sa.func.min(numbered.starts).label("starts"),
-        sa.func.max(numbered.ends).label("ends"),
-        *(
-            sa.func.min(numbered[name]).label(name)
-            for name in ("batch_id", "built_at", "changed_at")
-        ),
-    ]
-    key = (numbered.model, numbered.run)
-    runs = sa.select(*key, *joined).group_by(*key).subquery()
+    runs = joined_runs(ready, "batch_id", "built_at", "changed_at", by="model").subquery()
     return (
         sa.select(runs, *(column.label(name) for name, column in OF_BATCH.items()))
         .outerjoin(BATCHES, BATCHES.c.batch_id == runs.c.batch_id)
         .order_by(runs.c.model, runs.c.run)
     )
-
-
-def _begins() -> sa.ColumnElement[int]:
-    """Give 1 for a cell that starts a new run, 0 for one that continues the run before it."""
-
-    def before(column: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
-        return sa.func.lag(column).over(partition_by=POINTERS.c.model, order_by=_RECORDS.starts)
-
-    goes_on = sa.and_(
-        before(_RECORDS.ends) == _RECORDS.starts,
-        *(
-            before(column) == column
-            for column in (_RECORDS.batch_id, _RECORDS.built_at, _RECORDS.changed_at)
-        ),
-    )
-    return sa.case((goes_on, 0), else_=1)
 
 
 def _named(pointers_: Iterable[Pointer]) -> sa.ColumnElement[bool]:
