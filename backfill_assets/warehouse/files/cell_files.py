@@ -28,7 +28,7 @@ from backfill_assets.models.column import CELL_COLUMN
 from backfill_assets.warehouse.files.cells import instant_text
 from backfill_assets.warehouse.files.file_statistics import statistics_of
 from backfill_assets.warehouse.log.delta_log import ABSENT, head, opened_log
-from backfill_assets.warehouse.log.places import file_system, local_folder
+from backfill_assets.warehouse.log.places import file_system, folder_entries, local_folder
 from backfill_assets.warehouse.spark.spark_errors import PinGoneError
 
 if TYPE_CHECKING:
@@ -525,10 +525,8 @@ def _writer(store: FileSystem, path: str, schema: pa.Schema, codec: str) -> Iter
 
 
 def _names(store: FileSystem, root: str, folder: str) -> Iterator[str]:
-    from pyarrow.fs import FileSelector  # noqa: PLC0415
-
-    selector = FileSelector(f"{root}/{folder}", recursive=True, allow_not_found=True)
-    for info in sorted(store.get_file_info(selector), key=lambda info: info.path):
+    infos = folder_entries(store, f"{root}/{folder}", recursive=True)
+    for info in sorted(infos, key=lambda info: info.path):
         name = info.path.removeprefix(f"{root}/")
         if info.is_file and name.endswith(_PARQUET) and "=" in name.split("/")[1]:
             yield name

@@ -6,7 +6,6 @@ in progress are in no log yet.
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -22,16 +21,16 @@ from backfill_assets.warehouse.files.table_files import (
 )
 from backfill_assets.warehouse.log.delta_log import (
     ABSENT,
+    LOG_FOLDER,
     head,
     is_table,
     logged_commit,
 )
-from backfill_assets.warehouse.log.places import file_system, local_folder
+from backfill_assets.warehouse.log.places import file_system, folder_entries
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
-    from pathlib import Path
 
     from backfill_assets.warehouse.files.table_files import StoredFile
 
@@ -148,11 +147,16 @@ def delete_table(path: str) -> None:
         delete_files(path, names)
         return
     _refuse_foreign(path)
-    folder = local_folder(path)
-    if folder is None:
-        _delete_remote(path)
-    else:
-        _delete_local(folder)
+    store, root = file_system(path)
+    first = f"{0:020d}.json"
+    for entry in (*folder_entries(store, root), *folder_entries(store, f"{root}/{LOG_FOLDER}")):
+        if entry.base_name in (LOG_FOLDER, first):
+            continue
+        if entry.is_file:
+            store.delete_file(entry.path)
+        else:
+            store.delete_dir(entry.path)
+    store.delete_dir(root)
 
 
 def _refuse_foreign(path: str) -> None:
@@ -162,35 +166,3 @@ def _refuse_foreign(path: str) -> None:
             "Nothing was deleted",
             do="remove it by hand if it is to go",
         )
-
-
-def _delete_local(folder: Path) -> None:
-    log = folder / _LOG
-    for path in (*folder.iterdir(), *log.iterdir()):
-        if path == log or path.name == _FIRST:
-            continue
-        if path.is_dir():
-            shutil.rmtree(path)
-        else:
-            path.unlink()
-    shutil.rmtree(folder)
-
-
-def _delete_remote(path: str) -> None:
-    from pyarrow.fs import FileSelector, FileType  # noqa: PLC0415 - only tables in an object store need it
-
-    store, root = file_system(path)
-    infos = store.get_file_info(FileSelector(root)) + store.get_file_info(
-        FileSelector(f"{root}/{_LOG}")
-    )
-    for info in infos:
-        if info.base_name in (_LOG, _FIRST):
-            continue
-        if info.type == FileType.Directory:
-            store.delete_dir(info.path)
-        else:
-            store.delete_file(info.path)
-    store.delete_dir(root)
-
-
-_LOG, _FIRST = "_delta_log", f"{0:020d}.json"

@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from backfill_assets.warehouse.log.delta_log import ABSENT, actions_of, head
-from backfill_assets.warehouse.log.places import file_system, local_folder
+from backfill_assets.warehouse.log.delta_log import ABSENT, LOG_FOLDER, actions_of, head
+from backfill_assets.warehouse.log.places import file_system, folder_entries, local_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_SUFFIX, _LOG = ".parquet", "_delta_log"
+_SUFFIX = ".parquet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ def stored_files(path: str) -> list[StoredFile]:
 def _local_files(table: Path) -> Iterator[StoredFile]:
     """Find the data files; batches write and move theirs meanwhile, so one may have disappeared."""
     for folder, folders, names in os.walk(table):
-        folders[:] = sorted(name for name in folders if name != _LOG)
+        folders[:] = sorted(name for name in folders if name != LOG_FOLDER)
         for name in sorted(names):
             file = Path(folder, name)
             if file.suffix == _SUFFIX:
@@ -142,14 +142,11 @@ def _remove_empty(lowest: Path, table: Path) -> None:
 
 
 def _remote_files(path: str) -> list[StoredFile]:
-    from pyarrow.fs import FileSelector  # noqa: PLC0415 - only tables in an object store need it
-
     store, root = file_system(path)
-    everything = FileSelector(root, recursive=True, allow_not_found=True)
-    infos = store.get_file_info(everything)
+    infos = folder_entries(store, root, recursive=True)
     names = {info.path.removeprefix(f"{root}/"): info for info in infos if info.is_file}
     return [
         StoredFile(name, info.size, info.mtime or _EPOCH)
         for name, info in sorted(names.items())
-        if name.endswith(_SUFFIX) and not name.startswith(f"{_LOG}/")
+        if name.endswith(_SUFFIX) and not name.startswith(f"{LOG_FOLDER}/")
     ]

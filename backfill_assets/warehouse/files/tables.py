@@ -15,7 +15,7 @@ from backfill_assets.warehouse.log.delta_log import (
     head,
     opened_log,
 )
-from backfill_assets.warehouse.log.places import file_system
+from backfill_assets.warehouse.log.places import file_system, folder_entries
 from backfill_assets.warehouse.spark.spark_errors import explaining_errors
 
 if TYPE_CHECKING:
@@ -134,14 +134,13 @@ def written_tables(data_root: str) -> dict[str, str]:
 
 
 def _with_a_log(files: FileSystem, root: str) -> list[str]:
-    from pyarrow.fs import FileSelector, FileType  # noqa: PLC0415 - slow to import
+    from pyarrow.fs import FileType  # noqa: PLC0415 - slow to import
 
-    below = FileSelector(f"{root}/tables", allow_not_found=True)
     tables = sorted(
         table.path
-        for subject in files.get_file_info(below)
+        for subject in folder_entries(files, f"{root}/tables")
         if subject.type is FileType.Directory
-        for table in files.get_file_info(FileSelector(subject.path))
+        for table in folder_entries(files, subject.path)
         if table.base_name.startswith(subject.base_name) and "__" in table.base_name
     )
     logs = files.get_file_info([f"{table}/{LOG_FOLDER}" for table in tables])

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from secrets import token_hex
 from typing import TYPE_CHECKING
 
-from backfill_assets.warehouse.log.places import file_system, local_folder
+from backfill_assets.warehouse.log.places import file_system, folder_entries, local_folder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -53,10 +53,8 @@ class TextFolder:
                 if file.is_file() and file.name not in names:
                     file.unlink()
             return
-        from pyarrow.fs import FileSelector  # noqa: PLC0415 - only for an object store
-
         store, path = file_system(self.location)
-        for info in store.get_file_info(FileSelector(path, allow_not_found=True)):
+        for info in folder_entries(store, path):
             if info.base_name not in names:
                 store.delete_file(info.path)
 

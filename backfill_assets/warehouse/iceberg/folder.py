@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from secrets import token_hex
 from typing import TYPE_CHECKING
 
-from backfill_assets.warehouse.log.places import file_system, local_folder
+from backfill_assets.warehouse.log.places import file_system, folder_entries, local_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
-    from pathlib import Path
-
-    from pyarrow.fs import FileInfo
+    from collections.abc import Collection
+    from datetime import datetime
 
 _FOLDER = "_iceberg"
 
@@ -70,23 +67,7 @@ class Folder:
     def keep_only(self, locations: Collection[str], since: datetime) -> None:
         """Delete every file but these, and but those that were written since an instant."""
         names = {location.rsplit("/", 1)[-1] for location in locations}
-        local = local_folder(self.location)
-        if local is None:
-            store, _ = file_system(self.location)
-            for info in self._listed():
-                if info.base_name not in names and (info.mtime or since) < since:
-                    store.delete_file(info.path)
-            return
-        for file in local.iterdir() if local.exists() else ():
-            if file.name not in names and _written(file) < since:
-                file.unlink()
-
-    def _listed(self) -> Iterator[FileInfo]:
-        from pyarrow.fs import FileSelector  # noqa: PLC0415 - only for an object store
-
         store, path = file_system(self.location)
-        yield from store.get_file_info(FileSelector(path, allow_not_found=True))
-
-
-def _written(file: Path) -> datetime:
-    return datetime.fromtimestamp(file.stat().st_mtime, UTC)
+        for file in folder_entries(store, path):
+            if file.base_name not in names and (file.mtime or since) < since:
+                store.delete_file(file.path)

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.errors import BackfillAssetsError
-from backfill_assets.warehouse.log.places import file_system, local_folder
+from backfill_assets.warehouse.log.places import file_system, folder_entries, local_folder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -241,11 +241,8 @@ def _log_names(path: str) -> list[str]:
     if folder is not None:
         log = folder / LOG_FOLDER
         return [file.name for file in log.iterdir()] if log.is_dir() else []
-    from pyarrow.fs import FileSelector  # noqa: PLC0415 - only tables in an object store need it
-
     store, root = file_system(f"{path.rstrip('/')}/{LOG_FOLDER}")
-    selector = FileSelector(root, allow_not_found=True)
-    return [file.base_name for file in store.get_file_info(selector)]
+    return [file.base_name for file in folder_entries(store, root)]
 
 
 def _read(path: str, name: str) -> str:

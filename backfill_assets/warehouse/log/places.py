@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pyarrow.fs import FileSystem
+    from pyarrow.fs import FileInfo, FileSystem
 
 
 def local_folder(path: str) -> Path | None:
@@ -24,3 +24,10 @@ def file_system(path: str) -> tuple[FileSystem, str]:
     if local is not None:
         return LocalFileSystem(), str(local.absolute())
     return FileSystem.from_uri(path.rstrip("/"))
+
+
+def folder_entries(store: FileSystem, folder: str, *, recursive: bool = False) -> list[FileInfo]:
+    """List what a folder of a file system holds; nothing if it is not there."""
+    from pyarrow.fs import FileSelector  # noqa: PLC0415 - slow to import
+
+    return store.get_file_info(FileSelector(folder, recursive=recursive, allow_not_found=True))
