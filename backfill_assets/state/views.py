@@ -25,13 +25,12 @@ from backfill_assets.state.batch_rows import OF_BATCH
 from backfill_assets.state.cells import cell_of, joined_runs
 from backfill_assets.state.claims import live_claims
 from backfill_assets.state.cutoffs import cutoffs
-from backfill_assets.state.environments import environment
 from backfill_assets.state.moves import moved_models
 from backfill_assets.state.pointers import followed, pointer, pointers
 from backfill_assets.state.tables import BATCHES, POINTERS, READY_RECORDS
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Container, Iterable, Mapping
+    from collections.abc import Container, Iterable, Mapping
     from datetime import datetime
 
     from backfill_assets.intervals.interval import Interval
@@ -50,33 +49,30 @@ class Views(Aggregate[D]):
     Each method is one transaction.
     """
 
-    def of(self, environment: str, *, only: Collection[str] | None = None) -> StateView:
+    def of(
+        self,
+        environment: str,
+        *,
+        only: Container[str] | None = None,
+        instead: Mapping[str, Pointer | None] | None = None,
+    ) -> StateView:
         """Draw the picture of an environment that planning works on.
 
-        Of a workspace's own cells, `changed_at` is relative to what the environment that it follows
-        publishes now.
+        It shows what is ready at its pins, what is owed, and what live batches hold. Of a workspace's own
+        cells, `changed_at` is relative to what the environment that it follows publishes now.
 
         Args:
             environment: whose picture.
             only: the models that it shows; None for all.
+            instead: other pointers than its own, by model, None for a model that it would not run: what a
+                rollback or an undo would make stale, before it is published.
+
+        Raises:
+            UnknownEnvironmentError: there is none of this name.
         """
         heard_after = self._clock() - self._lease
         return self._database.read(
-            lambda connection: view(connection, environment, heard_after, only=only)
-        )
-
-    def view_with(self, environment: str, instead: Mapping[str, Pointer | None]) -> StateView:
-        """Draw the picture of an environment as if it read some models elsewhere.
-
-        This shows what a rollback or an undo would make stale, before it is published.
-
-        Args:
-            environment: whose picture.
-            instead: other pointers by model; None for a model that it would not run.
-        """
-        heard_after = self._clock() - self._lease
-        return self._database.read(
-            lambda connection: view(connection, environment, heard_after, instead)
+            lambda connection: _view(connection, environment, heard_after, only, instead or {})
         )
 
     def built_beside(
@@ -142,12 +138,9 @@ class Views(Aggregate[D]):
         self, environment: str, model: str, cells: IntervalSet
     ) -> dict[Interval, Content]:
         """Read what the ready ones of these cells hold, at an environment's pin."""
-
-        def work(connection: sa.Connection) -> dict[Interval, Content]:
-            at = pointer(connection, environment, model)
-            return {} if at is None else layers.contents(connection, at, cells)
-
-        return self._database.read(work)
+        return self._database.read(
+            lambda connection: _contents(connection, environment, model, cells)
+        )
 
     def contents_at(self, at: Pointer, cells: IntervalSet) -> dict[Interval, Content]:
         """Read what the ready ones of these cells hold, whatever table of a pointer holds them."""
@@ -177,38 +170,31 @@ class Views(Aggregate[D]):
         def work(connection: sa.Connection) -> dict[Interval, Content]:
             drawn = environments.environment(connection, environment)
             where = drawn.follows if drawn.is_workspace and drawn.follows else environment
-            at = pointer(connection, where, model)
-            return {} if at is None else layers.contents(connection, at, cells)
+            return _contents(connection, where, model, cells)
 
         return self._database.read(work)
 
 
-def view(
+def _contents(
+    connection: sa.Connection, environment: str, model: str, cells: IntervalSet
+) -> dict[Interval, Content]:
+    at = pointer(connection, environment, model)
+    return {} if at is None else layers.contents(connection, at, cells)
+
+
+def _view(
     connection: sa.Connection,
     name: str,
     heard_after: datetime,
-    instead: Mapping[str, Pointer | None] | None = None,
-    only: Container[str] | None = None,
+    only: Container[str] | None,
+    instead: Mapping[str, Pointer | None],
 ) -> StateView:
-    """Draw an environment: what is ready at its pins, what is owed, what live batches hold.
-
-    Args:
-        connection: to the state.
-        name: of the environment.
-        heard_after: a batch that was heard since then is alive.
-        instead: other pointers than its own, by model; None for a model that it would not run.
-        only: the models that the picture shows; None for all.
-
-    Raises:
-        UnknownEnvironmentError: there is none of this name.
-    """
-    drawn = environment(connection, name)
-    other = instead or {}
-    resolved = {**pointers(connection, name), **other}
+    drawn = environments.environment(connection, name)
+    resolved = {**pointers(connection, name), **instead}
     everywhere = {model: at for model, at in sorted(resolved.items()) if at is not None}
     pointed = {model: at for model, at in everywhere.items() if only is None or model in only}
     plain = {
-        model: at for model, at in pointed.items() if model not in other and _is_plain(drawn, at)
+        model: at for model, at in pointed.items() if model not in instead and _is_plain(drawn, at)
     }
     special = {model: at for model, at in pointed.items() if model not in plain}
     layered = _cells(connection, drawn, special)

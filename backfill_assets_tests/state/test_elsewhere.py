@@ -49,7 +49,7 @@ def test_a_plan_finds_nothing_fresh_that_development_built_from_rows_of_its_own(
     trial.open()
     assert _built_at(store, trial.workspace) == {0}
     at = Pointer("prod", "revenue", "print", version, store.versions.known_head(version))
-    looked = store.views.view_with("prod", {"revenue": at}).models["revenue"]
+    looked = store.views.of("prod", instead={"revenue": at}).models["revenue"]
     assert {run.built_at for run in looked.runs} == {0}
 
     trial.fill("revenue", 0, 3, reads=READS)
@@ -91,5 +91,5 @@ def test_what_was_published_before_is_as_fresh_as_it_was_then(store: Store):
     first.fill("revenue", 0, 3, reads=READS)
     first.promote()
     at = Pointer("prod", "revenue", "print", version, store.versions.known_head(version))
-    looked = store.views.view_with("prod", {"revenue": at}).models["revenue"]
+    looked = store.views.of("prod", instead={"revenue": at}).models["revenue"]
     assert 0 not in {run.built_at for run in looked.runs}

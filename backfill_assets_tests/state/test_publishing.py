@@ -356,7 +356,7 @@ def test_an_environment_is_looked_at_as_if_it_read_elsewhere_before_it_does(stor
     trial.fill("orders", 0, 3, dict.fromkeys(each_day(0, 3), content(20)))
     trial.promote()
     (move,) = store.history.moves_of("p1")
-    seen = store.views.view_with("prod", {"orders": move.old, "revenue": None})
+    seen = store.views.of("prod", instead={"orders": move.old, "revenue": None})
 
     assert seen.ready("orders") == cells((0, 5))
     assert set(seen.models) == {"orders"}

@@ -165,7 +165,7 @@ def _stale_then(op: Operation, moves: Sequence[PointerMove]) -> CellsByModel:
     others = {name: model for name, model in running.models.items() if instead.get(name, 1)}
     back = {name: at for name, at in instead.items() if at is not None}
     graph = published_graph(op, back, running, others)
-    view = op.store.views.view_with(op.plan.environment, instead)
+    view = op.store.views.of(op.plan.environment, instead=instead)
     return CellsByModel(
         {name: to_remember(op.plan, work_there(op, graph, view, name)) for name in back}
     )

@@ -190,7 +190,7 @@ def _left_out(op: Operation, view: StateView, after: Mapping[str, Pointer | None
     """Give the ready cells of models that are read from another table, or from none, which that one lacks."""
     if not after:
         return CellsByModel()
-    there = op.store.views.view_with(op.plan.environment, after)
+    there = op.store.views.of(op.plan.environment, instead=after)
     return CellsByModel({name: view.ready(name) - there.ready(name) for name in after})
 
 
