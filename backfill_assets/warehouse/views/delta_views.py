@@ -12,7 +12,6 @@ from backfill_assets.warehouse.log.places import local_folder
 from backfill_assets.warehouse.views.published_views import (
     identifier,
     literal,
-    nothing_of,
     null_of,
 )
 
@@ -31,8 +30,8 @@ def spark_statements(published: PublishedViews) -> Iterator[str]:
     Raises:
         CorruptTableError: a table's log is damaged.
     """
-    yield from _schemas(published, _SPARK)
-    yield from _views(published, _SPARK, lambda _, part: _in_spark(part))
+    yield from published.schema_statements(_SPARK)
+    yield from published.view_statements(_SPARK, lambda view: _selects(view, _SPARK, _in_spark))
 
 
 def trino_statements(published: PublishedViews) -> Iterator[str]:
@@ -41,7 +40,7 @@ def trino_statements(published: PublishedViews) -> Iterator[str]:
     Raises:
         CorruptTableError: a table's log is damaged.
     """
-    yield from _schemas(published, _TRINO)
+    yield from published.schema_statements(_TRINO)
     registered = {
         (view.name.schema, view.versions[part.path]): part.path
         for view in published.views
@@ -51,24 +50,14 @@ def trino_statements(published: PublishedViews) -> Iterator[str]:
         given = {"schema_name": schema, "table_name": version, "table_location": _location(path)}
         named = (f"{name} => {literal(value, _TRINO)}" for name, value in given.items())
         yield f"CALL system.register_table({', '.join(named)})"
-    yield from _views(published, _TRINO, _in_trino)
+    yield from published.view_statements(_TRINO, lambda view: _selects(view, _TRINO, _in_trino))
 
 
-def _schemas(published: PublishedViews, dialect: str) -> Iterator[str]:
-    for schema in published.schemas:
-        yield f"CREATE SCHEMA IF NOT EXISTS {identifier(schema, dialect)}"
-
-
-def _views(
-    published: PublishedViews, dialect: str, read: Callable[[PublishedView, ResolvedLayer], str]
-) -> Iterator[str]:
-    for name in published.gone:
-        yield f"DROP VIEW IF EXISTS {name.sql(dialect)}"
-    for view in published.views:
-        parts = parts_of(view.model.cadence, view.table)
-        selects = [_select(view, part, dialect, read(view, part)) for part in parts]
-        query = "\nUNION ALL\n".join(selects) or nothing_of(view.columns, dialect)
-        yield f"CREATE OR REPLACE VIEW {view.name.sql(dialect)} AS\n{query}"
+def _selects(
+    view: PublishedView, dialect: str, read: Callable[[PublishedView, ResolvedLayer], str]
+) -> list[str]:
+    parts = parts_of(view.model.cadence, view.table)
+    return [_select(view, part, dialect, read(view, part)) for part in parts]
 
 
 def _select(view: PublishedView, part: ResolvedLayer, dialect: str, source: str) -> str:
@@ -84,7 +73,7 @@ def _select(view: PublishedView, part: ResolvedLayer, dialect: str, source: str)
     return f"SELECT {columns} FROM {source} WHERE {where}"  # noqa: S608 - quoted names
 
 
-def _in_spark(part: ResolvedLayer) -> str:
+def _in_spark(_: PublishedView, part: ResolvedLayer) -> str:
     return f"delta.{identifier(part.path, _SPARK)} VERSION AS OF {part.delta_version}"
 
 

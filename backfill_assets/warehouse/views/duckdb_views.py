@@ -27,19 +27,14 @@ def duckdb_statements(published: PublishedViews) -> Iterator[str]:
         CorruptTableError: a table's log is damaged.
     """
     yield "BEGIN TRANSACTION"
-    for schema in published.schemas:
-        yield f"CREATE SCHEMA IF NOT EXISTS {identifier(schema, _DIALECT)}"
-    for name in published.gone:
-        yield f"DROP VIEW IF EXISTS {name.sql(_DIALECT)}"
-    for view in published.views:
-        yield f"CREATE OR REPLACE VIEW {view.name.sql(_DIALECT)} AS\n{_query(view)}"
+    yield from published.schema_statements(_DIALECT)
+    yield from published.view_statements(_DIALECT, _selects)
     yield "COMMIT"
 
 
-def _query(view: PublishedView) -> str:
-    parts = [part for part in files_of_parts(view.model.cadence, view.table) if part.files]
-    selects = [_select(view, part) for part in parts]
-    return "\nUNION ALL\n".join(selects) or nothing_of(view.columns, _DIALECT)
+def _selects(view: PublishedView) -> list[str]:
+    parts = files_of_parts(view.model.cadence, view.table)
+    return [_select(view, part) for part in parts if part.files]
 
 
 def _select(view: PublishedView, part: PartFiles) -> str:

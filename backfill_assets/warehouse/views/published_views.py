@@ -13,7 +13,7 @@ from backfill_assets.warehouse.files.cells import cell_type
 from backfill_assets.warehouse.files.stored_columns import stored_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from backfill_assets.models.model import Model
     from backfill_assets.warehouse.files.tables import Table
@@ -87,17 +87,27 @@ class PublishedViews:
     gone: tuple[ViewName, ...]
 
     @property
-    def schemas(self) -> tuple[str, ...]:
-        """The schemas that the views lie in."""
-        return tuple(sorted({view.name.schema for view in self.views}))
-
-    @property
     def heading(self) -> str:
         """A comment of one line that says what the file is."""
         return (
             f"-- Views of environment {self.environment!r} at number {self.number} of its state. "
             "`backfill views` writes this file whole: edits are lost."
         )
+
+    def schema_statements(self, dialect: str) -> Iterator[str]:
+        """Write the statements that make the schemas that the views lie in."""
+        for schema in sorted({view.name.schema for view in self.views}):
+            yield f"CREATE SCHEMA IF NOT EXISTS {identifier(schema, dialect)}"
+
+    def view_statements(
+        self, dialect: str, selects: Callable[[PublishedView], Sequence[str]]
+    ) -> Iterator[str]:
+        """Write the statements that drop and make views, each of a query per table that it reads."""
+        for name in self.gone:
+            yield f"DROP VIEW IF EXISTS {name.sql(dialect)}"
+        for view in self.views:
+            query = "\nUNION ALL\n".join(selects(view)) or nothing_of(view.columns, dialect)
+            yield f"CREATE OR REPLACE VIEW {view.name.sql(dialect)} AS\n{query}"
 
 
 def identifier(name: str, dialect: str) -> str:
