@@ -13,8 +13,6 @@ from backfill_assets.warehouse.log.places import file_system, folder_entries, lo
 if TYPE_CHECKING:
     from pathlib import Path
 
-_DRAFT = ".draft"
-
 
 @dataclass(frozen=True, slots=True)
 class TextFolder:
@@ -39,7 +37,8 @@ class TextFolder:
             if local is None:
                 self._put(name, text)
             else:
-                _replace(local / name, text)
+                # For its owner alone, whatever the umask.
+                replace_whole(local / name, text, mode=0o600)
 
     def keep_only(self, names: set[str]) -> None:
         """Delete every other file: drafts of a process that died, and parts that are no more.
@@ -64,11 +63,15 @@ class TextFolder:
             stream.write(text)
 
 
-def _replace(file: Path, text: bytes) -> None:
-    draft = file.with_name(f"{_DRAFT}.{token_hex(8)}")
+def replace_whole(file: Path, text: bytes, *, mode: int) -> None:
+    """Replace a file in one step: a reader finds the old text or the new one.
+
+    Raises:
+        OSError: it can't be written; what was there is as it was.
+    """
+    draft = file.with_name(f".{file.name}.{token_hex(8)}")
     try:
-        # For its owner alone, whatever the umask.
-        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
         with os.fdopen(descriptor, "wb") as stream:
             stream.write(text)
         draft.replace(file)

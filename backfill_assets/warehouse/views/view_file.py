@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-from secrets import token_hex
 from typing import TYPE_CHECKING
 
 from backfill_assets.settings import Dialect
+from backfill_assets.warehouse.files.text_folder import replace_whole
 from backfill_assets.warehouse.views.delta_views import spark_statements, trino_statements
 from backfill_assets.warehouse.views.duckdb_views import duckdb_statements
 
@@ -38,11 +37,4 @@ def replace_file(path: Path, text: str) -> None:
     Raises:
         OSError: it can't be written; what was there is as it was.
     """
-    draft = path.with_name(f".{path.name}.{token_hex(8)}")
-    try:
-        draft.write_text(text, encoding="utf-8")
-        draft.replace(path)
-    except BaseException:
-        with suppress(OSError):
-            draft.unlink()
-        raise
+    replace_whole(path, text.encode(), mode=0o666)
