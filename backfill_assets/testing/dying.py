@@ -21,14 +21,6 @@ if TYPE_CHECKING:
     from backfill_assets.engine.batch.effects import Effects
 
 
-def _no_such_step(step: str) -> RequestError:
-    return RequestError(
-        found=f"no process can die after {step!r}",
-        expected=f"one of {', '.join((*DEATHS, 'record'))}",
-        do="name one of these steps",
-    )
-
-
 class Killed(BaseException):
     """The process is gone."""
 
@@ -77,20 +69,6 @@ Right after ``record`` it can die as well; by then the batch is published.
 """
 
 
-def dying_effects(step: str, store: MortalStore, usual: Effects) -> Effects:
-    """Give effects by which the process of a store dies right after a step of its next batch.
-
-    Raises:
-        RequestError: there is no such step.
-    """
-    if step == "record":
-        store.locks.release_commit_lock = store.die
-        return usual
-    if step not in DEATHS:
-        raise _no_such_step(step)
-    return replace(usual, **{DEATHS[step]: store.die})
-
-
 @contextmanager
 def dying_at(step: str, *, batch: int = 1) -> Iterator[None]:
     """Let the commands of this process die right after a step of a batch.
@@ -106,7 +84,11 @@ def dying_at(step: str, *, batch: int = 1) -> Iterator[None]:
         RequestError: there is no such step.
     """
     if step not in (*DEATHS, "record"):
-        raise _no_such_step(step)
+        raise RequestError(
+            found=f"no process can die after {step!r}",
+            expected=f"one of {', '.join((*DEATHS, 'record'))}",
+            do="name one of these steps",
+        )
     opened: list[MortalStore] = []
 
     class _Opened(MortalStore):

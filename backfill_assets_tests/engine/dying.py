@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from backfill_assets.testing.dying import DEATHS, Killed, MortalStore, dying_effects
+from backfill_assets.testing.dying import DEATHS, Killed, MortalStore
 from backfill_assets_tests.engine.world import World
 
 __all__ = [
@@ -56,7 +56,10 @@ def doomed(
 def die_after(step: str, world: World) -> None:
     """Let the process of a world whose store is mortal die right after a step of a batch."""
     store: Any = world.store
-    world.effects = dying_effects(step, store, world.effects)
+    if step == "record":
+        store.locks.release_commit_lock = store.die
+    else:
+        world.effects = replace(world.effects, **{DEATHS[step]: store.die})
 
 
 def before(world: World, step: str, first: Callable[[], object]) -> None:
