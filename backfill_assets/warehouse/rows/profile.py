@@ -249,7 +249,7 @@ def _extra(rows: DataFrame, audit: Audit, subject: Subject) -> list[DataFrame]:
     match audit:
         case Unique():
             parts = [_duplicates(rows, audit, subject)]
-            elsewhere = _elsewhere(rows, audit, subject)
+            elsewhere = rows_held_elsewhere(rows, audit, subject)
             if elsewhere is not None:
                 part = f"elsewhere.{audit.name}"
                 number = number_expression(subject.model.cadence)
@@ -272,7 +272,7 @@ def _duplicates(rows: DataFrame, audit: Unique, subject: Subject) -> DataFrame:
     from pyspark.sql import functions as F  # noqa: PLC0415
 
     repeated = (
-        rows.where(_all_given(audit.columns))
+        rows.where(all_given(audit.columns))
         .groupBy(*(quoted(name) for name in audit.columns))
         .agg(F.min(CELL_COLUMN).alias(CELL_COLUMN), F.count(F.lit(1)).alias("_rows"))
         .where("_rows > 1")
@@ -281,8 +281,8 @@ def _duplicates(rows: DataFrame, audit: Unique, subject: Subject) -> DataFrame:
     return _part(audit.name, repeated, number_expression(subject.model.cadence), counted)
 
 
-def _elsewhere(rows: DataFrame, audit: Unique, subject: Subject) -> DataFrame | None:
-    """Rows of the batch whose value the table already holds in a cell outside the batch."""
+def rows_held_elsewhere(rows: DataFrame, audit: Unique, subject: Subject) -> DataFrame | None:
+    """Give the rows of a batch whose value its table already holds in a cell outside the batch."""
     others = rows_elsewhere(
         rows.sparkSession, subject.model, subject.cells, subject.target, audit.columns
     )
@@ -291,7 +291,8 @@ def _elsewhere(rows: DataFrame, audit: Unique, subject: Subject) -> DataFrame | 
     return rows.join(others.drop(CELL_COLUMN), list(audit.columns), "left_semi")
 
 
-def _all_given(columns: Sequence[str]) -> str:
+def all_given(columns: Sequence[str]) -> str:
+    """Write the condition that no column is NULL."""
     return " AND ".join(f"{quoted(name)} IS NOT NULL" for name in columns)
 
 

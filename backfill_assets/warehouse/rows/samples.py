@@ -14,11 +14,11 @@ from backfill_assets.models.audit import (
     SqlAudit,
     Unique,
 )
-from backfill_assets.models.column import CELL_COLUMN, quoted
+from backfill_assets.models.column import quoted
 from backfill_assets.warehouse.rows.inputs import read_whole
 from backfill_assets.warehouse.rows.json_rows import as_json
-from backfill_assets.warehouse.rows.moves import rows_elsewhere
 from backfill_assets.warehouse.rows.own_audits import failing_by_query, lacking_entities
+from backfill_assets.warehouse.rows.profile import all_given, rows_held_elsewhere
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -69,13 +69,9 @@ def _repeated(rows: DataFrame, audit: Unique, subject: Subject, limit: int) -> t
 
     same = Window.partitionBy(*(quoted(name) for name in audit.columns))
     counted = rows.withColumn("_same", F.count(F.lit(1)).over(same))
-    given = " AND ".join(f"{quoted(name)} IS NOT NULL" for name in audit.columns)
-    same_rows = counted.where(f"_same > 1 AND {given}").drop("_same")
+    same_rows = counted.where(f"_same > 1 AND {all_given(audit.columns)}").drop("_same")
     repeated = as_json(same_rows, limit, subject.model.shown)
-    others = rows_elsewhere(
-        rows.sparkSession, subject.model, subject.cells, subject.target, audit.columns
-    )
-    if repeated or others is None:
+    clashing = rows_held_elsewhere(rows, audit, subject)
+    if repeated or clashing is None:
         return repeated
-    clashing = rows.join(others.drop(CELL_COLUMN), list(audit.columns), "left_semi")
     return as_json(clashing, limit, subject.model.shown)
