@@ -163,20 +163,15 @@ def empty_profiles(model: Model, cells: Sequence[Interval]) -> tuple[CellProfile
 
 def _main_wanted(rows: DataFrame, model: Model) -> dict[str, str]:
     """Name each aggregate of the main part with its SQL; `_key` is the row's key hash."""
-    aggregates = {"rows": "count(1)"}
-    aggregates["key_high"], aggregates["key_low"] = sums("_key")
+    hashes = {"key": "_key"}
     for column in model.schema:
-        high, low = sums(value_hash(column.name, rows.schema, "_key"))
-        aggregates[f"value_high.{column.name}"], aggregates[f"value_low.{column.name}"] = (
-            high,
-            low,
-        )
+        hashes[f"value.{column.name}"] = value_hash(column.name, rows.schema, "_key")
         if column.tolerance is not None:
-            high, low = sums(hash_within(column.name, rows.schema, "_key", column.tolerance))
-            aggregates[f"within_high.{column.name}"], aggregates[f"within_low.{column.name}"] = (
-                high,
-                low,
-            )
+            within = hash_within(column.name, rows.schema, "_key", column.tolerance)
+            hashes[f"within.{column.name}"] = within
+    aggregates = {"rows": "count(1)"}
+    for name, hash_ in hashes.items():
+        aggregates[f"{name}.high"], aggregates[f"{name}.low"] = sums(hash_)
     for audit in audits_of(model):
         aggregates |= _audit_wanted(audit, rows.schema)
     return aggregates
@@ -326,28 +321,22 @@ def _cell_profile(
     main = dict(zip(names, answers.of(_MAIN, number), strict=False))
     rounded = once_rounded({column.name: column.dtype for column in model.schema}, model.key)
 
-    def number_of(high: str, low: str) -> int:
-        return joined(int(main.get(high, 0)), int(main.get(low, 0)))
+    def hashes(name: str) -> int:
+        return joined(int(main.get(f"{name}.high", 0)), int(main.get(f"{name}.low", 0)))
 
-    def total(high: str, low: str, *columns: str) -> Checksum:
-        return checksum(number_of(high, low), exact=not rounded.isdisjoint(columns))
+    def total(name: str, *columns: str) -> Checksum:
+        return checksum(hashes(name), exact=not rounded.isdisjoint(columns))
 
     return CellProfile(
         cell=cell,
         content=Content(
             rows=int(main.get("rows", 0)),
-            key=total("key_high", "key_low", *model.key),
+            key=total("key", *model.key),
             columns={
-                column.name: total(
-                    f"value_high.{column.name}", f"value_low.{column.name}", column.name
-                )
-                for column in model.schema
+                column.name: total(f"value.{column.name}", column.name) for column in model.schema
             },
             within={
-                column.name: checksum_within(
-                    number_of(f"within_high.{column.name}", f"within_low.{column.name}"),
-                    column.tolerance,
-                )
+                column.name: checksum_within(hashes(f"within.{column.name}"), column.tolerance)
                 for column in model.schema
                 if column.tolerance is not None
             },
