@@ -14,7 +14,8 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.column import Column
 from backfill_assets.models.source import Source, TimeColumns
-from backfill_assets.warehouse.sources.source_changes import life_of, present, table_id, touched
+from backfill_assets.warehouse.log.delta_log import table_id
+from backfill_assets.warehouse.sources.source_changes import life_of, present, touched
 
 if TYPE_CHECKING:
     from pathlib import Path

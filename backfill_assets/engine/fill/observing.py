@@ -29,12 +29,11 @@ from backfill_assets.snapshots.observation import (
 )
 from backfill_assets.snapshots.places import located
 from backfill_assets.warehouse.files.table_size import bytes_in
-from backfill_assets.warehouse.log.delta_log import CorruptTableError, head
+from backfill_assets.warehouse.log.delta_log import CorruptTableError, head, table_id
 from backfill_assets.warehouse.sources.source_changes import (
     ConcernedCells,
     life_of,
     present,
-    table_id,
     touched,
 )
 from backfill_assets.warehouse.spark.spark_errors import (

@@ -18,7 +18,6 @@ from backfill_assets.warehouse.log.ticket import (
     FoundCommit,
     Ticket,
     commit_properties,
-    committed,
     in_log,
 )
 from backfill_assets.warehouse.spark.spark_errors import CommitConflictError, explaining_errors
@@ -159,7 +158,9 @@ def write_entry(
             if isinstance(error, CommitFailedError):
                 raise CommitConflictError(path=ticket.path, found=str(error)) from error
             raise
-    return committed(ticket, before)
+    if (done := in_log(ticket, before)) is not None:
+        return done
+    raise CommitLostError(path=ticket.path, token=ticket.token, head_before=before)
 
 
 def _opened(ticket: Ticket) -> tuple[DeltaTable, int]:

@@ -103,7 +103,7 @@ def commits_there(path: str) -> frozenset[int]:
     return frozenset(int(m[1]) for name in _log_names(path) if (m := _COMMIT.fullmatch(name)))
 
 
-def born_as(path: str) -> str:
+def table_id(path: str) -> str:
     """Give the id that Delta gave a table with its first commit; empty if that commit is gone.
 
     Raises:

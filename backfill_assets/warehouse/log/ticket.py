@@ -94,17 +94,6 @@ def commit_properties(ticket: Ticket, transaction: int) -> CommitProperties:
     )
 
 
-def committed(ticket: Ticket, head_before: int) -> FoundCommit:
-    """Read a ticket's commit from the log.
-
-    Raises:
-        CommitLostError: it is not there.
-    """
-    if (done := in_log(ticket, head_before)) is not None:
-        return done
-    raise CommitLostError(path=ticket.path, token=ticket.token, head_before=head_before)
-
-
 def in_log(ticket: Ticket, head_before: int) -> FoundCommit | None:
     """Find a ticket's commit after a delta_version; None where it is not there."""
     for commit in logged_commits(ticket.path, head_before):

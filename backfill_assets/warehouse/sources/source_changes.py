@@ -25,10 +25,10 @@ from backfill_assets.warehouse.files.file_spans import (
     rows_at,
     rows_of,
 )
+from backfill_assets.warehouse.files.tables import delta_schema
 from backfill_assets.warehouse.log.delta_log import (
     ABSENT,
     actions_of,
-    born_as,
     commits_there,
 )
 
@@ -78,11 +78,6 @@ def life_of(source: Source) -> IntervalSet:
 def is_cut(source: Source) -> bool:
     """Whether the source is cut into cells; otherwise it is one cell, and any change concerns it."""
     return source.time_column is not None and source.cadence.unit is not Unit.WHOLE
-
-
-def table_id(path: str) -> str:
-    """Give the id that Delta gave a table with its first commit; empty if that commit is gone."""
-    return born_as(path)
 
 
 def touched(path: str, source: Source, since: int, until: int) -> ConcernedCells:
@@ -153,8 +148,6 @@ def _whole(added: list[int | None], removed: list[int | None]) -> ConcernedCells
 
 def _declared_types(path: str, source: Source, delta_version: int) -> dict[str, str | None]:
     """Read the types of the declared columns; None for one that is not there."""
-    from backfill_assets.warehouse.files.tables import delta_schema  # noqa: PLC0415 - it imports this log
-
     types = dict(delta_schema(path, delta_version))
     return {column.name: types.get(column.name) for column in source.schema}
 
