@@ -94,20 +94,18 @@ class Database:
             StateBusyError: others held the lock for too long.
             StateUnavailableError: the database can't be written.
         """
-
-        def alone(connection: sa.Connection) -> T:
-            if self.dialect != "sqlite":
-                connection.execute(sa.select(COUNTER).with_for_update())
-            return work(connection)
-
-        return self._with_retries(lambda: self._in_transaction(self._writer, alone))
+        return self._alone(sa.select(COUNTER).with_for_update(), work)
 
     def change_schema(self, work: Callable[[sa.Connection], T]) -> T:
         """Run work that changes tables, alone: there may be no counter to lock yet."""
+        return self._alone(sa.select(sa.func.pg_advisory_xact_lock(_SCHEMA_LOCK)), work)
+
+    def _alone(self, lock: sa.Select[*tuple[Any, ...]], work: Callable[[sa.Connection], T]) -> T:
+        """Run work while no other writes: SQLite has one writer at a time, PostgreSQL a lock."""
 
         def alone(connection: sa.Connection) -> T:
             if self.dialect != "sqlite":
-                connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_SCHEMA_LOCK)))
+                connection.execute(lock)
             return work(connection)
 
         return self._with_retries(lambda: self._in_transaction(self._writer, alone))
