@@ -53,14 +53,12 @@ class Collectable:
         model: of which model.
         path: where its table lies.
         made_by: the plan that made it; None if no plan did.
-        collecting: whether its deletion has begun already.
     """
 
     version: str
     model: str
     path: str
     made_by: str | None
-    collecting: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +91,7 @@ class Collection(Aggregate[D]):
             needed = _needed(connection, needs)
             rows = connection.execute(sa.select(VERSIONS).order_by(VERSIONS.c.version))
             return [
-                read_as(
-                    Collectable,
-                    row,
-                    path=self.located(row.path),
-                    collecting=row.collecting_at is not None,
-                )
+                read_as(Collectable, row, path=self.located(row.path))
                 for row in rows
                 if row.version not in needed
             ]
