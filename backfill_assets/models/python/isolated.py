@@ -22,7 +22,7 @@ from threading import RLock
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from backfill_assets.models.python.own_modules import absolute_name, by_name, is_own
+from backfill_assets.models.python.own_modules import absolute_name, by_name, is_own, with_packages
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -49,7 +49,7 @@ class Isolated:
         self.files = files
         self._modules = by_name(modules)
         self._packages = {
-            package for name in self._modules for package in _packages(name)
+            package for name in self._modules for package in with_packages(name)[:-1]
         } - self._modules.keys()  # of these only submodules are the snapshot's
         self._families = {name.partition(".")[0] for name in self._modules}
         self._root = _written(files) if files else Path(self.package)
@@ -209,11 +209,6 @@ def _written(files: Mapping[str, bytes]) -> Path:
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes(content)
     return root
-
-
-def _packages(name: str) -> list[str]:
-    parts = name.split(".")
-    return [".".join(parts[:count]) for count in range(1, len(parts))]
 
 
 def _not_stored(name: str) -> ModuleNotFoundError:

@@ -64,7 +64,7 @@ def own_modules(module: str) -> tuple[StoredModule, ...]:
         DeclarationError: one of them is an extension, or compiled code alone.
     """
     collected: dict[str, StoredModule] = {}
-    waiting = [(name, module) for name in _with_packages(module)]
+    waiting = [(name, module) for name in with_packages(module)]
     family = module.partition(".")[0]
     while waiting:
         name, importer = waiting.pop()
@@ -74,17 +74,13 @@ def own_modules(module: str) -> tuple[StoredModule, ...]:
         if stored is None:
             continue
         collected[name] = stored
-        waiting += [(imported, name) for imported in imported_names(stored)]
+        imports = imports_of(ast.parse(stored.source), stored.package)
+        waiting += [(imported, name) for imported in imports]
     return tuple(collected[name] for name in sorted(collected)) if module in collected else ()
 
 
-def imported_names(module: StoredModule) -> set[str]:
-    """Name every module that a module may import when it runs, with packages and possible submodules."""
-    return imports_of(ast.parse(module.source), module.package)
-
-
 def imports_of(tree: ast.AST, package: str) -> set[str]:
-    """Name every module that code may import when it runs.
+    """Name every module that code may import when it runs, with packages and possible submodules.
 
     Args:
         tree: the code.
@@ -95,11 +91,11 @@ def imports_of(tree: ast.AST, package: str) -> set[str]:
         match node:
             case ast.Import(names=names):
                 names_found |= {
-                    imported for alias in names for imported in _with_packages(alias.name)
+                    imported for alias in names for imported in with_packages(alias.name)
                 }
             case ast.ImportFrom(names=names):
                 base = imported_base(node, package)
-                names_found |= {*_with_packages(base)} if base else set()
+                names_found |= {*with_packages(base)} if base else set()
                 names_found |= {
                     f"{base}.{alias.name}" for alias in names if base and alias.name != "*"
                 }
@@ -151,7 +147,7 @@ def is_own(name: str, family: str) -> bool:
         return False
     if top == family:
         return True
-    spec = next(filter(None, map(spec_of, reversed(_with_packages(name)))), None)
+    spec = next(filter(None, map(spec_of, reversed(with_packages(name)))), None)
     return spec is not None and any(map(is_of_the_project, _places(spec)))
 
 
@@ -175,7 +171,8 @@ def is_of_the_project(place: str) -> bool:
     return not any(path.is_relative_to(standard) for standard in _STANDARD)
 
 
-def _with_packages(name: str) -> list[str]:
+def with_packages(name: str) -> list[str]:
+    """Name the packages that a module lies in, the outermost first, and the module itself."""
     parts = name.split(".")
     return [".".join(parts[:count]) for count in range(1, len(parts) + 1)]
 

@@ -117,16 +117,11 @@ def written(node: exp.Expr) -> str:
 
 
 def lossless_tree(sql: str) -> exp.Query | None:
-    """Give a new tree of one query; None where the tree is not shown to hold the whole text."""
-    if not is_lossless(sql):
+    """Give a new tree of one query; None where it is not shown to hold every token of it, up to spelling."""
+    if _kept_names(sql) is None:
         return None
     tree = parsed(sql)[0]
     return tree if isinstance(tree, exp.Query) else None
-
-
-def is_lossless(sql: str) -> bool:
-    """Whether a text is one query whose analysis holds every token of it, up to spelling."""
-    return _kept_names(sql) is not None
 
 
 @lru_cache(maxsize=4096)
