@@ -164,7 +164,8 @@ def function_query(function: Callable[..., Any], *, reads_files: Iterable[str] =
         raise _not_of_a_module(name)
     origin = isolated_origin(module.__name__)
     if origin is not None:  # a snapshot's module that declares its models once more
-        return ModuleQuery(name, origin.module, origin.snapshot.stored)
+        snapshot, stored_name = origin
+        return ModuleQuery(name, stored_name, snapshot.stored)
     modules = own_modules(module.__name__)
     if not modules:
         raise _not_of_a_module(name)

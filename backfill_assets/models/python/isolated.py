@@ -15,7 +15,6 @@ import shutil
 import sys
 import tempfile
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from threading import RLock
@@ -155,25 +154,12 @@ def isolated(modules: tuple[StoredModule, ...], files: Mapping[str, bytes]) -> I
         return _LOADED[digest]
 
 
-@dataclass(frozen=True, slots=True)
-class ModuleOrigin:
-    """Where a module with a private name comes from.
-
-    Attributes:
-        snapshot: the modules beside which it runs.
-        module: the name that it is stored under.
-    """
-
-    snapshot: Isolated
-    module: str
-
-
-def isolated_origin(module: str) -> ModuleOrigin | None:
-    """Name the snapshot's module that a private name stands for; None for any other name."""
+def isolated_origin(module: str) -> tuple[Isolated, str] | None:
+    """Give the snapshot of a module with a private name, and the name it is stored under; None for any other."""
     package, _, name = module.partition(".")
     for loaded in tuple(_LOADED.values()):
         if loaded.package == package and name:
-            return ModuleOrigin(loaded, name)
+            return loaded, name
     return None
 
 

@@ -16,7 +16,7 @@ from backfill_assets.models.sql.sql_binding import (
     not_one_query,
     require_in_scope,
 )
-from backfill_assets.models.sql.sql_names import cte_names, names_of, parameters_in
+from backfill_assets.models.sql.sql_names import PARAMETERS, cte_names, names_of, parameters_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from backfill_assets.models.sql.spark_tokens import Token
     from backfill_assets.models.sql.sql_binding import Edit
-
-PARAMETERS = ("start_ds", "end_ds", "start_ts", "end_ts")
 
 
 def _unparsable_sql(*, found: str, sql: str) -> DeclarationError:
@@ -126,7 +124,7 @@ class SqlQuery:
         require_in_scope(self.sql, self.tokens(), columns)
 
     def _colons(self) -> list[int]:
-        return parameters_in(self.sql, self.tokens(), PARAMETERS)
+        return parameters_in(self.sql, self.tokens())
 
 
 def _names_one_column(projection: exp.Expr) -> bool:

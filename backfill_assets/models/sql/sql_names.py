@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from backfill_assets.models.sql.spark_tokens import Token
 
+PARAMETERS = ("start_ds", "end_ds", "start_ts", "end_ts")
 Role: TypeAlias = Literal["table", "argument", "column", "hint"]
 _Expected: TypeAlias = Literal["relation", "argument", "joined", "on", "inline", "pipe", "value"]
 
@@ -264,16 +265,16 @@ def _after_brackets(tokens: Sequence[Token], at: int) -> int:
     return at
 
 
-def parameters_in(text: str, tokens: Sequence[Token], known: Sequence[str]) -> list[int]:
+def parameters_in(text: str, tokens: Sequence[Token]) -> list[int]:
     """Find the colons of named parameters; `column:field` is a path, and left alone.
 
     Raises:
         DeclarationError: a colon may be either.
     """
-    return [at for at in range(len(tokens) - 1) if _is_parameter(text, tokens, at, known)]
+    return [at for at in range(len(tokens) - 1) if _is_parameter(text, tokens, at)]
 
 
-def _is_parameter(text: str, tokens: Sequence[Token], at: int, parameters: Sequence[str]) -> bool:
+def _is_parameter(text: str, tokens: Sequence[Token], at: int) -> bool:
     """Whether a value is expected where a colon stands; after a value it begins a path."""
     colon, named = tokens[at], tokens[at + 1]
     if colon.text != ":" or not named.name or at == 0:
@@ -281,7 +282,7 @@ def _is_parameter(text: str, tokens: Sequence[Token], at: int, parameters: Seque
     before, earlier = tokens[at - 1], tokens[at - 2].text if at > 1 else ""
     if before.kind == "operator":
         return before.text not in (")", "]")
-    if before.keyword in _MAY_PRECEDE and named.name in parameters:
+    if before.keyword in _MAY_PRECEDE and named.name in PARAMETERS:
         raise unplaceable_token(
             token=f"{before.text}:{named.text}", text=text, at=before.start,
             why="may be a column with a path, or a keyword with a parameter; put the column into "
