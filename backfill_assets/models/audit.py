@@ -96,7 +96,7 @@ ROWS = "*"
 
 def total_words(column: str) -> str:
     """Name the sum: of a column, or of the rows."""
-    return "number of rows" if column == ROWS else f"sum({column})"
+    return _total(column).words
 
 
 @dataclass(frozen=True, slots=True)

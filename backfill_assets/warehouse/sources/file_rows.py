@@ -146,13 +146,12 @@ class _Comparison:
         import pyarrow as pa  # noqa: PLC0415
         import pyarrow.parquet as pq  # noqa: PLC0415
 
-        folder, files = file_system(self.path) if "://" in self.path else (None, "")
+        store, folder = file_system(self.path)
         name = unquote(action["path"])
         if "://" in name or name.startswith("/"):
             raise NeedsSparkError(self.path, "a file lies elsewhere")
-        where = f"{files or self.path}/{name}" if folder is None else f"{files}/{name}"
         partition = action.get("partitionValues") or {}
-        with pq.ParquetFile(where, filesystem=folder) as file:
+        with pq.ParquetFile(f"{folder}/{name}", filesystem=store) as file:
             names = {*file.schema_arrow.names}
             own_columns = [column for column in self.schema.names if column in names]
             for batch in file.iter_batches(_AT_ONCE, columns=own_columns):
