@@ -31,7 +31,9 @@ def reached(table: sa.Table, cells: IntervalSet) -> sa.ColumnElement[bool]:
     return sa.and_(table.c.starts < last, table.c.ends > first)
 
 
-def joined_runs(cells: sa.Select[Any], *same: str, by: str | None = None) -> sa.Select[Any]:
+def joined_runs(
+    cells: sa.Select[*tuple[Any, ...]], *same: str, by: str | None = None
+) -> sa.Select[*tuple[Any, ...]]:
     """Join touching cells that are equal in some columns, in the database: ten years are one row.
 
     Args:

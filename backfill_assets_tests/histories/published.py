@@ -10,8 +10,8 @@ from backfill_assets.engine.fill.observing import observe
 from backfill_assets.engine.project.opening import open_run
 from backfill_assets.intervals import WHOLE_CELL, Interval, Unit
 from backfill_assets.planning.change.life import outside_life
-from backfill_assets.reading import _table_of
 from backfill_assets.snapshots.snapshot import stored_model
+from backfill_assets.warehouse.files.layers import table_read
 from backfill_assets.warehouse.rows.reading import read_pinned
 from backfill_assets_tests.histories.hours import BERLIN, midnight_in_berlin
 from backfill_assets_tests.histories.models import declared_as
@@ -90,7 +90,7 @@ def cell_from(model: Model, start: datetime) -> Interval:
 
 
 def _rows(world: World, model: Model, published: PublishedModel) -> Iterator[Row]:
-    table = _table_of(world.store, published)
+    table = table_read(published.tables, world.store.located, published.pointer.certain)
     if table.exists:
         for one in read_pinned(world.spark, model, table).collect():
             yield {name: value for name, value in one.asDict().items() if value is not None}
