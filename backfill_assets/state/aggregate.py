@@ -10,7 +10,7 @@ A method that only reads needs a database that can be read. One that writes says
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, TypeVarTuple
 
 from backfill_assets.snapshots.places import located, place_of
 
@@ -21,13 +21,14 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Row, Select
 
 T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 
 
 class Readable(Protocol):
     """A database, as far as it is read."""
 
-    def read(self, work: Callable[[Connection], T]) -> T:
-        """Run work that only reads, on one consistent picture of the state."""
+    def read(self, work: Callable[[Connection, *Ts], T], *args: *Ts) -> T:
+        """Run work that only reads, with these arguments, on one consistent picture of the state."""
         ...
 
 

@@ -22,7 +22,7 @@ class Approvals(Aggregate[D]):
 
     def of_plan(self, plan_id: str) -> list[SignedStatement]:
         """Read every signed statement about a plan, from the first."""
-        return self._database.read(lambda connection: signed_statements(connection, plan_id))
+        return self._database.read(signed_statements, plan_id)
 
     def governed_since(self, environment: str) -> datetime | None:
         """Read when something was first signed about a plan of an environment; None: never."""

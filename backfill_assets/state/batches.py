@@ -53,20 +53,20 @@ class Batches(Aggregate[D]):
 
     def get(self, batch_id: str) -> BatchRow:
         """Read one batch; `UnknownBatchError` when it was never opened."""
-        return self._database.read(lambda connection: batch_rows.batch(connection, batch_id))
+        return self._database.read(batch_rows.batch, batch_id)
 
     def find(self, batch_id: str) -> BatchRow | None:
         """Read one batch; None when it was never opened."""
-        return self._database.read(lambda connection: batch_rows.find_batch(connection, batch_id))
+        return self._database.read(batch_rows.find_batch, batch_id)
 
     def inputs_of(self, batch_ids: Iterable[str]) -> dict[str, tuple[InputPin, ...]]:
         """Read what batches have read, by their ids; one that was never opened is not among them."""
         ids = {*batch_ids}  # a read that is tried again asks again
-        return self._database.read(lambda connection: batch_rows.inputs_of(connection, ids))
+        return self._database.read(batch_rows.inputs_of, ids)
 
     def latest(self, *, model: str | None = None, limit: int | None = None) -> list[BatchRow]:
         """Read batches, the latest first."""
-        return self._database.read(lambda connection: batch_rows.batches(connection, model, limit))
+        return self._database.read(batch_rows.batches, model, limit)
 
     def of_plan(self, plan_id: str) -> list[BatchRow]:
         """Read the batches that served a plan, the earliest first."""
@@ -131,7 +131,7 @@ class Batches(Aggregate[D]):
         Raises:
             LostClaimError: it was silent for longer than the lease and another took them.
         """
-        self._database.read(lambda connection: claims.check_claims(connection, batch_id))
+        self._database.read(claims.check_claims, batch_id)
 
     def check_inputs(self, opened: OpenBatch) -> None:
         """Make sure, before a batch commits, that no publication has overtaken what it read.
@@ -141,7 +141,7 @@ class Batches(Aggregate[D]):
                 read or rewrites were published anew since it pinned its inputs.
             CellsReadyError: another run has done some of its work by now.
         """
-        self._database.read(lambda connection: overtaking.check_inputs(connection, opened))
+        self._database.read(overtaking.check_inputs, opened)
 
     def open_batch(self: Batches[Database], request: BatchRequest) -> OpenBatch:
         """Verify and pin what a batch reads, and claim its cells.
@@ -207,7 +207,7 @@ class Batches(Aggregate[D]):
             RequestError: a later commit of the table is recorded already.
         """
         ending = Ending(delta_version, bytes_written, finished_at)
-        self._database.write(lambda connection: recording.record(connection, commit, lock, ending))
+        self._database.write(recording.record, commit, lock, ending)
 
     def adopt(
         self: Batches[Database],
@@ -228,9 +228,7 @@ class Batches(Aggregate[D]):
             RequestError: a later commit of the table is recorded already.
         """
         ending = Ending(delta_version, bytes_written, finished_at)
-        return self._database.write(
-            lambda connection: adopting.adopt(connection, commit, lock, ending)
-        )
+        return self._database.write(adopting.adopt, commit, lock, ending)
 
     def fail_batch(
         self: Batches[Database],

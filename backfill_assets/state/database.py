@@ -8,7 +8,7 @@ counter is the order of commits.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar, TypeVarTuple
 
 import sqlalchemy as sa
 from sqlalchemy import event
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 
 
 def _state_url(url: str) -> DeclarationError:
@@ -83,18 +84,21 @@ class Database:
         """Close every connection."""
         self._engine.dispose()
 
-    def read(self, work: Callable[[sa.Connection], T]) -> T:
-        """Run work that only reads, on one consistent picture of the state."""
-        return self._with_retries(lambda: self._in_transaction(self._reader, work))
+    def read(self, work: Callable[[sa.Connection, *Ts], T], *args: *Ts) -> T:
+        """Run work that only reads, with these arguments, on one consistent picture of the state."""
+        return self._with_retries(
+            lambda: self._in_transaction(self._reader, lambda connection: work(connection, *args))
+        )
 
-    def write(self, work: Callable[[sa.Connection], T]) -> T:
-        """Run work that writes: all of it or nothing, and alone.
+    def write(self, work: Callable[[sa.Connection, *Ts], T], *args: *Ts) -> T:
+        """Run work that writes, with these arguments: all of it or nothing, and alone.
 
         Raises:
             StateBusyError: others held the lock for too long.
             StateUnavailableError: the database can't be written.
         """
-        return self._alone(sa.select(COUNTER).with_for_update(), work)
+        lock = sa.select(COUNTER).with_for_update()
+        return self._alone(lock, lambda connection: work(connection, *args))
 
     def change_schema(self, work: Callable[[sa.Connection], T]) -> T:
         """Run work that changes tables, alone: there may be no counter to lock yet."""
@@ -176,9 +180,9 @@ class ReadDatabase:
     def __init__(self, database: Database) -> None:
         self._read = database.read
 
-    def read(self, work: Callable[[sa.Connection], T]) -> T:
-        """Run work that only reads, on one consistent picture of the state."""
-        return self._read(work)
+    def read(self, work: Callable[[sa.Connection, *Ts], T], *args: *Ts) -> T:
+        """Run work that only reads, with these arguments, on one consistent picture of the state."""
+        return self._read(work, *args)
 
 
 _SCHEMA_LOCK = 5_872_016  # any number that only we lock

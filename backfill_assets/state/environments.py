@@ -81,7 +81,7 @@ class Environments(Aggregate[D]):
 
     def get(self, name: str) -> Environment:
         """Read an environment; `UnknownEnvironmentError` lists those that exist."""
-        return self._database.read(lambda connection: environment(connection, name))
+        return self._database.read(environment, name)
 
     def by_name(self) -> list[Environment]:
         """Read all environments by name, the workspaces of plans included."""
@@ -105,21 +105,19 @@ class Environments(Aggregate[D]):
         `Pointer.environment` says whose each is. Pins of the tables under another are those that
         the environments which read them have now.
         """
-        return self._database.read(lambda connection: pointers.pointers(connection, environment))
+        return self._database.read(pointers.pointers, environment)
 
     def own_pointers(self, environment: str) -> dict[str, Pointer]:
         """Read the pointers that are an environment's own, by model, as they are stored."""
-        return self._database.read(
-            lambda connection: pointers.own_pointers(connection, environment)
-        )
+        return self._database.read(pointers.own_pointers, environment)
 
     def owed_marks(self, environment: str) -> list[list[str | int]]:
         """Name what is owed: the table and the cells of each mark, ready or not; cheaper than a view."""
-        return self._database.read(lambda connection: owed.named(connection, environment))
+        return self._database.read(owed.named, environment)
 
     def save_environment(self: Environments[Database], environment: Environment) -> None:
         """Create an environment, or change all of its settings."""
-        self._database.write(lambda connection: save_environment(connection, environment))
+        self._database.write(save_environment, environment)
 
     def drop_environment(self: Environments[Database], name: str) -> None:
         """Forget an environment and its pointers; its tables stay until they are collected.
@@ -224,9 +222,7 @@ class Environments(Aggregate[D]):
             The pointer as it is now.
         """
         now, place = self._clock(), self.place(path)
-        return self._database.write(
-            lambda connection: pointers.ensure_pointer(connection, pointer, place, now)
-        )
+        return self._database.write(pointers.ensure_pointer, pointer, place, now)
 
     def repoint_metadata(
         self: Environments[Database], environment: str, model: str, fingerprint_id: str
@@ -247,9 +243,7 @@ class Environments(Aggregate[D]):
     ) -> tuple[str, ...]:
         """Remember cells that must be rebuilt in every version of a model, and say in which."""
         mark = owed.Mark(reason, plan_id, None)
-        return self._database.write(
-            lambda connection: owed.mark_owed_everywhere(connection, model, cells, mark)
-        )
+        return self._database.write(owed.mark_owed_everywhere, model, cells, mark)
 
 
 def environment(connection: sa.Connection, name: str) -> Environment:

@@ -74,7 +74,7 @@ class EvidenceRecords(Aggregate[D]):
     ) -> EvidenceRecord:
         """Let a plan owe evidence: of an end that is no status, or as it stands now."""
         now = self._clock()
-        return self._database.write(lambda connection: owe(connection, plan_id, ended, now, why))
+        return self._database.write(owe, plan_id, ended, now, why)
 
     def keep(
         self: EvidenceRecords[Database],

@@ -20,7 +20,7 @@ class FailedStarts(Aggregate[D]):
 
     def of_environment(self, environment: str) -> dict[str, FailedStart]:
         """Read an environment's failures, by model."""
-        return self._database.read(lambda connection: failed_starts(connection, environment))
+        return self._database.read(failed_starts, environment)
 
     def keep(self: FailedStarts[Database], environment: str, failed: FailedStart) -> None:
         """Keep a failure in place of the one before; of the same run, add its cells."""

@@ -76,7 +76,7 @@ class History(Aggregate[D]):
 
     def moves_of(self, plan_id: str) -> list[PointerMove]:
         """Read the pointer moves of a plan: promotion, rollback, undo; the newest last."""
-        return self._database.read(lambda connection: moves.moves_of(connection, plan_id))
+        return self._database.read(moves.moves_of, plan_id)
 
     def promoting_moves(self, plan_id: str) -> list[PointerMove]:
         """Read the pointer moves of a plan's promotion; none before it."""
@@ -84,9 +84,7 @@ class History(Aggregate[D]):
 
     def moves_in(self, environment: str, after: int = 0) -> list[PointerMove]:
         """Read an environment's pointer moves after a number of the counter, the newest last."""
-        return self._database.read(
-            lambda connection: moves.moves_in(connection, environment, after)
-        )
+        return self._database.read(moves.moves_in, environment, after)
 
 
 def _touches(entry: HistoryEntry, cells: IntervalSet) -> bool:

@@ -44,7 +44,7 @@ class Holds(Aggregate[D]):
 
     def of_environment(self, environment: str) -> Hold | None:
         """Read the hold that an environment is; None for an environment that is none."""
-        return self._database.read(lambda connection: _found(connection, environment))
+        return self._database.read(_found, environment)
 
     def hold(self: Holds[Database], wanted: Hold) -> Hold:
         """Freeze what a consumer reads: its models, at the pins of this moment.

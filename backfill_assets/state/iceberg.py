@@ -77,7 +77,7 @@ class Iceberg(Aggregate[D]):
 
     def entry(self, version: str, delta_version: int) -> str | None:
         """Give the metadata file of a table at a delta_version; None if there is none."""
-        return self._database.read(lambda connection: entry(connection, version, delta_version))
+        return self._database.read(entry, version, delta_version)
 
     def newest_until(self, version: str, delta_version: int) -> str | None:
         """Give the metadata file of a table's newest delta_version, up to one, that has a file."""

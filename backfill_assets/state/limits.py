@@ -74,7 +74,7 @@ class Limits(Aggregate[D]):
     def in_flight(self) -> tuple[InFlightBatch, ...]:
         """Read the batches that hold a slot now, the eldest first."""
         heard_after = self._clock() - self._lease
-        return self._database.read(lambda connection: in_flight(connection, heard_after))
+        return self._database.read(in_flight, heard_after)
 
     def waiting_since(self) -> tuple[datetime, ...]:
         """Read since when each batch waits that waits for a slot, the longest first."""

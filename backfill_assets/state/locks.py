@@ -88,7 +88,7 @@ class Locks(Aggregate[D]):
     def lease(self, name: str) -> Lease | None:
         """Read which run is at work on something, and until when that counts."""
         heard_after = self._clock() - self._lease
-        row = self._database.read(lambda connection: _row(connection, name))
+        row = self._database.read(_row, name)
         is_held = _is_held(row, "", heard_after)
         return Lease(row.holder, row.heartbeat_at + self._lease) if is_held else None
 
@@ -131,7 +131,7 @@ class Locks(Aggregate[D]):
         Raises:
             LostLeaseError: the lock was taken over.
         """
-        self._database.write(lambda connection: _advance_head(connection, lock, delta_version))
+        self._database.write(_advance_head, lock, delta_version)
 
     def follow_head(
         self: Locks[Database], lock: CommitLock, delta_version: int, now: datetime
@@ -157,7 +157,7 @@ class Locks(Aggregate[D]):
         """
         now = self._clock()
         # A transaction of its own: the next one is rolled back when it refuses.
-        self._database.write(lambda connection: clock_back.bring_back(connection, now, self._lease))
+        self._database.write(clock_back.bring_back, now, self._lease)
 
         def work(connection: sa.Connection) -> None:
             row = _row(connection, name)
@@ -169,7 +169,7 @@ class Locks(Aggregate[D]):
 
     def release_lease(self: Locks[Database], name: str, holder: str) -> None:
         """Let others work on a plan; does nothing when the lease was taken over."""
-        self._database.write(lambda connection: release_all(connection, (name,), holder))
+        self._database.write(release_all, (name,), holder)
 
 
 def _is_held(row: sa.Row[Any] | None, holder: str, heard_after: datetime) -> TypeGuard[sa.Row[Any]]:

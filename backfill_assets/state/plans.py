@@ -88,7 +88,7 @@ class Plans(Aggregate[D]):
             UnknownPlanError: none begins with it; the latest are named.
             RequestError: several do.
         """
-        return self._database.read(lambda connection: plan(connection, plan_id))
+        return self._database.read(plan, plan_id)
 
     def latest(
         self, environment: str | None = None, statuses: Iterable[PlanStatus] | None = None
@@ -100,7 +100,7 @@ class Plans(Aggregate[D]):
             statuses: only those that stand there.
         """
         chosen = None if statuses is None else tuple(statuses)
-        return self._database.read(lambda connection: plans(connection, environment, chosen))
+        return self._database.read(plans, environment, chosen)
 
     def events(self, plan_id: str) -> list[PlanEvent]:
         """Read what happened to a plan, from the first."""
@@ -168,7 +168,7 @@ class Plans(Aggregate[D]):
 
     def comparison(self, plan_id: str, key: str) -> str | None:
         """Read what a comparison of a plan has found; None where it was not made yet."""
-        return self._database.read(lambda connection: comparison(connection, plan_id, key))
+        return self._database.read(comparison, plan_id, key)
 
     def comparisons(self, plan_id: str, until: datetime) -> list[str]:
         """Read what all comparisons of a plan have found until an instant (UTC), the earliest first."""
@@ -237,7 +237,7 @@ class Plans(Aggregate[D]):
         """
         added = NewEvent(plan_id, event, who, why, detail or {})
         now = self._clock()
-        return self._database.write(lambda connection: tell(connection, added, now))
+        return self._database.write(tell, added, now)
 
     def keep_timing(self: Plans[Database], timing: Timing) -> None:
         """Keep what an operation took; only the last thousand stay.

@@ -123,10 +123,8 @@ class Publications(Aggregate[D]):
         """
         now = self._clock()
         # A transaction of its own: the next one is rolled back when it refuses.
-        self._database.write(lambda connection: clock_back.bring_back(connection, now, self._lease))
-        return self._database.write(
-            lambda connection: promotions.begin(connection, intent, now, self._lease)
-        )
+        self._database.write(clock_back.bring_back, now, self._lease)
+        return self._database.write(promotions.begin, intent, now, self._lease)
 
     def note_promotion(
         self: Publications[Database], intent: Intent, steps: Mapping[str, Any]
@@ -137,7 +135,7 @@ class Publications(Aggregate[D]):
             PromotionTakenOverError: it is closed, or another run's by now.
         """
         now = self._clock()
-        self._database.write(lambda connection: promotions.note(connection, intent, steps, now))
+        self._database.write(promotions.note, intent, steps, now)
 
     def withdraw_promotion(self: Publications[Database], intent: Intent) -> None:
         """Close an intent of which nothing was copied; its run's locks are released.
@@ -177,9 +175,7 @@ class Publications(Aggregate[D]):
             VersionCollectingError: a table is being deleted.
         """
         now, all_locks = self._clock(), tuple(locks)
-        return self._database.write(
-            lambda connection: _publish(connection, publication, all_locks, now)
-        )
+        return self._database.write(_publish, publication, all_locks, now)
 
 
 def _publish(

@@ -73,7 +73,7 @@ class Queue(Aggregate[D]):
 
     def control_of(self, plan_id: str) -> Control:
         """Read whether a plan's batches may be opened; one that is over is not held any more."""
-        return self._database.read(lambda connection: control_of(connection, plan_id))
+        return self._database.read(control_of, plan_id)
 
     def queue_plan(
         self: Queue[Database], plan_id: str, who: str, off_peak: str | None = None

@@ -61,7 +61,7 @@ class Snapshots(Aggregate[D]):
 
     def get(self, fingerprint_id: str) -> StoredSnapshot:
         """Read a snapshot; `UnknownSnapshotError` when it was never saved."""
-        return self._database.read(lambda connection: snapshot(connection, fingerprint_id))
+        return self._database.read(snapshot, fingerprint_id)
 
     def definition(self, fingerprint_id: str) -> str:
         """Read the model of a snapshot as text; `UnknownSnapshotError` when it was never saved."""

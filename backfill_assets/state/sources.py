@@ -92,7 +92,7 @@ class Sources(Aggregate[D]):
     def source_pins(self, source: str, path: str) -> tuple[SourcePin, ...]:
         """Read at which delta_versions the cells that are ready now have read a source."""
         place = self.place(path)
-        return self._database.read(lambda connection: pins_of(connection, source, place))
+        return self._database.read(pins_of, source, place)
 
     def observe(self: Sources[Database], observation: Observation) -> bool:
         """Write what a look at a source has found, unless another run has looked, or read elsewhere, meanwhile.
@@ -101,7 +101,7 @@ class Sources(Aggregate[D]):
             Whether it was written; else the other run's look counts.
         """
         now = self._clock()
-        return self._database.write(lambda connection: _observe(connection, observation, now))
+        return self._database.write(_observe, observation, now)
 
 
 def observed(connection: sa.Connection) -> dict[str, ObservedSource]:

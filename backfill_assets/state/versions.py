@@ -122,11 +122,11 @@ class Versions(Aggregate[D]):
         Raises:
             UnknownVersionError: there is none.
         """
-        return self._database.read(lambda connection: owner(connection, version))
+        return self._database.read(owner, version)
 
     def version_path(self, version: str) -> str:
         """Read where a version's table lies; `UnknownVersionError` when there is none."""
-        return self.located(self._database.read(lambda connection: place(connection, version)))
+        return self.located(self._database.read(place, version))
 
     def model(self, version: str) -> str:
         """Read whose table a version is; `UnknownVersionError` when there is none."""
@@ -138,11 +138,11 @@ class Versions(Aggregate[D]):
 
     def known_head(self, version: str) -> int:
         """Read the last delta_version that the state accounts for; -1 before the first commit."""
-        return self._database.read(lambda connection: known_head(connection, version))
+        return self._database.read(known_head, version)
 
     def ready_records(self, version: str, at: int | None = None) -> list[ReadyRecord]:
         """Read a version's records that are valid at a delta_version; None is the latest."""
-        return self._database.read(lambda connection: ready.ready_records(connection, version, at))
+        return self._database.read(ready.ready_records, version, at)
 
     def snapshots(self) -> dict[str, str]:
         """Read by version, of those that hold or held cells, the fingerprint of a snapshot that made some."""
@@ -213,9 +213,7 @@ class Versions(Aggregate[D]):
             cells: which cells.
             at: the delta_version; None is the latest.
         """
-        return self._database.read(
-            lambda connection: ready.contents(connection, version, at, cells)
-        )
+        return self._database.read(ready.contents, version, at, cells)
 
 
 def ensure_version(connection: sa.Connection, wanted: NewVersion) -> None:

@@ -71,9 +71,7 @@ class Views(Aggregate[D]):
             UnknownEnvironmentError: there is none of this name.
         """
         heard_after = self._clock() - self._lease
-        return self._database.read(
-            lambda connection: _view(connection, environment, heard_after, only, instead or {})
-        )
+        return self._database.read(_view, environment, heard_after, only, instead or {})
 
     def built_beside(
         self, environment: str, tables: Mapping[str, Pointer]
@@ -119,7 +117,7 @@ class Views(Aggregate[D]):
 
     def followed(self, environment: str) -> tuple[str, ...]:
         """Name an environment, the one that it follows, and so on: it reads what any of them publishes."""
-        return self._database.read(lambda connection: followed(connection, environment))
+        return self._database.read(followed, environment)
 
     def moved_models(self, environment: str) -> frozenset[str]:
         """Name every model that a plan has ever moved in an environment, or in one that it follows."""
@@ -132,19 +130,17 @@ class Views(Aggregate[D]):
 
         The lowest one answers for every cell that no table above it holds: its cells are None.
         """
-        return self._database.read(lambda connection: layers.tables(connection, pointer))
+        return self._database.read(layers.tables, pointer)
 
     def content_at_pin(
         self, environment: str, model: str, cells: IntervalSet
     ) -> dict[Interval, Content]:
         """Read what the ready ones of these cells hold, at an environment's pin."""
-        return self._database.read(
-            lambda connection: _contents(connection, environment, model, cells)
-        )
+        return self._database.read(_contents, environment, model, cells)
 
     def contents_at(self, at: Pointer, cells: IntervalSet) -> dict[Interval, Content]:
         """Read what the ready ones of these cells hold, whatever table of a pointer holds them."""
-        return self._database.read(lambda connection: layers.contents(connection, at, cells))
+        return self._database.read(layers.contents, at, cells)
 
     def stamps_at(self, at: Pointer, cells: IntervalSet) -> list[tuple[tuple[int, int], ChangedAt]]:
         """Read when the ready ones of these cells last changed, whatever table of a pointer holds them.

@@ -22,6 +22,8 @@ from backfill_assets.state.database import Database
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from sqlalchemy import Connection
+
 TABLES = {
     "files.housekeeping": ("create_table", "evolve_table", "fence", "restore"),
     "files.cell_files": ("write_files", "copy_files", "join_files", "remove_folder"),
@@ -88,14 +90,14 @@ class Effects:
     def _watch_state(self) -> None:
         write = Database.write
 
-        def stepped(database: Database, work: Callable[..., Any]) -> Any:  # noqa: ANN401
+        def stepped(database: Database, work: Callable[..., Any], *given: Any) -> Any:  # noqa: ANN401
             name = sys._getframe(1).f_code.co_name
             if name in _BY_THE_CLOCK:
-                return write(database, work)
+                return write(database, lambda connection: work(connection, *given))
             number = self._number(name)
 
-            def within(*given: Any) -> Any:  # noqa: ANN401
-                done = work(*given)
+            def within(connection: Connection) -> Any:  # noqa: ANN401
+                done = work(connection, *given)
                 self._met(name, number, WITHIN)
                 return done
 

@@ -121,9 +121,9 @@ def test_all_that_reading_takes_is_looked_up_at_one_moment(
     looks: list[object] = []
     read = Database.read
 
-    def counted(database: Database, work: Any) -> Any:  # noqa: ANN401
+    def counted(database: Database, work: Any, *given: Any) -> Any:  # noqa: ANN401
         looks.append(work)
-        return read(database, work)
+        return read(database, work, *given)
 
     monkeypatch.setattr(Database, "read", counted)
     found = published(settings=Settings(data_dir=str(tmp_path)))
