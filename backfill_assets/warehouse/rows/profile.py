@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from backfill_assets.intervals.instants import start_at
 from backfill_assets.intervals.interval import Interval
@@ -80,6 +80,9 @@ if TYPE_CHECKING:
     from backfill_assets.models.model import Model
     from backfill_assets.warehouse.files.tables import Table
 
+_Answers: TypeAlias = "defaultdict[str, dict[int | None, Sequence[str]]]"
+"""Collected numbers: by part (main, or an audit's name) and cell number."""
+
 _MAIN = ""
 
 
@@ -103,16 +106,6 @@ class Subject:
     published: Table | None = None
 
 
-@dataclass(slots=True)
-class _Answers:
-    """Collected numbers: by part (main, or an audit's name) and cell number."""
-
-    parts: dict[str, dict[int | None, Sequence[str]]]
-
-    def of(self, part: str, cell: int) -> Sequence[str]:
-        return self.parts[part].get(cell, ())
-
-
 def profile(rows: DataFrame, subject: Subject) -> tuple[CellProfile, ...]:
     """Profile a (cached) batch in one action.
 
@@ -129,20 +122,18 @@ def profile(rows: DataFrame, subject: Subject) -> tuple[CellProfile, ...]:
     aggregates = _main_wanted(rows, subject.model)
     parts = [_main(rows, subject, aggregates)]
     parts += [part for audit in audits_of(subject.model) for part in _extra(rows, audit, subject)]
-    answers = _Answers(defaultdict(dict))
+    answers: _Answers = defaultdict(dict)
     for name in reconciled(subject.model):
         parts += _upstream_sums(rows, name, subject, answers)
     parts += published_numbers(rows.sparkSession, subject)
     with explaining_errors(subject.target.path):
         collected = reduce(lambda frame, other: frame.unionByName(other), parts).collect()
     for row in collected:
-        answers.parts[row["part"]][row["cell"]] = row["answers"]
+        answers[row["part"]][row["cell"]] = row["answers"]
     counted = list(aggregates).index("rows")
-    counts = {cell: int(answer[counted]) for cell, answer in answers.parts[_MAIN].items()}
+    counts = {cell: int(answer[counted]) for cell, answer in answers[_MAIN].items()}
     refuse_outside(rows, subject.model, subject.cells, counts)
-    around = Surroundings.of(
-        subject, answers.parts[_MAIN], list(aggregates), answers.parts[PUBLISHED]
-    )
+    around = Surroundings.of(subject, answers[_MAIN], list(aggregates), answers[PUBLISHED])
     return tuple(
         replace(
             _cell_profile(subject.model, cell, answers, list(aggregates)),
@@ -154,7 +145,7 @@ def profile(rows: DataFrame, subject: Subject) -> tuple[CellProfile, ...]:
 
 def empty_profiles(model: Model, cells: Sequence[Interval]) -> tuple[CellProfile, ...]:
     """Give the profile of cells without a row, in order, without reading."""
-    nothing = _Answers(defaultdict(dict))
+    nothing: _Answers = defaultdict(dict)
     numbers = numbers_without_rows(model)
     return tuple(
         replace(_cell_profile(model, cell, nothing, ()), numbers=numbers) for cell in cells
@@ -303,7 +294,7 @@ def _upstream_sums(
     columns = [audit.to_column for audit in reconciled(subject.model)[name]]
     arguments = subject.inputs[name], columns, sorted(subject.cells), subject.model.cadence
     try:
-        answers.parts[_sums_of(name)] = {**sums_in_files(*arguments)}
+        answers[_sums_of(name)] = {**sums_in_files(*arguments)}
     except NeedsSparkError:
         summed = sums_by_spark(rows.sparkSession, *arguments)
         return [summed.select(F.lit(_sums_of(name)).alias("part"), "cell", "answers")]
@@ -318,7 +309,7 @@ def _cell_profile(
     model: Model, cell: Interval, answers: _Answers, names: Sequence[str]
 ) -> CellProfile:
     number = cell_number(model.cadence, cell)
-    main = dict(zip(names, answers.of(_MAIN, number), strict=False))
+    main = dict(zip(names, answers[_MAIN].get(number, ()), strict=False))
     rounded = once_rounded({column.name: column.dtype for column in model.schema}, model.key)
 
     def hashes(name: str) -> int:
@@ -352,7 +343,7 @@ def _cell_profile(
             audit.name: (main.get(f"sum.{audit.name}", "0"), upstream_sum)
             for upstream, audits in reconciled(model).items()
             for audit, upstream_sum in zip(
-                audits, answers.of(_sums_of(upstream), number) or ["0"] * len(audits), strict=True
+                audits, answers[_sums_of(upstream)].get(number) or ["0"] * len(audits), strict=True
             )
         },
     )
@@ -383,5 +374,5 @@ def _cell_at(model: Model, when: str) -> Interval:
 
 
 def _first(answers: _Answers, part: str, number: int) -> str:
-    values = answers.of(part, number)
+    values = answers[part].get(number)
     return values[0] if values else "0"
