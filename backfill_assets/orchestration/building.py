@@ -1,10 +1,11 @@
-"""Build Dagster definitions from models and sources, of this project or of another."""
+"""Build Dagster definitions from models, sources and consumers, of this project or of another."""
 
 import warnings
 from collections.abc import Iterable, Mapping
 
 import dagster as dg
 
+from backfill_assets.models.consumer import Consumer
 from backfill_assets.models.graph import Graph, build_graph
 from backfill_assets.models.model import Model
 from backfill_assets.models.source import Source
@@ -26,6 +27,7 @@ def build_definitions(
     *,
     models: Iterable[Model],
     sources: Iterable[Source],
+    consumers: Iterable[Consumer] = (),
     landings: Mapping[str, Landing] | None = None,
 ) -> dg.Definitions:
     """Turn declarations into everything that Dagster runs and shows.
@@ -33,12 +35,14 @@ def build_definitions(
     Args:
         models: every model.
         sources: every source that they read.
+        consumers: all who read the models: jobs ask and tell those that stand here, as the command does those
+            of the catalog.
         landings: by source name, what lands it; a source without one can be observed.
 
     Raises:
         BackfillAssetsError: a declaration is wrong; it says which and what to write instead.
     """
-    graph = build_graph(models, sources)
+    graph = build_graph(models, sources, consumers)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", dg.BetaWarning)  # what we build on is pinned and tested
         return _definitions(graph, landings or {})

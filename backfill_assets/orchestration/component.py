@@ -14,11 +14,11 @@ from backfill_assets.settings import read_settings
 
 
 class BackfillProject(dg.Component, dg.Model, dg.Resolvable):
-    """All models and sources of a catalog: the definitions of `build_definitions`, from a `defs.yaml`."""
+    """All models, sources and consumers of a catalog: the definitions of `build_definitions`, from a `defs.yaml`."""
 
     catalog: str = Field(
         default="",
-        description="The module with MODELS and SOURCES; empty: the one that BACKFILL_CATALOG names.",
+        description="The module with MODELS, SOURCES and, if there are any, CONSUMERS; empty: the one that BACKFILL_CATALOG names.",
         examples=["shop.catalog"],
     )
     landings: str = Field(
@@ -47,6 +47,7 @@ class BackfillProject(dg.Component, dg.Model, dg.Resolvable):
         return build_definitions(
             models=_declared("catalog", catalog, "MODELS"),
             sources=_declared("catalog", catalog, "SOURCES"),
+            consumers=getattr(import_module(catalog), "CONSUMERS", ()),
             landings=landings,
         )
 

@@ -1,5 +1,6 @@
 """Resources: Spark, started on first use and stopped at the end of the run; and the state."""
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -16,6 +17,8 @@ from backfill_assets.engine.project.channels import channels_of
 from backfill_assets.engine.project.gate import gate_of
 from backfill_assets.engine.project.plan_terms import terms_of
 from backfill_assets.engine.project.project import Project
+from backfill_assets.errors import DeclarationError
+from backfill_assets.models.graph import Graph
 from backfill_assets.reading import absent_state
 from backfill_assets.settings import read_settings
 from backfill_assets.snapshots.loaded import Loaded
@@ -60,6 +63,19 @@ class SparkResource(LazyPySparkResource):
                 self._shared = None
 
 
+def _refuse_unknown_consumers(graph: Graph, catalog: str) -> None:
+    """Refuse definitions that lack consumers of their catalog: jobs would publish without asking these."""
+    module = sys.modules.get(catalog)
+    models = {model.name for model in getattr(module, "MODELS", ())}
+    consumers = {consumer.name for consumer in getattr(module, "CONSUMERS", ())}
+    lacking = sorted(consumers - graph.consumers.keys())
+    if lacking and models == graph.models.keys():
+        raise DeclarationError(
+            found=f"the definitions of Dagster lack consumers that {catalog} declares: {', '.join(lacking)}",
+            do="give build_definitions also consumers=CONSUMERS",
+        )
+
+
 class StateResource(dg.ConfigurableResource):
     """The state database, opened for a run."""
 
@@ -96,8 +112,12 @@ class StateResource(dg.ConfigurableResource):
             run_id: of the run.
             spark: started on first use; None where only recorded state is read.
             who: the person who asks, as the history keeps it.
+
+        Raises:
+            DeclarationError: the definitions lack consumers of the catalog.
         """
         settings = read_settings()
+        _refuse_unknown_consumers(loaded.graph, settings.catalog)
         return Project(
             store=self.store,
             loaded=loaded,

@@ -9,10 +9,12 @@ import dagster as dg
 import pytest
 from hypothesis import HealthCheck, example, given, settings, strategies as st
 
+from backfill_assets import BackfillProject
 from backfill_assets.orchestration.released_runs import op_name
 from backfill_assets.orchestration.resources import SparkResource, StateResource
 from backfill_assets.planning.plan.plan_json import content_hash, read_plan
 from backfill_assets.snapshots.person import verified_person
+from backfill_assets_tests import toy_read
 from backfill_assets_tests.cli.test_looking import land
 from backfill_assets_tests.orchestration.shop import NoSpark, UnwantedSparkError, failure, shown
 from backfill_assets_tests.toy import FIRST, LAST
@@ -88,7 +90,7 @@ class Both:
     """The two ways to ask for a plan."""
 
     def __init__(self, backfill: Backfill, instance: dg.DagsterInstance) -> None:
-        self.backfill, self.instance = backfill, instance
+        self.backfill, self.instance, self.defs = backfill, instance, defs
 
     def commanded(self, asked: dict[str, Any]) -> str:
         """The content of the command's plan, or what it says instead."""
@@ -101,7 +103,7 @@ class Both:
         self, asked: dict[str, Any], spark: type[SparkResource] = NoSpark
     ) -> dg.ExecuteInProcessResult:
         """Launch the job `plan`."""
-        return defs.resolve_job_def("plan").execute_in_process(
+        return self.defs.resolve_job_def("plan").execute_in_process(
             run_config={"ops": {op_name("plan"): {"config": asked}}},
             resources={"spark": spark(spark_config={}), "state": StateResource()},
             instance=self.instance,
@@ -175,6 +177,19 @@ def test_the_command_and_the_launchpad_make_one_plan_of_the_same_options(
     both: Both, asked: dict[str, Any]
 ):
     assert both.launched(asked) == both.commanded(asked)
+
+
+def test_both_know_the_consumers_of_the_catalog(both: Both, monkeypatch: pytest.MonkeyPatch):
+    catalog = toy_read.__name__
+    monkeypatch.setenv("BACKFILL_CATALOG", catalog)
+    both.defs = dg.build_defs_for_component(BackfillProject(catalog=catalog))
+    asked: dict[str, Any] = {"select": ["toy.sales_of_three_days"]}
+
+    proposed = both.commanded(asked)
+
+    assert both.launched(asked) == proposed
+    monkeypatch.setenv("BACKFILL_CATALOG", "backfill_assets_tests.toy")
+    assert both.commanded(asked) != proposed  # that catalog has no consumer, nor a smaller window
 
 
 def test_the_launchpad_starts_spark_to_look_where_nothing_else_can_and_names_what_was_not_looked_at(

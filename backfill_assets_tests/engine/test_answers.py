@@ -311,16 +311,24 @@ def test_a_notice_that_is_not_delivered_for_days_is_given_up(
     assert notices(world) == [notice]
 
 
+@pytest.mark.parametrize(
+    ("event", "said"),
+    [
+        (PlanEventKind.APPROVED, "is approved"),
+        (PlanEventKind.STOPPED, "is stopped"),
+        (PlanEventKind.STOPPED_NOW, "is stopped"),
+    ],
+)
 def test_a_process_that_died_before_its_notices_leaves_them_to_the_next(
-    world: World, plans: Plans, post: Post
+    world: World, plans: Plans, post: Post, event: PlanEventKind, said: str
 ):
     graph = reading(consumer("board", on_change="notify"))
     plan = built(world, plans, graph)
     post.told.clear()
-    world.store.plans.tell(plan.plan_id, PlanEventKind.APPROVED, who="bob@shop")  # and died
+    world.store.plans.tell(plan.plan_id, event, who="bob@shop")  # and died
 
     assert len(notices_due(world.store, world.clock())) == 1
     send_notices(InProject(project=plans.project(graph)))
     send_notices(InProject(project=plans.project(graph)))
 
-    assert post.titles == [f"Plan {plan.plan_id} for prod is approved"]
+    assert post.titles == [f"Plan {plan.plan_id} for prod {said}"]

@@ -63,7 +63,8 @@ def _built(catalog: str) -> dg.Definitions:
     from backfill_assets import build_definitions  # noqa: PLC0415
 
     declared: Any = import_module(catalog)
-    return build_definitions(models=declared.MODELS, sources=declared.SOURCES)
+    consumers = getattr(declared, "CONSUMERS", ())
+    return build_definitions(models=declared.MODELS, sources=declared.SOURCES, consumers=consumers)
 
 
 def test_a_project_of_dg_shows_what_build_definitions_makes(project: Path):

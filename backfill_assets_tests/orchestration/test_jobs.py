@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
@@ -10,11 +12,12 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from backfill_assets import build_definitions
+from backfill_assets import Consumer, Reading, build_definitions
 from backfill_assets.intervals import Daily
 from backfill_assets.orchestration.released_runs import op_name
 from backfill_assets.orchestration.resources import StateResource
 from backfill_assets.orchestration.switches import lacking
+from backfill_assets.planning.plan.plan_json import read_plan
 from backfill_assets.planning.plan.request import PlanRequest, Restatement
 from backfill_assets.snapshots.queued_plan import Control
 from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus
@@ -31,15 +34,26 @@ VISITS = a_model("web.visits", cadence=TEN_DAYS)
 SUMS = a_model("web.sums", cadence=TEN_DAYS, upstreams=["web.visits"])
 
 
+READER = Consumer(
+    name="yearly accounts",
+    kind="export",
+    owner="team:finance",
+    reads=[Reading("web.visits")],
+    on_change="ack",
+)
+
+
 class Launchpad:
     """Jobs over a world of two models that are filled."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, *consumers: Consumer) -> None:
         self.world = QueueWorld.of(root, VISITS, SUMS, now=datetime.now(UTC))
         self.world.fill("web.visits", day(1, 10))
         self.world.fill("web.sums", day(1, 10))
         self.instance = dg.DagsterInstance.ephemeral(str(root))
-        self.defs = build_definitions(models=[VISITS, SUMS], sources=[a_source()])
+        self.defs = build_definitions(
+            models=[VISITS, SUMS], sources=[a_source()], consumers=consumers
+        )
 
     def launch(self, job: str, **config: Any) -> dg.ExecuteInProcessResult:  # noqa: ANN401
         """Launch a job; no job here may start Spark."""
@@ -217,6 +231,36 @@ def test_a_plan_that_is_not_built_is_not_promoted_and_the_run_lists_what_is_left
 
     assert not result.success
     assert "web.visits" in failure(result)
+
+
+def test_a_promotion_waits_for_the_answer_of_a_consumer_as_that_of_the_command_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("BACKFILL_DATA_DIR", str(tmp_path))
+    launchpad = Launchpad(tmp_path, READER)
+    store, plan_id = launchpad.world.store, launchpad.planned()
+    launchpad.launch("apply", plan=plan_id, queue=True)
+    plan = read_plan(store.plans.get(plan_id).content)
+    for name in ("web.visits", "web.sums"):
+        launchpad.world.fill(name, day(3), rows=12, plan=plan)
+    store.plans.set_plan_status(plan_id, PlanStatus.APPLYING, PlanStatus.BUILT)
+
+    result = launchpad.launch("promote", plan=plan_id)
+
+    assert "yearly accounts (team:finance) has not acknowledged" in failure(result)
+
+
+def test_definitions_that_lack_consumers_of_their_catalog_are_refused(
+    launchpad: Launchpad, monkeypatch: pytest.MonkeyPatch
+):
+    catalog = SimpleNamespace(MODELS=[VISITS, SUMS], CONSUMERS=[READER])
+    monkeypatch.setitem(sys.modules, "shop.catalog", catalog)
+    monkeypatch.setenv("BACKFILL_CATALOG", "shop.catalog")
+
+    said = failure(launchpad.launch("plan"))
+
+    assert "lack consumers that shop.catalog declares: yearly accounts" in said
+    assert "give build_definitions also consumers=CONSUMERS" in said
 
 
 def test_a_queue_that_nobody_works_on_is_told_of(tmp_path: Path):

@@ -21,6 +21,7 @@ TOLD = {
     PlanEventKind.BUILT: "is ready",
     PlanEventKind.INCOMPLETE: "is not completely built",
     PlanEventKind.STOPPED: "is stopped",
+    PlanEventKind.STOPPED_NOW: "is stopped",
     PlanEventKind.APPROVED: "is approved",
     PlanEventKind.PROMOTED: "is published",
     PlanEventKind.ROLLED_BACK: "is rolled back",
