@@ -63,7 +63,7 @@ def _row(run: RunContext, plan: Plan) -> dict[str, Any]:
         "plan": plan.plan_id,
         "status": status.value,
         "asked_by": plan.request.asked_by,
-        "since": minute_text(run.store.plans.touched(plan.plan_id)),
+        "since": minute_text(until - (plan.expires_at - plan.created_at)),
         "until": minute_text(until),
         "outwaited": outwaited,
         "models": [planned.model for planned in plan.models],

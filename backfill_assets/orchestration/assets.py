@@ -10,6 +10,7 @@ from backfill_assets.engine.automatic.by_hand import published_by_others, rebuil
 from backfill_assets.engine.fill.fill import fill_cells
 from backfill_assets.engine.project.opening import open_run
 from backfill_assets.engine.project.run_context import PublishedCells, RunContext
+from backfill_assets.errors import RequestError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.required import required
 from backfill_assets.models.audit import Severity
@@ -104,6 +105,8 @@ def fill(
         context.log.warning(
             "%s: the code has changed; filled with the version that %s still runs", name, PROD
         )
+    with as_run_failure():
+        _refuse_other_cells(graph.models[name], model)
     target = targeted_cells(context, model)
     by_hand = REASON_TAG not in context.run.tags
     again = published_by_others(run, name) & target if by_hand else IntervalSet.empty()
@@ -116,6 +119,19 @@ def fill(
     due = required(model.cadence, now=run.clock())
     reporter.untouched(target, due)
     yield from finish_step(reporter, {})
+
+
+def _refuse_other_cells(declared: Model, published: Model) -> None:
+    """Refuse to read partitions as cells that are cut otherwise.
+
+    Raises:
+        RequestError: the declared cadence is not the one that is published.
+    """
+    if declared.cadence.grid != published.cadence.grid:
+        raise RequestError(
+            found=f"{declared.name} has other partitions than the cells that {PROD} publishes, nothing was built",
+            do="`backfill plan` shows the change of its cadence; promote it first",
+        )
 
 
 def _rebuild(

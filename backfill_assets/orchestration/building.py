@@ -15,7 +15,6 @@ from backfill_assets.orchestration.jobs import (
     plan_jobs,
     sensor_jobs,
 )
-from backfill_assets.orchestration.released_runs import PROMOTE_JOB
 from backfill_assets.orchestration.resources import SparkResource, StateResource
 from backfill_assets.orchestration.schedules import schedules
 from backfill_assets.orchestration.sensors import gap_fill_sensor, once
@@ -71,9 +70,7 @@ def _definitions(graph: Graph, landings: Mapping[str, Landing]) -> dg.Definition
             *plan_jobs(loaded_once),
             *launched_by_sensor,
         ],
-        sensors=[
-            gap_fill_sensor(loaded_once, [PROMOTE_JOB, *(job.name for job in launched_by_sensor)])
-        ],
+        sensors=[gap_fill_sensor(loaded_once)],
         schedules=schedules(graph, loaded_once),
         resources={"spark": SparkResource(spark_config={}), "state": StateResource()},
         executor=dg.in_process_executor,

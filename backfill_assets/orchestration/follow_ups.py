@@ -21,6 +21,9 @@ from backfill_assets.orchestration.released_runs import (
 from backfill_assets.planning.review.notices import TOLD
 from backfill_assets.state.store import Store
 
+FOLLOW_UP_JOBS = (APPLY_JOB, PROMOTE_JOB, AFTERCARE_JOB, NOTICES_JOB)
+"""Every job that is requested here: the sensor may request no other one."""
+
 _NOTICES_APART = 300
 """How many seconds runs that send notices are apart: one that died is requested again."""
 

@@ -21,6 +21,7 @@ from backfill_assets.engine.plans.plan_verbs import (
     undo_plan,
 )
 from backfill_assets.engine.plans.rollback_checks import promoted_after
+from backfill_assets.engine.project.plan_age import standing_rows
 from backfill_assets.engine.review.aftercare import ask_watch, look_after
 from backfill_assets.engine.review.appointments import (
     appoint_at,
@@ -67,7 +68,7 @@ from backfill_assets.planning.review.contract_text import written_expectations
 from backfill_assets.render.plan_life import appointment_text, audit_lines, blocks, watch_text
 from backfill_assets.settings import read_settings
 from backfill_assets.snapshots.queued_plan import Control
-from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
+from backfill_assets.snapshots.stored_plan import PlanStatus
 
 _Body = Callable[[PlanWork, Any], None]
 
@@ -222,6 +223,11 @@ def _plan(work: PlanWork, config: PlanConfig) -> None:
 
 
 def _apply(work: PlanWork, config: ApplyConfig) -> None:
+    if config.off_peak and not config.queue:
+        raise RequestError(
+            found="off_peak is for plans in the queue, nothing was built",
+            do="give queue too, or launch this in those hours",
+        )
     plan = work.plan(config.plan)
     prepare(work.project, plan, work.who, read_settings().operators)
     if config.queue:
@@ -229,12 +235,12 @@ def _apply(work: PlanWork, config: ApplyConfig) -> None:
         queue_plan(op, config.off_peak or None)
         work.show(plan, queued=True)
         return
-    _ended(work, plan, apply_plan(work.project, plan, config.reason))
+    _ended(work, plan, apply_plan(work.project, plan, config.reason or plan.request.reason))
 
 
 def _finish(work: PlanWork, config: OfPlan) -> None:
     plan = work.plan(config.plan)
-    _ended(work, plan, apply_plan(work.project, plan, config.reason))
+    _ended(work, plan, apply_plan(work.project, plan, config.reason or plan.request.reason))
 
 
 def _late(work: PlanWork, config: InEnvironment) -> None:
@@ -274,7 +280,7 @@ def _not_automatic(work: PlanWork) -> list[str]:
     if REASON_TAG not in work.context.run.tags:
         return []
     models = work.graph.models.values()
-    paused = paused_models(work.project, work.store.plans.latest(statuses=OPEN))
+    paused = paused_models(standing_rows(work.store, work.project.clock()))
     return [*paused, *(model.name for model in models if model.automated is not Automation.ON)]
 
 
@@ -292,6 +298,11 @@ def _ended(work: PlanWork, plan: Plan, done: Outcome) -> None:
         "cells_spared": dict(done.spared),
         "audits": audits or "none changed",
     }
+    if done.canaries and not done.failed:
+        if done.refused:
+            raise work.failure(plan, f"the canaries are built: {done.refused}", **metadata)
+        work.show(plan, canaries="are built; compare them, and apply the plan again", **metadata)
+        return
     if remaining:
         listed = "; ".join(f"{name}: {cells}" for name, cells in remaining.items())
         message = (
@@ -321,6 +332,9 @@ def _aftercare(work: PlanWork, config: OfPlan) -> None:
 def _promote(work: PlanWork, config: PromoteConfig) -> None:
     plan, now = work.plan(config.plan), work.project.clock()
     due = appointments_due(work.store, now).get(plan.plan_id)
+    if due is None and REASON_TAG in work.context.run.tags:
+        work.show(plan, appointment="is taken back or moved; nothing was published")
+        return
     if due is None or config.at:
         work.may_change(plan.environment)  # who made an appointment was allowed to, then
     if config.watch:
@@ -348,10 +362,11 @@ def _approve(work: PlanWork, config: OfPlan) -> None:
 
 def _promoted(work: PlanWork, plan: Plan, why: str, due: Appointment | None) -> Outcome:
     """Promote a plan; where an appointment can't be kept, its history says why, and it is over."""
+    why = why or (due.why if due else "") or plan.request.reason
     if due is None:
         return promote_plan(work.project, plan, why)
     try:
-        return promote_plan(replace(work.project, who=due.who), plan, why or due.why)
+        return promote_plan(replace(work.project, who=due.who), plan, why)
     except BackfillAssetsError as error:
         end_appointment(work.project, plan.plan_id, str(error))
         raise

@@ -35,6 +35,8 @@ RELEASE_JOB, FINISH_JOB, LATE_JOB = "__ASSET_JOB", "finish", "refresh_late"
 AFTERCARE_JOB, NOTICES_JOB, PROMOTE_JOB, APPLY_JOB = "aftercare", "notices", "promote", "apply"
 """The first one is Dagster's own job over all assets: one of ours can't mix partitions."""
 _JOBS = {ReleaseKind.FINISH: FINISH_JOB, ReleaseKind.LATE: LATE_JOB}
+RELEASED_JOBS = tuple(_JOBS.values())
+"""The jobs of releases that concern a whole plan, or late data."""
 
 
 def op_name(job: str) -> str:

@@ -65,11 +65,13 @@ class SparkResource(LazyPySparkResource):
 
 def _refuse_unknown_consumers(graph: Graph, catalog: str) -> None:
     """Refuse definitions that lack consumers of their catalog: jobs would publish without asking these."""
-    module = sys.modules.get(catalog)
-    models = {model.name for model in getattr(module, "MODELS", ())}
-    consumers = {consumer.name for consumer in getattr(module, "CONSUMERS", ())}
-    lacking = sorted(consumers - graph.consumers.keys())
-    if lacking and models == graph.models.keys():
+    lacking = sorted(
+        consumer.name
+        for consumer in getattr(sys.modules.get(catalog), "CONSUMERS", ())
+        if consumer.name not in graph.consumers
+        and all(reading.model in graph.models for reading in consumer.reads)
+    )
+    if lacking:
         raise DeclarationError(
             found=f"the definitions of Dagster lack consumers that {catalog} declares: {', '.join(lacking)}",
             do="give build_definitions also consumers=CONSUMERS",

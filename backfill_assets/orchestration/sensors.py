@@ -6,12 +6,12 @@ import dagster as dg
 
 from backfill_assets.engine.automatic.scan_memory import ScanMemory
 from backfill_assets.models.graph import Graph
-from backfill_assets.orchestration.follow_ups import follow_ups
+from backfill_assets.orchestration.follow_ups import FOLLOW_UP_JOBS, follow_ups
 from backfill_assets.orchestration.plan_work import Known
 from backfill_assets.orchestration.private_names import JobsSensor
-from backfill_assets.orchestration.released_runs import RELEASE_JOB
+from backfill_assets.orchestration.released_runs import RELEASE_JOB, RELEASED_JOBS
 from backfill_assets.orchestration.resources import StateResource, now
-from backfill_assets.orchestration.sources import look_by_logs
+from backfill_assets.orchestration.sources import OBSERVE_JOB, look_by_logs
 from backfill_assets.orchestration.switches import GAP_FILL
 from backfill_assets.orchestration.tick import tick
 from backfill_assets.settings import read_settings
@@ -37,13 +37,8 @@ def once(graph: Graph) -> Known:
     return known
 
 
-def gap_fill_sensor(known: Known, besides: list[str]) -> dg.SensorDefinition:
-    """Make the sensor that looks at the sources, and releases what is ready: gaps, late cells, queued plans.
-
-    Args:
-        known: the declarations.
-        besides: the jobs that it requests beside the runs of assets, by name.
-    """
+def gap_fill_sensor(known: Known) -> dg.SensorDefinition:
+    """Make the sensor that looks at the sources, and releases what is ready: gaps, late cells, queued plans."""
 
     def released(context: dg.SensorEvaluationContext, state: StateResource) -> dg.SensorResult:
         settings = read_settings()
@@ -69,7 +64,7 @@ def gap_fill_sensor(known: Known, besides: list[str]) -> dg.SensorDefinition:
     # Dagster's own sensor takes one name, or several jobs; its job over all assets is only a name.
     return JobsSensor(
         released,
-        [RELEASE_JOB, *besides],
+        [RELEASE_JOB, *RELEASED_JOBS, OBSERVE_JOB, *FOLLOW_UP_JOBS],
         name=GAP_FILL,
         minimum_interval_seconds=_EVERY,
         default_status=dg.DefaultSensorStatus.STOPPED,

@@ -121,24 +121,20 @@ class Plans(Aggregate[D]):
         query = sa.select(PLANS.c.plan_id).where(PLANS.c.status == status, since > until)
         return [row.plan_id for row in self._rows(query.order_by(PLANS.c.plan_id))]
 
-    def touched(self, plan_id: str) -> datetime:
-        """Read when something was done for a plan last (UTC): a step of its life, or a batch.
-
-        Raises:
-            UnknownPlanError: there is no such plan.
-        """
-        queries = (
-            sa.select(sa.func.max(PLAN_EVENTS.c.at)).where(PLAN_EVENTS.c.plan_id == plan_id),
-            sa.select(sa.func.max(BATCHES.c.started_at)).where(BATCHES.c.plan_id == plan_id),
-            sa.select(sa.func.max(BATCHES.c.finished_at)).where(BATCHES.c.plan_id == plan_id),
+    def steps(self, plan_id: str) -> list[datetime]:
+        """Read when something was done for a plan (UTC), the earliest first: its events, and its batches."""
+        instants = (
+            (PLAN_EVENTS.c.at, PLAN_EVENTS.c.plan_id),
+            (BATCHES.c.started_at, BATCHES.c.plan_id),
+            (BATCHES.c.finished_at, BATCHES.c.plan_id),
         )
-
-        def work(connection: sa.Connection) -> datetime:
-            made = plan(connection, plan_id).created_at
-            instants = (connection.execute(query).scalar() for query in queries)
-            return max([made, *(instant for instant in instants if instant is not None)])
-
-        return self._database.read(work)
+        every = sa.union(
+            *(
+                sa.select(at.label("at")).where(of == plan_id, at.is_not(None))
+                for at, of in instants
+            )
+        ).subquery()
+        return [row.at for row in self._rows(sa.select(every.c.at).order_by(every.c.at))]
 
     def spared(self, since: datetime) -> dict[str, int]:
         """Count, by model, the planned cells that were not built, since what they read came out equal."""

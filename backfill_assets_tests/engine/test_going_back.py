@@ -23,6 +23,7 @@ from backfill_assets.models.upstream import Reopens, Upstream
 from backfill_assets.planning.plan.plan import Build, Why
 from backfill_assets.planning.plan.request import Restatement
 from backfill_assets.snapshots.environment import PROD, Environment
+from backfill_assets.snapshots.publication import Intent, PublicationKind
 from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets_tests.builders import a_graph, a_model, a_source
 from backfill_assets_tests.engine.dying import before_call
@@ -503,6 +504,29 @@ def test_what_no_pointer_and_no_promise_needs_is_collected_and_the_rest_stays(
 
 
 @pytest.mark.parametrize("back", [undo_plan, rollback_plan])
+def test_an_expired_environment_with_a_dead_publication_keeps_no_other_from_being_collected(
+    world: World,
+):
+    world.begin(OLD, *ROWS)
+    for name in ("dev", "old"):
+        expired = Environment(name, protected=False, follows=PROD, expires_at=world.clock())
+        world.store.environments.save_environment(expired)
+    world.store.publications.begin_promotion(
+        Intent(
+            plan_id="p1",
+            environment="dev",
+            kind=PublicationKind.ROLLBACK,
+            holder="dead",
+            versions=("web__v9",),
+        )
+    )
+
+    collected = collect(world.open(OLD), timedelta(days=30))
+
+    assert collected.environments == ("old",)
+    assert world.store.environments.exists("dev")
+
+
 def test_a_first_plan_of_a_model_that_others_are_declared_to_read_is_taken_back(
     world: World, plans: Plans, back: Callable[..., object]
 ):

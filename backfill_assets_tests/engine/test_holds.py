@@ -10,11 +10,12 @@ import duckdb
 import pytest
 
 from backfill_assets.cli.held import hold_text, untouched_text
+from backfill_assets.engine.automatic.late_plan import refresh_late
 from backfill_assets.engine.plans.making import make_plan
 from backfill_assets.engine.plans.plan_verbs import abandon_plan
 from backfill_assets.engine.project.holds import hold_consumer, release_consumer
 from backfill_assets.engine.project.iceberg import enable
-from backfill_assets.engine.project.opening import open_run
+from backfill_assets.engine.project.opening import look, open_run
 from backfill_assets.engine.project.project import InProject
 from backfill_assets.engine.project.views import published_views
 from backfill_assets.engine.upkeep.collecting import collect
@@ -127,6 +128,12 @@ def test_a_hold_is_no_place_to_build_in_and_never_owns_a_table(world: World, pla
     abandon_plan(plans.project(OLD), plan)
     owners = {world.store.versions.owner(world.pointer(name).version) for name in (VISITS, COSTS)}
     assert owners == {PROD}
+
+
+def test_late_data_is_not_refreshed_in_a_hold(world: World, plans: Plans):
+    held = hold(plans)
+    with pytest.raises(RequestError, match="nothing is built in it"):
+        refresh_late(look(world.project(OLD), held.environment))
 
 
 def test_what_can_not_be_held_or_released_is_refused_with_what_was_meant(

@@ -316,6 +316,7 @@ def test_a_plan_that_waits_for_too_long_holds_no_late_data_and_is_not_promoted(w
     done = refresh(world, graph)
     assert (said(graph, done.cells), done.held) == ({A: "2024-01-08"}, {}), done.notes
     assert world.rows(C) == kept(*ROWS, row(8, 2))
+    world.store.plans.tell(plan.plan_id, PlanEventKind.WATCH, who="ann")  # it revives nothing
     for refused in (plans.promote, plans.apply):
         with pytest.raises(RequestError, match=f"backfill abandon {plan.plan_id}"):
             refused(graph, plan)

@@ -63,6 +63,18 @@ MORE: Graph = a_graph(visits(", CAST(cost * 2 AS DECIMAL(18,2)) AS double"), cos
 ROWS = [row(n, 1, float(n)) for n in range(7, 11)]
 
 
+def test_a_plan_that_ignores_the_cron_builds_what_it_plans(world: World, plans: Plans):
+    weekly = a_graph(visits(cadence=Daily(start="2024-01-07", cron="0 5 * * 1")))  # on Mondays
+    world.begin(weekly, *ROWS)
+    assert world.ready(weekly, VISITS) == "2024-01-07"
+
+    done = plans.apply(weekly, plans.make(weekly, ignore_cron=True))
+
+    assert done.status is PlanStatus.PROMOTED
+    assert world.ready(weekly, VISITS) == "2024-01-07..2024-01-10 (4)"
+    assert plans.make(weekly, ignore_cron=True).is_empty
+
+
 @pytest.mark.connect
 def test_an_additive_column_is_built_apart_and_published_at_once(world: World, plans: Plans):
     world.begin(OLD, *ROWS)

@@ -22,6 +22,7 @@ from backfill_assets.planning.queue.releasing import ReleaseKind
 from backfill_assets.snapshots.environment import PROD
 from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.snapshots.queued_plan import Control
+from backfill_assets.snapshots.stored_plan import PlanEventKind
 from backfill_assets_tests.builders import a_graph, a_model, a_source, day, days
 from backfill_assets_tests.engine.queue_world import LEASE, QueueWorld
 from backfill_assets_tests.making import plan_made
@@ -290,6 +291,23 @@ def test_cells_of_an_open_plan_are_not_filled_beside_it(world: QueueWorld):
     planned = plan.model("web.visits")
     assert planned is not None
     assert planned.cells == days(3, 10)
+
+
+def test_a_queued_plan_that_has_waited_for_too_long_is_not_built_and_keeps_no_cell(
+    world: QueueWorld,
+):
+    world.fill("web.visits", day(1, 9))
+    world.fill("web.sums", day(1, 9))
+    plan = world.queued("web.visits", 3)
+    world.now = plan.expires_at + timedelta(hours=1)
+    world.store.plans.tell(plan.plan_id, PlanEventKind.RESUMED, who="ann")  # it revives nothing
+
+    found = world.look()
+
+    assert {offer.plan_id for offer in found.offers} == {None}
+    (missing,) = (offer.cells for offer in found.offers if offer.name == "web.visits")
+    assert missing & days(10)
+    assert f"plan {plan.plan_id} has waited for too long" in "; ".join(found.notes)
 
 
 def test_a_plan_whose_models_were_edited_stops_with_the_difference_and_all_else_goes_on(

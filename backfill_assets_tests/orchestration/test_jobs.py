@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,11 @@ import pytest
 from deltalake import write_deltalake
 
 from backfill_assets import Consumer, Reading, build_definitions
-from backfill_assets.intervals import Daily
+from backfill_assets.engine.plans.outcome import Outcome
+from backfill_assets.errors import RequestError
+from backfill_assets.intervals import Daily, Weekly
+from backfill_assets.models.cells_by_model import CellsByModel
+from backfill_assets.orchestration.follow_ups import promotions_due
 from backfill_assets.orchestration.released_runs import op_name
 from backfill_assets.orchestration.resources import StateResource
 from backfill_assets.orchestration.switches import lacking
@@ -21,7 +26,7 @@ from backfill_assets.planning.plan.plan_json import read_plan
 from backfill_assets.planning.plan.request import PlanRequest, Restatement
 from backfill_assets.snapshots.queued_plan import Control
 from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus
-from backfill_assets_tests.builders import a_model, a_source, day
+from backfill_assets_tests.builders import a_model, a_source, day, days
 from backfill_assets_tests.engine.queue_world import QueueWorld
 from backfill_assets_tests.making import plan_made
 from backfill_assets_tests.orchestration.shop import NoSpark, failed_with, failure, shown
@@ -59,6 +64,17 @@ class Launchpad:
         """Launch a job; no job here may start Spark."""
         return self.defs.resolve_job_def(job).execute_in_process(
             run_config={"ops": {op_name(job): {"config": config}}},
+            resources={"spark": NoSpark(spark_config={}), "state": StateResource()},
+            instance=self.instance,
+            raise_on_error=False,
+        )
+
+    def requested(self, request: dg.RunRequest) -> dg.ExecuteInProcessResult:
+        """Run what the sensor requests."""
+        assert request.job_name is not None
+        return self.defs.resolve_job_def(request.job_name).execute_in_process(
+            run_config=request.run_config,
+            tags=dict(request.tags),
             resources={"spark": NoSpark(spark_config={}), "state": StateResource()},
             instance=self.instance,
             raise_on_error=False,
@@ -250,10 +266,66 @@ def test_a_promotion_waits_for_the_answer_of_a_consumer_as_that_of_the_command_d
     assert "yearly accounts (team:finance) has not acknowledged" in failure(result)
 
 
+def test_a_promotion_whose_appointment_was_taken_back_while_its_run_waited_publishes_nothing(
+    launchpad: Launchpad,
+):
+    plan, store = launchpad.planned(), launchpad.world.store
+    store.plans.set_plan_status(plan, PlanStatus.PROPOSED, PlanStatus.BUILT)
+    store.plans.tell(
+        plan, PlanEventKind.APPOINTED, who="ann", detail={"at": "2024-01-01T03:00:00+00:00"}
+    )
+    (request,) = promotions_due(store, datetime.now(UTC))
+    launchpad.launch("promote", plan=plan, at="never", who="ann")
+
+    ran = launchpad.requested(request)
+
+    assert ran.success
+    assert "nothing was published" in str(shown(ran)["appointment"])
+    assert store.plans.get(plan).status is PlanStatus.BUILT
+
+
+def test_hours_without_the_queue_build_nothing(launchpad: Launchpad):
+    result = launchpad.launch("apply", plan=launchpad.planned(), off_peak="22:00-06:00 UTC")
+
+    assert "off_peak is for plans in the queue, nothing was built" in failure(result)
+
+
+@pytest.mark.parametrize("refusal", [None, RequestError(found="cost would change by 9%")])
+def test_canaries_that_are_built_are_told_of_with_what_would_be_refused(
+    launchpad: Launchpad, monkeypatch: pytest.MonkeyPatch, refusal: RequestError | None
+):
+    built = CellsByModel({"web.visits": days(3)})
+    done = Outcome(PlanStatus.APPLYING, left=built, canaries=built, refusal=refusal)
+    monkeypatch.setattr("backfill_assets.orchestration.jobs.apply_plan", lambda *_: done)
+
+    result = launchpad.launch("apply", plan=launchpad.planned())
+
+    if refusal is None:
+        assert "compare them" in str(shown(result)["canaries"])
+    else:
+        assert "the canaries are built: cost would change by 9%" in failure(result)
+
+
+def test_partitions_that_are_cut_otherwise_than_what_is_published_are_not_built(
+    launchpad: Launchpad,
+):
+    weekly = replace(VISITS, cadence=Weekly(start="2024-01-01", end="2024-01-28"))
+    defs = build_definitions(models=[weekly], sources=[a_source()])
+
+    result = dg.materialize(
+        [defs.resolve_assets_def(dg.AssetKey(["web", "visits"]))],
+        partition_key="2024-01-01",
+        instance=launchpad.instance,
+        raise_on_error=False,
+    )
+
+    assert "has other partitions than the cells that prod publishes" in failure(result)
+
+
 def test_definitions_that_lack_consumers_of_their_catalog_are_refused(
     launchpad: Launchpad, monkeypatch: pytest.MonkeyPatch
 ):
-    catalog = SimpleNamespace(MODELS=[VISITS, SUMS], CONSUMERS=[READER])
+    catalog = SimpleNamespace(CONSUMERS=[READER])
     monkeypatch.setitem(sys.modules, "shop.catalog", catalog)
     monkeypatch.setenv("BACKFILL_CATALOG", "shop.catalog")
 

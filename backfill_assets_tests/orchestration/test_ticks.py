@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
@@ -12,6 +13,7 @@ import pytest
 from backfill_assets import build_definitions
 from backfill_assets.intervals import Daily, Whole
 from backfill_assets.models.audits_of import audits_of
+from backfill_assets.orchestration import follow_ups
 from backfill_assets.orchestration.resources import StateResource
 from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.snapshots.queued_plan import Control
@@ -133,6 +135,19 @@ def test_one_switch_says_that_it_starts_everything_and_the_others_that_they_can_
     for schedule in others:
         assert f"Leave it off where the sensor {switch.name} is on" in (schedule.description or "")
         assert schedule.default_status is dg.DefaultScheduleStatus.STOPPED
+
+
+def test_the_sensor_may_request_every_run_that_follows_up_on_a_plan(
+    ticking: Ticking, monkeypatch: pytest.MonkeyPatch
+):
+    day_over = SimpleNamespace(due=lambda _: 1)
+    monkeypatch.setattr(follow_ups, "dual_runs", lambda _: {"p1": day_over})
+
+    asked = {request.job_name for request in ticking.evaluate().run_requests}
+
+    assert "apply" in asked
+    sensor = ticking.repository.get_sensor_def("gap_fill_sensor")
+    assert {target.job_name for target in sensor.targets} >= {*follow_ups.FOLLOW_UP_JOBS}
 
 
 def test_a_gap_is_asked_for_as_a_range_of_one_model_with_all_that_tells_why(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from backfill_assets.errors import BackfillAssetsError, DeclarationError, RequestError
-from backfill_assets.intervals import IntervalSet
+from backfill_assets.intervals import Daily, IntervalSet
 from backfill_assets.intervals.instants import InstantFormatError
 from backfill_assets.intervals.parse_range import OutsideLifeError, ReversedRangeError
 from backfill_assets.models.cells_by_model import CellsByModel
@@ -63,6 +63,16 @@ def a_plan(graph: Graph = GRAPH, state: PlanState | None = None, **asked: Any) -
 def edited(**declared: Any) -> Graph:  # noqa: ANN401
     """The graph with another web.a."""
     return a_graph(a_model("web.a", **declared), GRAPH.models["web.b"])
+
+
+def test_a_new_table_with_a_rarer_cron_takes_no_published_cell_from_its_readers():
+    graph = edited(sql=TWICE, cadence=Daily(start="2024-01-01", cron="0 5 * * 1"))
+
+    planned = a_plan(graph).model("web.a")
+
+    assert planned is not None
+    assert planned.build is Build.NEW_VERSION
+    assert planned.cells == IntervalSet.of([day(1, 10)])
 
 
 RESTATED = (Restatement("web.a", "2024-01-03", "2024-01-04"),)

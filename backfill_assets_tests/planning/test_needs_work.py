@@ -55,6 +55,28 @@ def test_without_state_every_due_cell_is_a_gap():
     assert not work.stale
 
 
+def test_a_ready_cell_that_a_rarer_cron_calls_due_later_is_still_watched():
+    cadence = Daily(start="2024-01-01", cron="0 5 * * 1")
+    weekly = a_model("web.reader", upstreams=["web.first"], cadence=cadence)
+    runs = [a_run(day(number), 9 if number == 4 else 1) for number in range(1, 6)]
+    view = a_view({"web.first": runs, "web.reader": [a_run(day(1, 5), 5)]})
+
+    work = needs_work(a_graph(FIRST_MODEL, weekly), view, weekly, now=NOW)
+
+    assert (work.ready, work.gaps) == (days(1, 2, 3, 4, 5), NOTHING)
+    assert work.stale_cells == days(4)
+
+
+def test_a_plan_that_ignores_the_cron_requires_every_cell_that_is_over():
+    weekly = a_model("web.first", cadence=Daily(start="2024-01-01", cron="0 5 * * 1"))
+
+    def gaps(*, ignore_cron: bool) -> IntervalSet:
+        view = a_view({})
+        return needs_work(a_graph(weekly), view, weekly, now=NOW, ignore_cron=ignore_cron).gaps
+
+    assert (gaps(ignore_cron=False), gaps(ignore_cron=True)) == (NOTHING, days(1, 2, 3, 4, 5))
+
+
 @pytest.mark.parametrize("hole", [1, 3, 5])
 def test_a_gap_is_seen_wherever_it_is(hole: int):
     runs = [a_run(day(number), 1) for number in range(1, 6) if number != hole]

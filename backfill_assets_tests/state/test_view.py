@@ -122,7 +122,8 @@ def test_a_first_pointer_never_moves_another(store: Store):
 def test_a_change_of_metadata_moves_the_fingerprint_only(store: Store):
     fill(store, Asked())
     before = store.environments.pointers("prod")["orders"]
-    store.environments.repoint_metadata("prod", "orders", "print-2")
+    store.environments.repoint_metadata(before, "print-2")
+    store.environments.repoint_metadata(before, "print-3")  # moved since it was seen: it stays
 
     after = store.environments.pointers("prod")["orders"]
     assert after.fingerprint == "print-2"

@@ -24,6 +24,7 @@ from backfill_assets.engine.plans.making import keep, plan_of
 from backfill_assets.engine.plans.operation import Operation
 from backfill_assets.engine.plans.plan_verbs import abandon_plan
 from backfill_assets.engine.project.events import Failed, events_of
+from backfill_assets.engine.project.holds import refuse_hold
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.cadence import WHOLE_CELL
 from backfill_assets.intervals.interval_set import IntervalSet
@@ -93,7 +94,11 @@ def refresh_late(run: RunContext, besides: Collection[str] = (), why: str = "") 
         run: the environment. It runs its own snapshots, whatever code is loaded.
         besides: models that are left alone, and with them all that reaches them.
         why: the reason, in words.
+
+    Raises:
+        RequestError: the environment is a hold, in which nothing is built.
     """
+    refuse_hold(run.store, run.environment.name)
     project = replace(run.own, who=ASKED_BY, code=None)
     left_alone = CellsByModel(dict.fromkeys(besides, IntervalSet.of([WHOLE_CELL])))
     try:

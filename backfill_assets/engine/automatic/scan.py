@@ -70,13 +70,13 @@ def ready_work(project: Project, memory: ScanMemory, most: int = MOST) -> ReadyW
     """
     project = for_scanning(project)
     scan = _Scan(project, memory, most)
-    plans = project.store.plans.latest(statuses=OPEN)
-    paused = paused_models(project, plans)
+    stored = {plan.plan_id: plan for plan in project.store.plans.latest(statuses=OPEN)}
+    plans = [plan for plan in stored.values() if project.clock() < waits_until(project.store, plan)]
+    paused = paused_models(plans)
     prod = scanned_prod(project, plans, paused)
     scan.at(prod)
     scan.notes += [*_paused_words(paused), *_waiting_words(prod)]
     scan.late(plans)
-    stored = {plan.plan_id: plan for plan in plans}
     for queued in project.store.queue.queued_plans():
         if queued.plan_id in stored:
             scan.at_plan(stored[queued.plan_id], queued)
@@ -143,6 +143,11 @@ class _Scan:
             return
         if queued.control.holds:
             self.notes.append(f"plan {stored.plan_id} is {queued.control.words}")
+            return
+        if self.project.clock() >= waits_until(self.project.store, stored):
+            self.notes.append(
+                f"plan {stored.plan_id} has waited for too long; `backfill abandon {stored.plan_id}`, then plan again"
+            )
             return
         try:
             if queued.off_peak and not read_off_peak(queued.off_peak).covers(self.project.clock()):
@@ -255,17 +260,12 @@ def for_scanning(project: Project) -> Project:
     return replace(project, clock=lambda: now, spark=no_spark)
 
 
-def paused_models(project: Project, plans: Iterable[StoredPlan]) -> dict[str, str]:
-    """Give the models of prod that plans keep from the sensor and the schedules, each with the plan's id.
-
-    A plan that has waited for too long keeps nothing.
-    """
+def paused_models(plans: Iterable[StoredPlan]) -> dict[str, str]:
+    """Give the models of prod that open plans keep from the sensor and the schedules, each with the plan's id."""
     pausing_plans = (
         plan
         for stored in plans
-        if stored.environment == PROD
-        and (plan := _parsed(stored.content)).request.pause_schedules
-        and project.clock() < waits_until(project.store, stored)
+        if stored.environment == PROD and (plan := _parsed(stored.content)).request.pause_schedules
     )
     return {
         planned.model: plan.plan_id
@@ -336,6 +336,7 @@ def scanned_by_plan(project: Project, plan: Plan) -> Iterator[ScannedEnvironment
             look(project, environment),
             plan_id=plan.plan_id,
             until=plan.until,
+            ignore_cron=plan.request.ignore_cron,
             batch_cells=plan.batch_cells,
         )
         pointers = project.store.environments.pointers(environment)

@@ -158,7 +158,14 @@ class ScannedEnvironment:
         self, view: StateView, model: Model, failed: Iterable[FailedBatch]
     ) -> ScannedModel:
         columns = self._columns(model.name)
-        work = needs_work(self.graph, view, model, now=self.now, reads=columns)
+        work = needs_work(
+            self.graph,
+            view,
+            model,
+            now=self.now,
+            reads=columns,
+            ignore_cron=self.run.ignore_cron,
+        )
         broken = failed_cells(self.graph, view, model, failed, now=self.run.clock(), reads=columns)
         claimed = view.claimed[model.name]
         elsewhere = self.others[model.name]

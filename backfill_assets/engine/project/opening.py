@@ -137,5 +137,5 @@ def _reworded(store: Store, own: EnvironmentGraph, snapshot: Snapshot) -> Pointe
     """Point at a snapshot with new descriptions over the same table."""
     pointer, fingerprint = own.pointers[snapshot.model.name], snapshot.fingerprint.id
     save_snapshot(store, snapshot)
-    store.environments.repoint_metadata(pointer.environment, pointer.model, fingerprint)
+    store.environments.repoint_metadata(pointer, fingerprint)
     return replace(pointer, fingerprint=fingerprint)

@@ -21,12 +21,19 @@ if TYPE_CHECKING:
 
 
 def waits_until(store: Store, plan: Plan | StoredPlan) -> datetime:
-    """Give the instant (UTC) from which on an applied plan holds nothing and can't be promoted.
+    """Give the instant (UTC) from which on an applied plan holds nothing and can't be promoted."""
+    span = plan.expires_at - plan.created_at
+    until = plan.created_at + span
+    for instant in store.plans.steps(plan.plan_id):
+        if instant > until:
+            break  # it had waited for too long by then: nothing revives it
+        until = max(until, instant + span)
+    return until
 
-    Raises:
-        UnknownPlanError: there is no such plan.
-    """
-    return store.plans.touched(plan.plan_id) + (plan.expires_at - plan.created_at)
+
+def standing_rows(store: Store, now: datetime) -> list[StoredPlan]:
+    """Read the open plans that have not waited for too long, as they are stored."""
+    return [row for row in store.plans.latest(statuses=OPEN) if now < waits_until(store, row)]
 
 
 def open_plans(store: Store) -> tuple[Plan, ...]:
@@ -36,4 +43,4 @@ def open_plans(store: Store) -> tuple[Plan, ...]:
 
 def standing_plans(store: Store, now: datetime) -> tuple[Plan, ...]:
     """Read the open plans that have not waited for too long."""
-    return tuple(plan for plan in open_plans(store) if now < waits_until(store, plan))
+    return tuple(read_plan(row.content) for row in standing_rows(store, now))

@@ -61,6 +61,7 @@ class RunContext(InProject):
         frozen: the code that the run's plan was made for, and a look at what is there now; None
             where no plan is served.
         tuning: the Spark settings of the plan's batches, over those of their models.
+        ignore_cron: whether the plan that is served builds every cell that is over, whatever the cron says.
         batch_cells: how many cells a batch has at most in the plan that is served, by model.
         kept_rows: in a plan's workspace, of the models that keep rows whose source is gone: whether these
             are carried over.
@@ -83,6 +84,7 @@ class RunContext(InProject):
     fills: str = GAP
     frozen: FrozenCode | None = None
     tuning: Mapping[str, str] = field(default_factory=dict[str, str])
+    ignore_cron: bool = False
     batch_cells: Mapping[str, int] = field(default_factory=dict[str, int])
     kept_rows: Mapping[str, KeptRows] = field(default_factory=dict[str, "KeptRows"])
     interrupted: threading.Event = field(default_factory=threading.Event)
@@ -162,7 +164,14 @@ class RunContext(InProject):
             now: the instant that history ends at (UTC); None: where it ends for this run.
         """
         model, reads = self.graph.model(name), self.reads.get(name)
-        return needs_work(self.graph, view, model, now=now or self.until, reads=reads)
+        return needs_work(
+            self.graph,
+            view,
+            model,
+            now=now or self.until,
+            reads=reads,
+            ignore_cron=self.ignore_cron,
+        )
 
 
 def table_path(data_root: str, model: str, version: str) -> str:

@@ -15,6 +15,7 @@ from backfill_assets.engine.batch.table_turn import reconciled, refuse_foreign_c
 from backfill_assets.engine.project.heartbeat import renewing_claims
 from backfill_assets.engine.project.iceberg import describe_head, drop_old
 from backfill_assets.engine.project.views import rewrite_views
+from backfill_assets.errors import RequestError
 from backfill_assets.state.collection import VersionNeededError
 from backfill_assets.state.promotions import PromotionPendingError
 from backfill_assets.warehouse.files.collection import (
@@ -118,8 +119,9 @@ def _expired(run: RunContext) -> list[Environment]:
 
 def _forgotten(run: RunContext) -> Iterator[str]:
     for environment in _expired(run):
-        run.store.environments.drop_environment(environment.name)
-        yield environment.name
+        with suppress(RequestError):  # a dead publication there is to be finished first
+            run.store.environments.drop_environment(environment.name)
+            yield environment.name
 
 
 def _deleted(run: RunContext, promise: timedelta) -> Iterator[Collectable]:

@@ -62,6 +62,13 @@ def left_to_do(
         model = graph.models.get(planned.model)
         if planned.build is Build.POINTER or not planned.cells or model is None:
             continue
-        work = needs_work(graph, workspace, model, now=now, reads=reads[planned.model])
+        work = needs_work(
+            graph,
+            workspace,
+            model,
+            now=now,
+            reads=reads[planned.model],
+            ignore_cron=plan.request.ignore_cron,
+        )
         cells |= {planned.model: left_of(work, workspace, planned.model) & planned.cells}
     return cells

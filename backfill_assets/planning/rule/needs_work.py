@@ -93,8 +93,11 @@ def needs_work(
     *,
     now: datetime,
     reads: Mapping[str, frozenset[str]] | None = None,
+    ignore_cron: bool = False,
 ) -> Work:
     """Apply the rule to one model.
+
+    A cell that is ready stays required where a cron calls it due later only: it is read already.
 
     Args:
         graph: every model and source.
@@ -102,8 +105,11 @@ def needs_work(
         model: the one asked about.
         now: the instant that history ends at (UTC).
         reads: per upstream, the columns that the model reads (lineage); absent means all.
+        ignore_cron: whether every cell that is over is required, whatever the cron says.
     """
-    needed = required(model.cadence, now=now)
+    over = required(model.cadence, now=now, ignore_cron=True)
+    needed = over if ignore_cron else required(model.cadence, now=now)
+    needed |= view.ready(model.name) & over
     ready = view.ready(model.name) & needed
     kept = view.kept(model, needed)  # under the old definition: it is not built again
     needed -= kept - ready
