@@ -75,6 +75,16 @@ def test_a_plan_that_ignores_the_cron_builds_what_it_plans(world: World, plans: 
     assert plans.make(weekly, ignore_cron=True).is_empty
 
 
+def test_a_new_table_with_a_rarer_cron_has_all_that_was_published(world: World, plans: Plans):
+    world.begin(a_graph(visits()), *ROWS)
+    doubled = ", CAST(cost * 2 AS DECIMAL(18,2)) AS double"
+    weekly = a_graph(visits(doubled, cadence=Daily(start="2024-01-07", cron="0 5 * * 1")))
+
+    plans.published(weekly)
+
+    assert [day.day for day, _ in world.rows(VISITS, "ds", "double")] == [7, 8, 9, 10]
+
+
 @pytest.mark.connect
 def test_an_additive_column_is_built_apart_and_published_at_once(world: World, plans: Plans):
     world.begin(OLD, *ROWS)

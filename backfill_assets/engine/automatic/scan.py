@@ -336,7 +336,7 @@ def scanned_by_plan(project: Project, plan: Plan) -> Iterator[ScannedEnvironment
             look(project, environment),
             plan_id=plan.plan_id,
             until=plan.until,
-            ignore_cron=plan.request.ignore_cron,
+            ignore_cron=True,
             batch_cells=plan.batch_cells,
         )
         pointers = project.store.environments.pointers(environment)

@@ -61,7 +61,8 @@ class RunContext(InProject):
         frozen: the code that the run's plan was made for, and a look at what is there now; None
             where no plan is served.
         tuning: the Spark settings of the plan's batches, over those of their models.
-        ignore_cron: whether the plan that is served builds every cell that is over, whatever the cron says.
+        ignore_cron: whether every cell that is over is required, whatever the cron says: where a plan is
+            served, which names its cells.
         batch_cells: how many cells a batch has at most in the plan that is served, by model.
         kept_rows: in a plan's workspace, of the models that keep rows whose source is gone: whether these
             are carried over.
