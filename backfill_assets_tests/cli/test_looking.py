@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import date, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -11,10 +11,11 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
+from backfill_assets.cli import project
+from backfill_assets.cli.project import now
 from backfill_assets.engine.fill.outstanding import Outstanding
 from backfill_assets.engine.plans.making import make_plan
 from backfill_assets.snapshots.stored_plan import PlanStatus
-from backfill_assets.state.plans import Plans
 from backfill_assets_tests.cli.prepared import opened_run
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ def test_a_plan_that_waits_is_in_the_way_of_another_until_it_has_waited_for_too_
     assert f"Next: backfill show {plan_id}\n" in blocked
     assert "backfill apply" not in blocked
 
-    monkeypatch.setattr(Plans, "touched", lambda *_: datetime(2024, 1, 1, tzinfo=UTC))
+    monkeypatch.setattr(project, "now", lambda: now() + timedelta(days=8))
     assert plan_id not in backfill("plan", *SALES).out
 
 
