@@ -72,16 +72,13 @@ class Operating(Asked):
         return open_run(self.working(), environment)
 
 
-def operating(
-    *, clock: Clock | None = None, run_id: str | None = None
-) -> AbstractContextManager[Operating]:
+def operating(*, clock: Clock | None = None) -> AbstractContextManager[Operating]:
     """Open all of it, and close state and Spark afterwards; a state that does not exist is created.
 
     Args:
         clock: what the verb works by; None for the machine's.
-        run_id: the run that the verb's batches belong to; None for a new one.
     """
-    return _opened(open_store, clock, run_id)
+    return _opened(open_store, clock)
 
 
 def looking(*, clock: Clock | None = None) -> AbstractContextManager[Operating]:
@@ -93,12 +90,11 @@ def looking(*, clock: Clock | None = None) -> AbstractContextManager[Operating]:
 def _opened(
     opened_store: Callable[[Settings], AbstractContextManager[Store]],
     clock: Clock | None,
-    run_id: str | None = None,
 ) -> Iterator[Operating]:
     settings = read_settings()
     loaded = load(settings)
     with (
         opened_store(settings) as store,
-        opened_project(settings, loaded, store, clock=clock, run_id=run_id) as project,
+        opened_project(settings, loaded, store, clock=clock) as project,
     ):
         yield Operating(project=project, settings=settings, who=who_asks(settings))

@@ -179,8 +179,7 @@ def opened_project(
     loaded: Loaded,
     store: Store,
     *,
-    clock: Callable[[], datetime] | None = None,
-    run_id: str | None = None,
+    clock: Callable[[], datetime] | None,
 ) -> Iterator[Project]:
     """Give the project that the settings name, and stop its Spark after it."""
     spark = LazySpark(settings)
@@ -190,7 +189,7 @@ def opened_project(
         spark=spark,
         data_root=settings.data_root,
         clock=clock or now,  # as it is when the command begins: a test may have set another
-        run_id=run_id or f"cli-{uuid.uuid4().hex[:12]}",
+        run_id=f"cli-{uuid.uuid4().hex[:12]}",
         who=str(who_asks(settings)),
         batches_at_once=settings.max_batches,
         terms=terms_of(settings),

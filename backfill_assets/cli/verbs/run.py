@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -68,8 +67,7 @@ def run(
 
     Example: backfill run --select web.events --start 2025-05-01 --end 2025-05-07
     """
-    run_id = f"cli-{uuid.uuid4().hex[:12]}"
-    with operating(clock=clock_at(now), run_id=run_id) as at:
+    with operating(clock=clock_at(now)) as at:
         opened = at.filling(env)
         names = selected(opened.graph, chosen(select))
         targets = _targets(opened, names, start, end)
@@ -88,7 +86,7 @@ def run(
     rows = {name: _summary(events, lacking[name]) for name, events in events_by_model.items()}
     if as_json:
         missing = sum(lacking.values())
-        fields = {"environment": env, "run_id": run_id, "missing": missing, "models": rows}
+        fields = {"environment": env, "run_id": at.run_id, "missing": missing, "models": rows}
         print_json(
             {
                 **fields,
