@@ -16,7 +16,7 @@ from backfill_assets.models.sql.lineage import lineage_of
 from backfill_assets.models.sql.query import SqlQuery
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from backfill_assets.models.model import Model
 
@@ -90,6 +90,19 @@ def declared_once(reading: SourceReading) -> Source:
         columns=[Column(*column) for column in reading.columns],
         times=TimeColumns(event=reading.time_column),
     )
+
+
+def with_relied_on(
+    sources: Mapping[str, Source], relied: Iterable[tuple[SourceReading, ...] | None]
+) -> dict[str, Source]:
+    """Give declared sources, and those that readers rely on and that are not declared any more."""
+    gone = {
+        reading.source: reading
+        for readings in relied
+        for reading in readings or ()
+        if reading.source not in sources
+    }
+    return {**{name: declared_once(reading) for name, reading in gone.items()}, **sources}
 
 
 def readings_text(readings: tuple[SourceReading, ...]) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.engine.project.relied_sources import Relied, as_relied_on
 from backfill_assets.models.graph import stored_graph, with_upstreams
-from backfill_assets.models.source_reading import declared_once, read_readings
+from backfill_assets.models.source_reading import read_readings, with_relied_on
 from backfill_assets.models.sql.lineage import lineage_of
 from backfill_assets.planning.rule.needs_work import needs_work
 from backfill_assets.snapshots.snapshot import stored_model
@@ -43,14 +43,7 @@ def published_graph(
         relied[name] = read_readings(stored.sources)
     # A model that is not run any more may have readers, which are not asked about here.
     read = with_upstreams(models, relied)
-    sources = {
-        **{
-            reading.source: declared_once(reading)
-            for each in relied.values()
-            for reading in each or ()
-        },
-        **running.sources,
-    }
+    sources = with_relied_on(running.sources, relied.values())
     graph = stored_graph(read.values(), sources.values())
     return as_relied_on(graph, relied, relied)[0]
 

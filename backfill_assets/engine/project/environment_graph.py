@@ -15,9 +15,9 @@ from backfill_assets.models.fingerprint import Fingerprint, fingerprints
 from backfill_assets.models.graph import stored_graph, with_upstreams
 from backfill_assets.models.source_reading import (
     changed_sources,
-    declared_once,
     read_readings,
     source_readings,
+    with_relied_on,
 )
 from backfill_assets.snapshots.environment import PROD, Pointer
 from backfill_assets.snapshots.loaded import Reads
@@ -188,20 +188,16 @@ def _workspace_graph(
     reads what is not there any more can't be run, and is left out.
     """
     models = {name: snapshot.model for name, snapshot in running.items()}
-    relied = {
-        reading.source: reading
-        for snapshot in running.values()
-        for reading in snapshot.sources or ()
-    }
-    known = models.keys() | loaded.sources.keys() | relied.keys()
+    relied = {name: snapshot.sources for name, snapshot in running.items()}
+    known = models.keys() | with_relied_on(loaded.sources, relied.values()).keys()
     own = [
         name
         for name, at in pointers.items()
         if at.environment == environment.name and _read_by(with_upstreams(models, [name])) <= known
     ]
     read = with_upstreams(models, [*loaded.models, *own])
-    gone = {name: declared_once(relied[name]) for name in _read_by(read) & relied.keys()}
-    return stored_graph(read.values(), {**gone, **loaded.sources}.values())
+    sources = with_relied_on(loaded.sources, (relied[name] for name in read))
+    return stored_graph(read.values(), sources.values())
 
 
 def _read_by(models: Mapping[str, Model]) -> set[str]:
