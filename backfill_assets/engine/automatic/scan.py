@@ -14,7 +14,7 @@ from backfill_assets.engine.automatic.scan_memory import DONE, FAILED, ScanMemor
 from backfill_assets.engine.automatic.scanned_environment import ScannedEnvironment, in_turn
 from backfill_assets.engine.project.frozen_code import FrozenCode
 from backfill_assets.engine.project.opening import look, open_run
-from backfill_assets.engine.project.plan_age import waits_until
+from backfill_assets.engine.project.plan_age import stands
 from backfill_assets.errors import BackfillAssetsError, RequestError
 from backfill_assets.intervals.instants import minute_text
 from backfill_assets.models.automation import Automation
@@ -69,14 +69,14 @@ def ready_work(project: Project, memory: ScanMemory, most: int = MOST) -> ReadyW
         most: about how many cells are read per environment or plan; one model at least is asked about.
     """
     project = for_scanning(project)
-    scan = _Scan(project, memory, most)
     stored = {plan.plan_id: plan for plan in project.store.plans.latest(statuses=OPEN)}
-    plans = [plan for plan in stored.values() if project.clock() < waits_until(project.store, plan)]
-    paused = paused_models(plans)
-    prod = scanned_prod(project, plans, paused)
+    standing = [plan for plan in stored.values() if stands(project.store, plan, project.clock())]
+    scan = _Scan(project, memory, most, standing)
+    paused = paused_models(standing)
+    prod = scanned_prod(project, standing, paused)
     scan.at(prod)
     scan.notes += [*_paused_words(paused), *_waiting_words(prod)]
-    scan.late(plans)
+    scan.late()
     for queued in project.store.queue.queued_plans():
         if queued.plan_id in stored:
             scan.at_plan(stored[queued.plan_id], queued)
@@ -91,11 +91,12 @@ def ready_work(project: Project, memory: ScanMemory, most: int = MOST) -> ReadyW
 
 @dataclass
 class _Scan:
-    """The state of one scan."""
+    """The state of one scan, beside the open plans that have not waited for too long."""
 
     project: Project
     memory: ScanMemory
     most: int
+    standing: Sequence[StoredPlan]
     keys: dict[str, str] = field(default_factory=dict[str, str])
     next: dict[str, int] = field(default_factory=dict[str, int])
     offers: list[Offer] = field(default_factory=list[Offer])
@@ -104,7 +105,7 @@ class _Scan:
     stale: dict[str, str] = field(default_factory=dict[str, str])
     asked: int = 0
 
-    def late(self, plans: Sequence[StoredPlan]) -> None:
+    def late(self) -> None:
         """Offer what late data needs, by the name of all that decides what becomes of it.
 
         That is what is stale, who is at work there, what a person last said of its plans and when, what
@@ -113,7 +114,7 @@ class _Scan:
         """
         stale = {**ScanMemory(self.keys).stale(), **self.stale}
         if stale:
-            late = {plan.plan_id for plan in plans if plan.created_by == ASKED_BY}
+            late = {plan.plan_id for plan in self.standing if plan.created_by == ASKED_BY}
             spoken_of = [
                 queued
                 for queued in self.project.store.queue.queued_plans()
@@ -127,7 +128,7 @@ class _Scan:
             ]
             # With the instant: a run that met the pause has ended well under the name of before it.
             controls = [[plan.plan_id, plan.control.value, str(plan.set_at)] for plan in spoken_of]
-            others = sorted(plan.plan_id for plan in plans)
+            others = sorted(plan.plan_id for plan in self.standing)
             words = {
                 name: at.fingerprint
                 for name, at in self.project.store.environments.pointers(PROD).items()
@@ -144,7 +145,7 @@ class _Scan:
         if queued.control.holds:
             self.notes.append(f"plan {stored.plan_id} is {queued.control.words}")
             return
-        if self.project.clock() >= waits_until(self.project.store, stored):
+        if stored not in self.standing:
             self.notes.append(
                 f"plan {stored.plan_id} has waited for too long; `backfill abandon {stored.plan_id}`, then plan again"
             )
@@ -336,7 +337,6 @@ def scanned_by_plan(project: Project, plan: Plan) -> Iterator[ScannedEnvironment
             look(project, environment),
             plan_id=plan.plan_id,
             until=plan.until,
-            ignore_cron=True,
             batch_cells=plan.batch_cells,
         )
         pointers = project.store.environments.pointers(environment)

@@ -164,7 +164,7 @@ class ScannedEnvironment:
             model,
             now=self.now,
             reads=columns,
-            ignore_cron=self.run.ignore_cron,
+            ignore_cron=self.run.serves_plan,
         )
         broken = failed_cells(self.graph, view, model, failed, now=self.run.clock(), reads=columns)
         claimed = view.claimed[model.name]

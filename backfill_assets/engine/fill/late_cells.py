@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from backfill_assets.engine.project.plan_age import open_plans, waits_until
+from backfill_assets.engine.project.plan_age import open_plans, stands
 from backfill_assets.intervals.cadence import WHOLE_CELL
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.cells_by_model import CellsByModel
@@ -51,7 +51,7 @@ def plans_at_work(run: RunContext) -> list[Plan]:
 
     One that has waited for too long is not at work any more.
     """
-    return [plan for plan in _ours(run) if run.clock() < waits_until(run.store, plan)]
+    return [plan for plan in _ours(run) if stands(run.store, plan, run.clock())]
 
 
 def _ours(run: RunContext) -> list[Plan]:

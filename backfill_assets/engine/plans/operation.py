@@ -105,6 +105,5 @@ class Operation(InProject):
             plan_id=self.plan_id,
             root_id=self.plan.request.launch or self.run_id,
             tuning=dict(self.plan.request.spark),
-            ignore_cron=True,  # the plan says which cells it builds
             batch_cells=self.plan.batch_cells,
         )

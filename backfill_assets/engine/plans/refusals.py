@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from backfill_assets.engine.plans.remaining_work import as_text, left_in
 from backfill_assets.engine.plans.workspace import planned_snapshots
 from backfill_assets.engine.project.frozen_code import FrozenCode
-from backfill_assets.engine.project.plan_age import open_plans, waits_until
+from backfill_assets.engine.project.plan_age import open_plans, stands, waits_until
 from backfill_assets.engine.review.answers import refuse_unanswered
 from backfill_assets.engine.review.approvals import refuse_unapproved
 from backfill_assets.engine.review.preflight import refuse_lost_history
@@ -198,16 +198,13 @@ def _refuse_conflicts(op: Operation) -> None:
     others = tuple(
         plan
         for plan in open_plans(op.store)
-        if plan.plan_id != op.plan_id and (_stands(op, plan) or _shares_table(op.plan, plan))
+        if plan.plan_id != op.plan_id
+        and (stands(op.store, plan, op.clock()) or _shares_table(op.plan, plan))
     )
     state = PlanState(op.environment().view(), open_plans=others)
     conflicts = [conflict for conflict in in_flight(op.plan.models, state) if conflict.blocks]
     if conflicts:
         raise PlanConflictError(op.plan_id, tuple(conflicts), op.environment().graph)
-
-
-def _stands(op: Operation, other: Plan) -> bool:
-    return op.clock() < waits_until(op.store, other)
 
 
 def _shares_table(plan: Plan, other: Plan) -> bool:

@@ -31,9 +31,14 @@ def waits_until(store: Store, plan: Plan | StoredPlan) -> datetime:
     return until
 
 
+def stands(store: Store, plan: Plan | StoredPlan, now: datetime) -> bool:
+    """Whether an applied plan has not waited for too long."""
+    return now < waits_until(store, plan)
+
+
 def standing_rows(store: Store, now: datetime) -> list[StoredPlan]:
     """Read the open plans that have not waited for too long, as they are stored."""
-    return [row for row in store.plans.latest(statuses=OPEN) if now < waits_until(store, row)]
+    return [row for row in store.plans.latest(statuses=OPEN) if stands(store, row, now)]
 
 
 def open_plans(store: Store) -> tuple[Plan, ...]:

@@ -61,8 +61,6 @@ class RunContext(InProject):
         frozen: the code that the run's plan was made for, and a look at what is there now; None
             where no plan is served.
         tuning: the Spark settings of the plan's batches, over those of their models.
-        ignore_cron: whether every cell that is over is required, whatever the cron says: where a plan is
-            served, which names its cells.
         batch_cells: how many cells a batch has at most in the plan that is served, by model.
         kept_rows: in a plan's workspace, of the models that keep rows whose source is gone: whether these
             are carried over.
@@ -85,7 +83,6 @@ class RunContext(InProject):
     fills: str = GAP
     frozen: FrozenCode | None = None
     tuning: Mapping[str, str] = field(default_factory=dict[str, str])
-    ignore_cron: bool = False
     batch_cells: Mapping[str, int] = field(default_factory=dict[str, int])
     kept_rows: Mapping[str, KeptRows] = field(default_factory=dict[str, "KeptRows"])
     interrupted: threading.Event = field(default_factory=threading.Event)
@@ -99,6 +96,11 @@ class RunContext(InProject):
             return self.project
         loaded = Loaded(self.graph, snapshots_of(self.graph), self.reads)
         return replace(self.project, loaded=loaded)
+
+    @property
+    def serves_plan(self) -> bool:
+        """Whether a plan is served: it names its cells, so that they are required whatever a cron says."""
+        return self.plan_id is not None
 
     @property
     def rebuilds(self) -> bool:
@@ -171,7 +173,7 @@ class RunContext(InProject):
             model,
             now=now or self.until,
             reads=reads,
-            ignore_cron=self.ignore_cron,
+            ignore_cron=self.serves_plan,
         )
 
 

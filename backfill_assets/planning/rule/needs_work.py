@@ -107,9 +107,9 @@ def needs_work(
         reads: per upstream, the columns that the model reads (lineage); absent means all.
         ignore_cron: whether every cell that is over is required, whatever the cron says.
     """
-    over = required(model.cadence, now=now, ignore_cron=True)
-    needed = over if ignore_cron else required(model.cadence, now=now)
-    needed |= view.ready(model.name) & over
+    needed = required(model.cadence, now=now, ignore_cron=ignore_cron)
+    if model.cadence.cron is not None and not ignore_cron:
+        needed |= view.ready(model.name) & required(model.cadence, now=now, ignore_cron=True)
     ready = view.ready(model.name) & needed
     kept = view.kept(model, needed)  # under the old definition: it is not built again
     needed -= kept - ready
