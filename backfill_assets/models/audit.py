@@ -34,7 +34,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RowRule:
-    """Every row obeys a Spark SQL predicate; at most `allowed` (a fraction of rows) may not.
+    """Every row obeys a Spark SQL predicate; in each cell at most `allowed` (a fraction of its rows) may not.
 
     A predicate that is NULL for a row does not fail it: nullability is a rule of its own.
     """
@@ -65,7 +65,7 @@ class RowCountWithin:
 
 @dataclass(frozen=True, slots=True)
 class References:
-    """Every non-null value of `column` exists in `to_column` of `upstream`."""
+    """Every non-null value of `column` exists in `to_column` of `upstream`, but for `allowed` (a fraction of each cell's rows)."""
 
     name: str
     column: str

@@ -100,4 +100,4 @@ def slack_words(audit: NearPublished) -> str:
 
 
 def _but(allowed: float) -> str:
-    return f", but for at most {allowed:.3%} of the rows" if allowed else ""
+    return f", but for at most {allowed:.3%} of a cell's rows" if allowed else ""

@@ -76,7 +76,20 @@ def test_an_allowed_fraction_is_exact(bad: int, passed: bool):  # noqa: FBT001
     result = judged(rule, a_profile(1, 100, rule=bad))
 
     assert result.passed == passed
-    assert result.allowed == "29.00% of rows"
+    assert result.allowed == "29.00% of a cell's rows"
+
+
+def test_an_allowed_fraction_is_of_each_cell_whatever_batch_it_is_in():
+    rule = row_rule("rule", "cost > 0", allowed=0.05)
+    days = [a_profile(each, 100, rule=0) for each in range(1, 30)]
+    wrong = a_profile(30, 100, rule=100)
+
+    alone, among_others = judged(rule, wrong), judged(rule, *days, wrong)
+
+    assert alone.blocks
+    assert among_others.blocks
+    assert among_others.cells == alone.cells == ("2024-01-30",)
+    assert among_others.found == ("100 of 3,000 rows fail cost > 0, 100 of 100 in 2024-01-30")
 
 
 def test_a_warning_fails_without_blocking():

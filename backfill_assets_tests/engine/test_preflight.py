@@ -104,6 +104,47 @@ def test_a_cutoff_keeps_cells_whose_source_rows_are_gone(world: World, plans: Pl
     ]  # fmt: skip
 
 
+def test_rows_that_the_source_loses_after_the_plan_was_made_are_not_published_as_empty(
+    world: World, plans: Plans
+):
+    world.begin(a_graph(visits()), *(row(day) for day in range(1, 6)))
+    before = world.rows(VISITS)
+    changed = a_graph(visits(times=2))
+    plan = plans.make(changed)
+    world.land(a_source(), *(row(day) for day in range(3, 6)))
+
+    built = plans.apply(changed, plan)
+
+    assert built.left == {}
+    assert "has lost all rows that web.visits 2024-01-01..2024-01-02 (2)" in str(built.refusal)
+    with pytest.raises(LostSourceHistoryError):
+        plans.promote(changed, plan)
+    assert world.rows(VISITS) == before
+
+    world.land(a_source(), *(row(day) for day in range(1, 6)))
+    observe_sources(world.store, [a_source()], str(world.root), lambda: world.spark)
+    plans.apply(changed, plan)
+    plans.promote(changed, plan)
+    assert [(ds.day, int(cost)) for ds, _, cost in world.rows(VISITS)] == [
+        (day, 2) for day in range(1, 6)
+    ]
+
+
+def test_a_cell_that_was_built_before_its_source_lost_its_rows_loses_nothing(
+    world: World, plans: Plans
+):
+    world.begin(a_graph(visits()), *(row(day) for day in range(1, 6)))
+    changed = a_graph(visits(times=2))
+    plan = plans.make(changed)
+    plans.apply(changed, plan)
+    world.land(a_source(), *(row(day) for day in range(3, 6)))
+    observe_sources(world.store, [a_source()], str(world.root), lambda: world.spark)
+
+    items = checklist_of(plans.project(changed), plan)
+
+    assert "source history" not in {each.name for each in items}
+
+
 def test_the_checklist_names_what_is_lost_and_what_to_do(world: World, plans: Plans):
     filled_then_lost(world)
     changed = a_graph(visits(times=2))

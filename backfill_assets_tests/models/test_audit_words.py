@@ -25,7 +25,7 @@ BLOCKS = "A failure keeps the batch from being committed."
         (row_rule("paid", "amount >= 0"), f"Every row obeys amount >= 0. {BLOCKS}"),
         (
             not_null("shop", allowed=0.01, warn=True),
-            "Every row obeys `shop` IS NOT NULL, but for at most 1.000% of the rows. A failure only warns.",
+            "Every row obeys `shop` IS NOT NULL, but for at most 1.000% of a cell's rows. A failure only warns.",
         ),
         (unique("ds", "shop"), f"No two rows of the table share ds, shop. {BLOCKS}"),
         (

@@ -14,6 +14,7 @@ from backfill_assets.engine.plans.contract_checks import contract_results
 from backfill_assets.engine.plans.refusals import StalePlanError, refuse_stale
 from backfill_assets.engine.project.at_work import Phase
 from backfill_assets.engine.review.acting import gate_in
+from backfill_assets.engine.review.preflight import LostSourceHistoryError, refuse_lost_history
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.restated import onward
@@ -107,9 +108,11 @@ def check_built(op: Operation, so_far: Outcome) -> Outcome:
     try:
         with op.at_work.at(Phase.CHECKING, "what was built"):
             refuse_stale(op)
+            refuse_lost_history(op.project, op.plan)
             check_strategies(op)
     except (
         StalePlanError,
+        LostSourceHistoryError,
         StrategyCheckError,
         ConsumerCheckError,
         UnexpectedChangeError,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.project.opening import look
@@ -47,13 +48,13 @@ class LostSourceHistoryError(RequestError):
         self.item = item
         super().__init__(
             found=f"plan {plan.plan_id} would replace published rows by nothing: "
-            f"{'; '.join(item.texts)}. Nothing was written",
+            f"{'; '.join(item.texts)}. Nothing was published",
             do=item.todo,
         )
 
 
 def refuse_lost_history(project: Project, plan: Plan) -> None:
-    """Refuse a plan of a protected environment that would replace published rows by nothing.
+    """Refuse a plan of a protected environment that would replace published rows by nothing, or has built that.
 
     An automatic plan for late data is not asked: its models declare that such cells follow their source.
 
@@ -86,16 +87,28 @@ def checklist_of(project: Project, plan: Plan) -> tuple[Item, ...]:
 
 
 def _lost(project: Project, plan: Plan, graph: Graph, view: StateView) -> tuple[LostHistory, ...]:
-    """Find lost source rows of cells that are published with rows; one that is empty already loses none."""
-    with_rows = (
-        (lost, _with_rows(project, plan, lost)) for lost in lost_history(plan, graph, view)
+    """Find lost source rows of cells that are published with rows, and that the plan has not built with rows.
+
+    A cell that is published empty loses none; one that was built before its source lost them has them.
+    """
+    workspace, own = workspace_name(plan.plan_id), CellsByModel()
+    if project.store.environments.exists(workspace):
+        built = project.store.views.of(workspace)
+        own = CellsByModel({planned.model: built.own(planned.model) for planned in plan.models})
+    found = (
+        replace(
+            lost,
+            cells=_with_rows(project, plan.environment, lost.model, lost.cells)
+            - _with_rows(project, workspace, lost.model, lost.cells & own[lost.model]),
+        )
+        for lost in lost_history(plan, graph, view)
     )
-    return tuple(LostHistory(lost.model, lost.source, cells) for lost, cells in with_rows if cells)
+    return tuple(lost for lost in found if lost.cells)
 
 
-def _with_rows(project: Project, plan: Plan, lost: LostHistory) -> IntervalSet:
-    contents = project.store.views.content_at_pin(plan.environment, lost.model, lost.cells)
-    return IntervalSet.of(cell for cell, content in contents.items() if content.rows) & lost.cells
+def _with_rows(project: Project, environment: str, model: str, cells: IntervalSet) -> IntervalSet:
+    contents = project.store.views.content_at_pin(environment, model, cells)
+    return IntervalSet.of(cell for cell, content in contents.items() if content.rows) & cells
 
 
 def _read(plan: Plan, graph: Graph) -> CellsByModel:
