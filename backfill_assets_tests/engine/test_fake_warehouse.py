@@ -20,6 +20,7 @@ from backfill_assets.engine.plans.plan_verbs import apply_plan, promote_plan, ro
 from backfill_assets.engine.plans.refusals import PlanConflictError
 from backfill_assets.engine.project.events import Committed, Event, Failed
 from backfill_assets.engine.project.opening import open_run
+from backfill_assets.engine.review.preflight import LostSourceHistoryError
 from backfill_assets.intervals import Daily, Hourly, Weekly
 from backfill_assets.models.audit import references, row_rule
 from backfill_assets.models.column import Column
@@ -153,9 +154,11 @@ class Teller:
             outcome = apply_plan(self.plans.project(self.graph), plan)
         except PlanConflictError:  # an earlier plan that failed still holds these days
             self.seen.append("refused: an earlier plan holds these days")
+        except LostSourceHistoryError as error:
+            self.seen.append(str(error))
         else:
             self.seen += [outcome.status, outcome.spared, outcome.refused]
-            if outcome.status is PlanStatus.BUILT:
+            if outcome.status is PlanStatus.BUILT and not outcome.refused:
                 self.seen.append(promote_plan(self.plans.project(self.graph), plan).status)
                 self.plan = plan
         self.look()
@@ -295,7 +298,7 @@ def filled_again(teller: Teller) -> None:
 def restated_and_back(teller: Teller) -> None:
     teller.land(*FOUR)
     teller.fill()
-    teller.land(row(7, 1, 7.0), row(8, 1, 80.0), row(9, 2, 9.0))
+    teller.land(row(7, 1, 7.0), row(8, 1, 80.0), row(9, 2, 9.0), row(10, 3, 10.0))
     teller.restate(7, 10)
     teller.roll_back()
 

@@ -173,6 +173,20 @@ def test_of_duplicates_the_latest_wins_where_declared_and_blocks_elsewhere(dev: 
     assert held(dev) == [(1, on(9), 2, False)]
 
 
+def test_the_latest_row_of_a_key_stays_whichever_cell_is_built_last(dev: World):
+    graph = orders(IncrementalByUniqueKey("ds", latest_by="seen_at", rows_move=True))
+    dev.land(source(), order(1, 9, 10, seen=1), order(1, 10, 30, seen=3), order(2, 9))
+    dev.fill(graph, cells=days(9, 10))
+    dev.land(source(), order(1, 9, 10, seen=1), order(1, 10, 30, seen=3), order(3, 9))
+
+    dev.fill(graph, cells=days(9), published=PublishedCells.REBUILT)
+
+    assert held(dev) == [(1, on(10), 30, False), (3, on(9), 1, False)]
+    dev.land(source(), order(1, 9, 50, seen=5), order(1, 10, 30, seen=3), order(3, 9))
+    dev.fill(graph, cells=days(9), published=PublishedCells.REBUILT)
+    assert held(dev) == [(1, on(9), 50, False), (3, on(9), 1, False)]
+
+
 @pytest.mark.parametrize("clash", [False, True], ids=["apart", "clashing"])
 def test_two_batches_at_once_name_themselves_and_keep_each_key_single(dev: World, *, clash: bool):
     graph = orders(batch_size=1, batch_concurrency=2)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -89,6 +89,22 @@ def test_a_key_that_the_source_lost_follows_the_delete_policy(
     spark: SparkSession, tmp_path: Path, policy: object, left: list[tuple[object, ...]]
 ):
     assert rebuilt(spark, str(tmp_path / "orders"), orders(deletes=policy)) == left
+
+
+@pytest.mark.parametrize(
+    "declared", [{"deletes": "none"}, {"audit_columns": True}], ids=["kept", "stamped"]
+)
+def test_rows_without_a_key_do_not_multiply_with_each_build(
+    spark: SparkSession, tmp_path: Path, declared: dict[str, Any]
+):
+    path, model = str(tmp_path / "orders"), orders(**declared)
+    nameless = order(1, 1).replace("(1,", "(NULL,")
+
+    for number in (1, 2, 3):
+        rows = batch(spark, model, path, days(1), nameless, nameless, order(2, 1))
+        commit_cells(rows, model, days(1), ticket(path, number))
+
+    assert len(content(spark, path, "amount")) == 3
 
 
 def test_a_tombstone_deletes_its_key(spark: SparkSession, tmp_path: Path):

@@ -27,7 +27,11 @@ from backfill_assets.warehouse.rows.conform import RowStamp, contract, result_ro
 from backfill_assets.warehouse.rows.doubles import refuse_doubles
 from backfill_assets.warehouse.rows.inputs import compute
 from backfill_assets.warehouse.rows.kept_rows import KeptRowCounts, only_in_history
-from backfill_assets.warehouse.rows.moves import cells_moved_from, keys_in_other_cells
+from backfill_assets.warehouse.rows.moves import (
+    cells_moved_from,
+    keys_in_other_cells,
+    without_overtaken,
+)
 from backfill_assets.warehouse.rows.profile import Subject, empty_profiles, profile
 from backfill_assets.warehouse.rows.samples import failing_rows
 from backfill_assets.warehouse.spark.connect import release
@@ -298,6 +302,7 @@ def computed_batch(  # noqa: PLR0913 - the parts of a batch
 
         computed = contract(rows_from(session, model, request.interval, inputs), model)
         computed = without_cells(computed, model, request.stretches.between())
+        computed = without_overtaken(computed, model, request.cells, target)
         if (
             history is not None
             or model.keeps_rows

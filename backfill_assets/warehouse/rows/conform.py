@@ -153,9 +153,10 @@ def _latest(rows: DataFrame, model: Model) -> DataFrame:
 
 
 def _absent(before: DataFrame, computed: DataFrame, model: Model) -> DataFrame:
-    """Rows of the table whose keys were not computed."""
+    """Rows of the table whose keys were not computed; one whose key is NULL can't be told from a computed one."""
     keys = computed.select(*map(quoted, model.key))
-    return before.select(*_contract_columns(model)).join(keys, list(model.key), "left_anti")
+    known = before.where(" AND ".join(f"{quoted(name)} IS NOT NULL" for name in model.key))
+    return known.select(*_contract_columns(model)).join(keys, list(model.key), "left_anti")
 
 
 def _marked(gone: DataFrame, model: Model) -> DataFrame:
@@ -192,7 +193,8 @@ def _stamped_against(
 
     types = rows.schema
     old, new = before.alias("old"), rows.alias("new")
-    same_key = [F.expr(f"old.{quoted(name)} <=> new.{quoted(name)}") for name in model.key]
+    # A row whose key is NULL can't be told from another one: it is stamped as new.
+    same_key = [F.expr(f"old.{quoted(name)} = new.{quoted(name)}") for name in model.key]
     equal = " AND ".join(
         same_value(f"old.{quoted(name)}", f"new.{quoted(name)}", types[name].dataType)
         for name in types.names
