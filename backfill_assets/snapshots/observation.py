@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.snapshots.places import is_same_place
 from backfill_assets.snapshots.state_view import UpstreamChange
 
 if TYPE_CHECKING:
@@ -13,9 +14,13 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from backfill_assets.intervals.interval import Interval
+    from backfill_assets.snapshots.ready import InputPin
 
 BASELINE = 0
 """The stamp of what was there at the first look: older than everything that was ever built."""
+
+UNREAD = -1
+"""What counts as the delta_version of a pin that is not one of this table: none of its commits was read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +50,8 @@ class ChangedCells:
         cells: as they are now.
         changed_at: the counter when that became known; None: now.
         since: of a first look: they changed after this delta_version, so they count as changed just
-            after the last batch that has read it, or an earlier one. None for any other look.
+            after the last batch that has read it, an earlier one, or another table (`UNREAD`). None
+            for any other look.
     """
 
     cells: tuple[SourceCell, ...]
@@ -75,6 +81,12 @@ class ObservedSource:
     observed_at: datetime | None = None
     bytes: int | None = None
 
+    def is_read_by(self, pin: InputPin) -> bool:
+        """Whether a pin is one of this table; by its place where it does not say which it is of."""
+        if self.table_id and pin.table_id:
+            return self.table_id == pin.table_id
+        return is_same_place(self.path, pin.path)
+
 
 @dataclass(frozen=True, slots=True)
 class Observation:
@@ -87,6 +99,7 @@ class Observation:
         changes: what changed, in order; each is a change of its own.
         same: cells that were read and have not changed; stored, so that they need not be
             read again.
+        forgotten: cells that are known and that the source does not declare any more.
         anew: forget every cell that is known: the changes name all there are.
         pins: of a first look: the delta_versions that batches have read, as far as it knew. If one
             has read another one meanwhile, the look counts nothing. None for any other look.
@@ -96,6 +109,7 @@ class Observation:
     before: ObservedSource | None
     changes: tuple[ChangedCells, ...] = ()
     same: tuple[SourceCell, ...] = ()
+    forgotten: tuple[Interval, ...] = ()
     anew: bool = False
     pins: frozenset[int] | None = None
 
@@ -105,7 +119,8 @@ class SourcePin:
     """At which delta_version ready cells, and batches in flight, have read a source.
 
     Attributes:
-        delta_version: of the source's table.
+        delta_version: of the source's table; `UNREAD` where they have read another table, or a later
+            delta_version than it has.
         last: the counter when the last of the batches that read it there was opened.
     """
 
@@ -123,6 +138,21 @@ def made_anew(known: ObservedSource, current: ObservedSource) -> str:
     if current.head < known.head:
         return f"its head went back from delta_version {known.head} to {current.head}"
     return ""
+
+
+def read_up_to(pin: InputPin, before: ObservedSource | None, current: ObservedSource) -> int:
+    """Give the delta_version up to which a pin has read a source's table; `UNREAD` for none of it.
+
+    Args:
+        pin: of the source.
+        before: the source as it was looked at last; None if it never was.
+        current: the source as it is now.
+    """
+    tables = [current]
+    if not (pin.table_id and current.table_id) and before is not None:
+        tables = [] if made_anew(before, current) else [current, before]
+    is_read = any(table.is_read_by(pin) for table in tables)
+    return pin.delta_version if is_read and pin.delta_version <= current.head else UNREAD
 
 
 _MOST_CHANGES = 1000

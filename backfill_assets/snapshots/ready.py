@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from backfill_assets.models.codec import ADDED_LATER
 
 if TYPE_CHECKING:
     from backfill_assets.intervals.interval import Interval
@@ -22,6 +24,8 @@ class InputPin:
         delta_version: Delta's own number; -1 for a table that has no commit yet.
         cells: the upstream's cells that were read here, where one table lies over another: then there
             is a pin per table that some cells are read from. None: every cell that the batch reads.
+        table_id: of a source: Delta's own id of the table that was read; empty where its first
+            commit is gone, and in pins of earlier releases.
     """
 
     upstream: str
@@ -29,6 +33,7 @@ class InputPin:
     path: str
     delta_version: int
     cells: IntervalSet | None = None
+    table_id: str = field(default="", metadata=ADDED_LATER)
 
 
 @dataclass(frozen=True, slots=True)

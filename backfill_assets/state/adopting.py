@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
-from backfill_assets.snapshots.places import is_same_place
 from backfill_assets.snapshots.publication import PROMOTED
 from backfill_assets.state import batch_rows, counter, owed, pointers, recording, sources
 from backfill_assets.state.tables import BATCHES, READY_RECORDS
@@ -96,9 +95,9 @@ def _is_recorded(connection: sa.Connection, pin: InputPin) -> bool:
 def _is_seen(connection: sa.Connection, pin: InputPin) -> bool:
     """Whether a source was read at its observed head or later: changes since are still to be observed."""
     observed_source = sources.find_observed(connection, pin.upstream)
-    if observed_source is None or not is_same_place(observed_source.path, pin.path):
+    if observed_source is None:
         return True
-    return observed_source.head <= pin.delta_version
+    return observed_source.is_read_by(pin) and observed_source.head <= pin.delta_version
 
 
 def _moved_since(connection: sa.Connection, pin: InputPin, latest: int) -> int:

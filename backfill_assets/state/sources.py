@@ -25,8 +25,8 @@ from backfill_assets.snapshots.observation import (
     SourceCell,
     SourcePin,
     listed,
+    read_up_to,
 )
-from backfill_assets.snapshots.places import is_same_place
 from backfill_assets.snapshots.state_view import ReadyRun, SourceState, UpstreamChange
 from backfill_assets.state.aggregate import Aggregate, D
 from backfill_assets.state.cells import bounds, cell_of, joined_runs, reached
@@ -61,15 +61,11 @@ class Sources(Aggregate[D]):
         """Read every source that was looked at, by name."""
         return self._database.read(observed)
 
-    def source_cells(self, source: str, within: IntervalSet) -> dict[Interval, SourceCell]:
+    def source_cells(self, source: str) -> dict[Interval, SourceCell]:
         """Read what is known of a source's cells."""
-        if not within:
-            return {}
-        query = sa.select(SOURCE_CELLS).where(
-            _CELLS.source == source, reached(SOURCE_CELLS, within)
-        )
+        query = sa.select(SOURCE_CELLS).where(_CELLS.source == source)
         cells = (SourceCell(cell_of(row), row.row_count, row.content) for row in self._rows(query))
-        return {cell.cell: cell for cell in cells if cell.cell in within}
+        return {cell.cell: cell for cell in cells}
 
     def source_rows(self, source: str, path: str, within: IntervalSet) -> IntervalSet | None:
         """Read which of these cells hold rows where batches read a source; None: never looked at."""
@@ -89,10 +85,16 @@ class Sources(Aggregate[D]):
 
         return self._database.read(work)
 
-    def source_pins(self, source: str, path: str) -> tuple[SourcePin, ...]:
-        """Read at which delta_versions the cells that are ready now have read a source."""
-        place = self.place(path)
-        return self._database.read(pins_of, source, place)
+    def source_pins(
+        self, before: ObservedSource | None, current: ObservedSource
+    ) -> tuple[SourcePin, ...]:
+        """Read at which delta_versions the cells that are ready now have read a source.
+
+        Args:
+            before: the source as it was looked at last; None if it never was.
+            current: the source as it is now.
+        """
+        return self._database.read(pins_of, before, current)
 
     def observe(self: Sources[Database], observation: Observation) -> bool:
         """Write what a look at a source has found, unless another run has looked, or read elsewhere, meanwhile.
@@ -122,11 +124,12 @@ def _observe(connection: sa.Connection, observation: Observation, now: datetime)
     current = find_observed(connection, latest.source)
     if _place(current) != _place(before):
         return False
-    pins = () if observation.pins is None else pins_of(connection, latest.source, latest.path)
+    pins = () if observation.pins is None else pins_of(connection, before, latest)
     if {pin.delta_version for pin in pins} - (observation.pins or set()):
         return False
     if observation.anew:
         connection.execute(sa.delete(SOURCE_CELLS).where(_CELLS.source == latest.source))
+    _forget(connection, latest.source, observation.forgotten)
     came: list[UpstreamChange] = []
     for change in observation.changes:
         if change.cells:
@@ -221,7 +224,9 @@ def _read_changes(text: str) -> tuple[UpstreamChange, ...]:
     )
 
 
-def pins_of(connection: sa.Connection, source: str, place: str) -> tuple[SourcePin, ...]:
+def pins_of(
+    connection: sa.Connection, before: ObservedSource | None, current: ObservedSource
+) -> tuple[SourcePin, ...]:
     """Read at which delta_versions what is ready now, or in flight, has read a source, in order."""
     records = READY_RECORDS.c
     ready = sa.select(records.batch_id).where(records.valid_to.is_(None))
@@ -230,10 +235,10 @@ def pins_of(connection: sa.Connection, source: str, place: str) -> tuple[SourceP
         concerned, concerned.c.batch_id == BATCHES.c.batch_id
     )
     pins = sorted(
-        (pin.delta_version, row.built_at)
+        (read_up_to(pin, before, current), row.built_at)
         for row in connection.execute(query)
         for pin in row.inputs
-        if pin.upstream == source and is_same_place(place, pin.path) and pin.delta_version >= 0
+        if pin.upstream == current.source and pin.delta_version >= 0
     )
     return tuple(
         SourcePin(at, max(built for _, built in each))
@@ -247,7 +252,7 @@ def _place(observed_source: ObservedSource | None) -> ObservedSource | None:
 
 
 def _at_head(pin: InputPin, observed_source: ObservedSource | None) -> InputPin:
-    if observed_source is None or observed_source.path != pin.path:
+    if observed_source is None or not observed_source.is_read_by(pin):
         return pin
     return replace(pin, delta_version=observed_source.head)
 
@@ -269,7 +274,7 @@ def _put(
         }
         for cell in given
     ]
-    _forget(connection, source, [row["starts"] for row in rows])
+    _forget(connection, source, (cell.cell for cell in given))
     connection.execute(sa.insert(SOURCE_CELLS), rows)
 
 
@@ -297,11 +302,13 @@ def _stamped(
     return {"changed_at": old.row_set, "columns_changed_at": text}
 
 
-def _forget(connection: sa.Connection, source: str, starts: Iterable[object]) -> None:
+def _forget(connection: sa.Connection, source: str, cells: Iterable[Interval]) -> None:
     gone = sa.delete(SOURCE_CELLS).where(
         _CELLS.source == source, _CELLS.starts == sa.bindparam("cell")
     )
-    connection.execute(gone, [{"cell": start} for start in starts])
+    starts = [{"cell": epoch_of(cell.start)} for cell in cells]
+    if starts:
+        connection.execute(gone, starts)
 
 
 def _remember(connection: sa.Connection, source: str, cells: Iterable[SourceCell]) -> None:

@@ -14,10 +14,11 @@ from backfill_assets.engine.fill.observing import SourceLook, observe_sources
 from backfill_assets.engine.fill.schedule import scheduled
 from backfill_assets.engine.project.events import SourceNote
 from backfill_assets.engine.upkeep.state_rebuild import read_logs, rebuild_state
-from backfill_assets.intervals import Monthly, Whole
+from backfill_assets.intervals import Daily, Monthly, Whole
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.column import Column
 from backfill_assets.models.sql.lineage import lineage_of
+from backfill_assets.models.upstream import Upstream
 from backfill_assets.planning.plan.batch_size import BatchSize, SizedBy
 from backfill_assets.planning.plan.request import Restatement
 from backfill_assets.planning.rule.needs_work import needs_work
@@ -239,6 +240,87 @@ def test_another_grid_is_looked_at_anew_and_what_was_read_of_before_stays_late(w
     monthly = a_source(cadence=Monthly(start="2024-01-01"))
     assert changed(world, monthly) == "2024-01-01"
     assert held(world, monthly) == "2024-01-01"
+
+
+def test_rows_that_an_earlier_start_of_a_source_makes_readable_reopen_what_has_not_read_them(
+    world: World,
+):
+    begins, earlier = (a_source(cadence=Daily(start=f"2024-01-{day:02}")) for day in (4, 2))
+    graph = a_graph(a_model(upstreams=[Upstream(EVENTS, lookback=1)]), sources=[begins])
+    world.land(begins, row(1), row(3), row(4), row(9))
+    look(world, begins)
+    world.fill(graph)
+    append(world, begins, row(9, 2))
+    look(world, begins)
+
+    assert changed(world, earlier) == "2024-01-03"
+    assert held(world, earlier) == "2024-01-03..2024-01-04 (2), 2024-01-09"
+    assert stale(world, a_graph(graph.models[VISITS], sources=[earlier])) == (
+        "2024-01-03..2024-01-04 (2), 2024-01-09..2024-01-10 (2)"
+    )
+
+
+def test_what_a_source_does_not_declare_for_a_while_is_looked_at_anew_when_it_does_again(
+    world: World,
+):
+    source, graph = a_source(), a_graph(a_model())
+    world.land(source, row(1), row(2), row(5))
+    look(world, source)
+    world.fill(graph)
+    later = a_source(cadence=Daily(start="2024-01-03"))
+    assert changed(world, later) == "none"
+    assert held(world, later) == "2024-01-05"
+    append(world, source, row(1, 2))
+    assert changed(world, later) == "none"
+    assert changed(world, source) == "2024-01-01..2024-01-02 (2)"
+    assert stale(world, graph) == "2024-01-01..2024-01-02 (2)"
+
+
+def test_a_table_made_anew_and_cut_otherwise_meanwhile_counts_as_changed_throughout(world: World):
+    source, graph = a_source(), a_graph(a_model())
+    monthly = a_source(cadence=Monthly(start="2024-01-01"))
+    world.land(source, row(1), row(2), row(4))
+    look(world, source)
+    world.fill(graph)
+    shutil.rmtree(world.root / source.path)
+    world.land(source, row(1), row(2, cost=5.0))
+    found = look(world, monthly)
+    assert found is not None
+    assert ranges_text(monthly.cadence, found.changed) == "2024-01-01"
+    assert "was recreated" in found.note
+
+    look(world, source)  # and cut as before again
+    assert stale(world, graph) == "2024-01-01..2024-01-10 (10)"
+
+
+def test_a_table_moved_and_cut_otherwise_meanwhile_has_late_what_came_since(world: World):
+    source, graph = a_source(), a_graph(a_model())
+    moved = a_source(path="elsewhere", cadence=Monthly(start="2024-01-01"))
+    world.land(source, row(1), row(2))
+    look(world, source)
+    world.fill(graph)
+    shutil.move(world.root / source.path, world.root / moved.path)
+    assert changed(world, moved) == "none"
+    append(world, moved, row(2, 2))
+    assert changed(world, a_source(path="elsewhere")) == "2024-01-02"
+    assert stale(world, graph) == "2024-01-02"
+
+
+def test_a_rebuilt_state_knows_by_the_commits_that_a_table_was_made_anew(
+    world: World, tmp_path: Path
+):
+    source, graph = a_source(), a_graph(a_model())
+    world.land(source, row(1), row(2))
+    world.fill(graph)
+    shutil.rmtree(world.root / source.path)
+    world.land(source, row(1), row(2, cost=5.0))
+    with Store.open(
+        f"sqlite:///{tmp_path / 'again.db'}", clock=world.clock, data_root=str(world.root)
+    ) as store:
+        rebuild_state(store, graph, read_logs(graph, str(world.root)))
+        again = replace(world, store=store)
+        assert changed(again, source) == "2024-01-01..2024-01-02 (2)"
+        assert stale(again, graph) == "2024-01-01..2024-01-02 (2)"
 
 
 @pytest.mark.spark

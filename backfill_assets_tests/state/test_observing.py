@@ -8,6 +8,7 @@ import sqlalchemy as sa
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.snapshots.observation import (
     BASELINE,
+    UNREAD,
     ChangedCells,
     Observation,
     ObservedSource,
@@ -129,7 +130,7 @@ def test_what_a_cell_holds_is_remembered_beside_its_stamp(store: Store):
     read = SourceCell(days(1, 2), 5, "sum")
     store.sources.observe(Observation(replace(known, head=4), known, same=(read,)))
 
-    found = store.sources.source_cells("raw", IntervalSet.of([days(0, 9)]))
+    found = store.sources.source_cells("raw")
     assert found == {days(0, 1): SourceCell(days(0, 1), 5), days(1, 2): read}
     assert len(store.views.of("prod").sources["raw"].runs) == 1
 
@@ -149,16 +150,39 @@ def test_ready_cells_tell_where_they_have_read_a_source(store: Store):
         fill(store, replace(request, sources=(pin,)))
         for request, pin in zip(asked, pins, strict=True)
     ]
-    assert store.sources.source_pins("raw", "/lake/raw") == (
-        SourcePin(2, done[1].built_at),
-        SourcePin(5, done[2].built_at),
+    here, elsewhere = replace(RAW, head=5), replace(RAW, head=5, path="/elsewhere")
+    read = SourcePin(2, done[1].built_at), SourcePin(5, done[2].built_at)
+    assert store.sources.source_pins(None, here) == read
+    assert store.sources.source_pins(here, elsewhere) == read  # it was moved
+    assert store.sources.source_pins(None, replace(here, source="other")) == ()
+
+
+def test_ready_cells_that_have_read_another_table_have_read_nothing_of_this_one(store: Store):
+    add_model(store, "revenue")
+    old = InputPin("raw", "", "/lake/raw", 2)
+    asked = (
+        (Asked("orders", 0, 1), old),  # of an earlier release
+        (Asked("orders", 1, 2), replace(old, table_id="id-0")),
+        (Asked("revenue", 0, 1), replace(old, table_id="id-1", path="/before")),
+        (Asked("revenue", 1, 2), replace(old, table_id="id-1", delta_version=9)),
     )
-    assert store.sources.source_pins("raw", "/elsewhere") == ()
+    built = [fill(store, replace(request, sources=(pin,))).built_at for request, pin in asked]
+
+    assert store.sources.source_pins(None, RAW) == (
+        SourcePin(UNREAD, built[3]),
+        SourcePin(2, built[2]),
+    )
+    made_anew = replace(RAW, table_id="id-0")
+    assert store.sources.source_pins(made_anew, RAW)[1:] == (SourcePin(2, built[2]),)
+    assert store.sources.source_pins(RAW, made_anew) == (
+        SourcePin(UNREAD, built[3]),
+        SourcePin(2, built[1]),
+    )
 
 
 def test_a_first_look_knows_where_batches_in_flight_read(store: Store):
     flying = _opened(store, 2)
-    assert store.sources.source_pins("raw", "/lake/raw") == (SourcePin(2, flying.built_at),)
+    assert store.sources.source_pins(None, RAW) == (SourcePin(2, flying.built_at),)
     changed = ChangedCells(_cells(1), since=2)
     baseline = ChangedCells(_cells(0), BASELINE)
     assert store.sources.observe(

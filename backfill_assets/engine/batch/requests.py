@@ -10,7 +10,7 @@ from backfill_assets.snapshots.batch import GAP, BatchRequest
 from backfill_assets.snapshots.places import located
 from backfill_assets.snapshots.ready import InputPin
 from backfill_assets.snapshots.slots import Slots
-from backfill_assets.warehouse.log.delta_log import head
+from backfill_assets.warehouse.log.delta_log import head, table_id
 
 RERUN = "rerun"
 """The reason of a batch that builds published cells again, because a person asked for them."""
@@ -87,7 +87,8 @@ def input_cells(run: RunContext, model: Model, cells: IntervalSet) -> dict[str, 
 
 def _source_pin(run: RunContext, source: Source) -> InputPin:
     path = located(source.path, run.data_root)
-    return InputPin(source.name, "", run.store.place(path), head(path))
+    place = run.store.place(path)
+    return InputPin(source.name, "", place, head(path), table_id=table_id(path))
 
 
 def _batch_id(run_id: str, version: str, stretches: IntervalSet, attempt: int) -> str:

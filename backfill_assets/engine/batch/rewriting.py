@@ -119,17 +119,18 @@ def _commit(
 
 
 def _sources_read(run: RunContext, batches: set[str]) -> tuple[InputPin, ...]:
-    """Name where copied cells have read sources, at the oldest: all that the log will know of it."""
-    oldest: dict[str, InputPin] = {}
+    """Name where copied cells have read sources, each table at the oldest: all that the log will know of it."""
+    oldest: dict[tuple[str, str], InputPin] = {}
     for batch_id in sorted(batches):
         row = run.store.batches.find(batch_id)
         for pin in row.inputs if row else ():
-            oldest_pin = oldest.get(pin.upstream)
+            table = pin.upstream, pin.table_id
+            oldest_pin = oldest.get(table)
             if not pin.version and (
                 oldest_pin is None or pin.delta_version < oldest_pin.delta_version
             ):
-                oldest[pin.upstream] = pin
-    return tuple(oldest[name] for name in sorted(oldest))
+                oldest[table] = pin
+    return tuple(oldest[table] for table in sorted(oldest))
 
 
 _NOWHERE = Interval(instant_of(0), instant_of(1))

@@ -7,7 +7,9 @@ Commits that concern a cell in common are one change, and bear one number; other
 own. What a change has overtaken is published at once or not at all (`planning.rule.late_work`).
 
 The first look takes what it finds as it is. But what cells that are ready have read may be older:
-each stretch between two of their pins is looked at, so that no late data of before is lost.
+each stretch between two of their pins is looked at, so that no late data of before is lost; and what
+has read another table has read nothing of this one. A source that is cut into other cells than at the
+last look is looked at for the first time again; one that only begins or ends elsewhere is not.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from backfill_assets.errors import RequestError, one_line
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.snapshots.observation import (
     BASELINE,
+    UNREAD,
     ChangedCells,
     Observation,
     ObservedSource,
@@ -32,6 +35,7 @@ from backfill_assets.warehouse.files.table_size import bytes_in
 from backfill_assets.warehouse.log.delta_log import CorruptTableError, head, table_id
 from backfill_assets.warehouse.sources.source_changes import (
     ConcernedCells,
+    is_cut,
     life_of,
     present,
     touched,
@@ -197,16 +201,20 @@ class _Looking:
     def _seen(
         self, before: ObservedSource | None, current: ObservedSource
     ) -> tuple[Observation, str]:
-        if before is None or before.declared != current.declared:
+        if before is None:
             return self._first(before, current), ""
-        if because := made_anew(before, current):
+        because, note = made_anew(before, current), ""
+        if because:
             error = RequestError(
                 found=f"the table of source '{self.source.name}' at {self.path} was recreated: "
                 f"{because}. Every cell whose rows can't be proved to be the same counts as "
                 "changed"
             )
-            return self._anew(before, current), str(error)
-        return self._moved(before, current), ""
+            note = str(error)
+        if _cut_by(before.declared) != _cut_by(current.declared):
+            return self._first(before, current), note
+        look = self._anew if because else self._moved
+        return look(before, current), note
 
     def _gone(self) -> SourceLook:
         note = (
@@ -218,7 +226,8 @@ class _Looking:
     def _unjudged(self) -> SourceLook | None:
         before = self.store.sources.observed().get(self.source.name)
         if before is None:  # nothing was built that it could have overtaken; a run looks first
-            read = self.store.sources.source_pins(self.source.name, self.path)
+            current = self._found()
+            read = current is not None and self.store.sources.source_pins(None, current)
             return SourceLook(self.source.name, judged=False, counts=bool(read))
         since = f"since its delta_version {before.head}"
         note = (
@@ -232,14 +241,14 @@ class _Looking:
     def _first(self, before: ObservedSource | None, current: ObservedSource) -> Observation:
         """Take what is there; what ready cells have read of before is looked at stretch by stretch."""
         cells_there = self._present(current.head)
-        pins = [
-            pin.delta_version for pin in self.store.sources.source_pins(self.source.name, self.path)
-        ]
-        read = [pin for pin in pins if pin <= current.head]
+        pins = [pin.delta_version for pin in self.store.sources.source_pins(before, current)]
         late: dict[Interval, int] = {}
-        for since, until in pairwise([*read, current.head] if read else []):
-            seen = self._between(since, until, cells_there)
-            late |= dict.fromkeys(seen.cells, since)
+        for since, until in pairwise([*pins, current.head] if pins else []):
+            if since == UNREAD:
+                cells = self._every_cell(cells_there)
+            else:
+                cells = self._between(since, until, cells_there).cells
+            late |= dict.fromkeys(cells, since)
         baseline = tuple(
             source_cell for cell, source_cell in cells_there.items() if cell not in late
         )
@@ -252,27 +261,48 @@ class _Looking:
 
     def _moved(self, before: ObservedSource, current: ObservedSource) -> Observation:
         """Look at what came since the last look."""
-        stored = self.store.sources.source_cells(self.source.name, life_of(self.source))
+        stored, forgotten = self._known()
         seen = self._between(before.head, current.head, stored)
+        changed = dict(seen.cells)
+        if (
+            before.declared != current.declared
+        ):  # what it begins or ends with may be readable only now
+            there = self._present(current.head).items()
+            changed |= {cell: source_cell for cell, source_cell in there if cell not in stored}
         changes = (
             ChangedCells(
-                tuple(source_cell for cell, source_cell in seen.cells.items() if cell in part)
+                tuple(source_cell for cell, source_cell in changed.items() if cell in part)
             )
-            for part in seen.log.parts(IntervalSet.of(seen.cells))
+            for part in seen.log.parts(IntervalSet.of(changed))
         )
-        return Observation(current, before, tuple(changes), seen.same)
+        return Observation(current, before, tuple(changes), seen.same, forgotten)
 
     def _anew(self, before: ObservedSource, current: ObservedSource) -> Observation:
         """Compare every cell of a table that was made anew with what is known of the old one."""
         everything = life_of(self.source)
-        stored = self.store.sources.source_cells(self.source.name, everything)
+        stored, forgotten = self._known()
         (now,) = _spark_side().content_by_cell(
             self._session(), self.path, self.source, (current.head,), everything
         )
         changed, same = _against_known(stored, now, everything)
-        return Observation(current, before, (ChangedCells(tuple(changed.values())),), same)
+        changes = (ChangedCells(tuple(changed.values())),)
+        return Observation(current, before, changes, same, forgotten)
 
     # What they have in common
+
+    def _known(self) -> tuple[dict[Interval, SourceCell], tuple[Interval, ...]]:
+        """Read the cells that are known, and which of them the source does not declare any more."""
+        life, known = life_of(self.source), self.store.sources.source_cells(self.source.name)
+        forgotten = tuple(cell for cell in known if cell not in life)
+        return {cell: known[cell] for cell in known if cell in life}, forgotten
+
+    def _every_cell(self, there: Iterable[Interval]) -> Iterable[Interval]:
+        """Give the cells that another table may have held otherwise, as far as any are known."""
+        life = life_of(self.source)
+        if not is_cut(self.source):
+            return life
+        known = IntervalSet.of([*there, *self.store.sources.source_cells(self.source.name)])
+        return self.source.cadence.cells((known | known.between()) & life)
 
     def _present(self, at: int) -> dict[Interval, SourceCell]:
         """Count the rows of every cell at one delta_version."""
@@ -386,6 +416,12 @@ def _declared(source: Source) -> str:
     cadence = source.cadence
     life = "..".join("" if at is None else at.isoformat() for at in (cadence.start, cadence.end))
     return f"{cadence.unit.name} {cadence.tz} {life} {source.time_column or ''}"
+
+
+def _cut_by(declared: str) -> tuple[str, ...]:
+    """Give the part of it that says which cells there are, without where the first and the last lie."""
+    unit, tz, _, time_column = declared.split(" ", 3)
+    return unit, tz, time_column
 
 
 def _spark_side() -> ModuleType:
