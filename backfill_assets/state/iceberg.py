@@ -15,7 +15,7 @@ from backfill_assets.state.aggregate import Aggregate, D
 from backfill_assets.state.environments import environments
 from backfill_assets.state.pointers import own_pointers
 from backfill_assets.state.tables import ICEBERG_CATALOG, ICEBERG_ENTRIES
-from backfill_assets.state.versions import place
+from backfill_assets.state.versions import owner, place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -78,6 +78,17 @@ class Iceberg(Aggregate[D]):
     def entry(self, version: str, delta_version: int) -> str | None:
         """Give the metadata file of a table at a delta_version; None if there is none."""
         return self._database.read(entry, version, delta_version)
+
+    def published(self, version: str) -> str | None:
+        """Give the metadata file of a table where the environment that writes it reads it; None if there is none."""
+
+        def work(connection: sa.Connection) -> str | None:
+            environment = owner(connection, version)
+            at = None if environment is None else own_pointers(connection, environment)
+            known = [each for each in (at or {}).values() if each.version == version]
+            return entry(connection, version, known[0].delta_version) if known else None
+
+        return self._database.read(work)
 
     def newest_until(self, version: str, delta_version: int) -> str | None:
         """Give the metadata file of a table's newest delta_version, up to one, that has a file."""

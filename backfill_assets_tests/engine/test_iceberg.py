@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from backfill_assets.engine.plans.moving import ConcurrentPublicationError
 from backfill_assets.engine.plans.plan_verbs import rollback_plan, undo_plan
 from backfill_assets.engine.project import iceberg
 from backfill_assets.engine.project.iceberg import enable, enter_missing
@@ -16,6 +17,7 @@ from backfill_assets.engine.upkeep.collecting import collect
 from backfill_assets.errors import RequestError
 from backfill_assets.planning.plan.request import Restatement
 from backfill_assets.snapshots.environment import PROD, Environment
+from backfill_assets.state.publications import PinMovedError
 from backfill_assets.state.store import Store
 from backfill_assets.warehouse.files.collection import GRACE
 from backfill_assets_tests.builders import a_source
@@ -37,6 +39,10 @@ def named(world: World) -> World:
     world.fill(OLD)
     enable(InProject(project=world.project(OLD)))
     return world
+
+
+def pins_have_moved(*_: object) -> int:
+    raise PinMovedError("a plan", PROD, (COSTS,))
 
 
 def totals(world: World, name: str = PROD_COSTS) -> list[int]:
@@ -76,6 +82,31 @@ def test_a_promotion_and_its_rollback_move_every_name_and_leave_the_past_readabl
     assert sorted(int(total) for total in past["total"].to_pylist()) == [7, 8, 9, 10]
     rollback_plan(plans.project(OLD), plan)
     assert totals(named) == [7, 8, 9, 10]
+    assert names_followed(named) == 2
+
+
+def test_what_was_described_for_a_publication_that_was_given_up_is_no_past_of_its_names(
+    named: World, monkeypatch: pytest.MonkeyPatch
+):
+    plans = Plans(named)
+    named.land(a_source(), *changed(BAD))
+    plan = plans.make(OLD, restate=(Restatement(VISITS),))
+    plans.apply(OLD, plan)
+    monkeypatch.setattr(type(named.store.publications), "publish", pins_have_moved)
+    with pytest.raises(ConcurrentPublicationError):
+        plans.promote(OLD, plan)
+    monkeypatch.undo()
+
+    named.clock.now += timedelta(days=1)
+    named.land(a_source(), *changed(BAD), row(11, 1, 11.0))
+    named.fill(OLD)
+    assert totals(named) == [7, 8, 9, 10, 11]
+    table = catalogue(named.root).load_table(PROD_COSTS)
+    read = (
+        table.scan(snapshot_id=each.snapshot_id, selected_fields=("total",)).to_arrow()
+        for each in table.history()
+    )
+    assert all(99 not in rows["total"].to_pylist() for rows in read)
     assert names_followed(named) == 2
 
 

@@ -27,15 +27,16 @@ CATALOGUE = "backfill"
 
 
 def describe_commit(run: InProject, model: str, version: str, delta_version: int) -> None:
-    """Describe a table's new delta_version, which follows on the newest one that is described.
+    """Describe a table's new delta_version, which follows on what its name stands for until then.
 
     Raises:
         RequestError: there is a catalogue, and no pyiceberg.
     """
     if run.store.iceberg.catalogue() is None:
         return
-    newest = run.store.iceberg.newest_until(version, delta_version)
-    _describe(run, (model, version, delta_version), run.clock(), same=newest, after=newest)
+    same = run.store.iceberg.newest_until(version, delta_version)  # may never have been published
+    after = run.store.iceberg.published(version)
+    _describe(run, (model, version, delta_version), run.clock(), same=same, after=after)
 
 
 def describe_head(run: InProject, version: str, delta_version: int) -> None:
