@@ -8,6 +8,7 @@ where necessary, and all pointers move at once.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -162,6 +163,7 @@ class Publication:
         owed: cells that stay published, and were computed from cells that the publication takes away.
         taken: where such cells may come between that decision and the publication.
         carried: cells that were carried over or back, as ranges, by model: the plan's history names them.
+        promise: how long the way back is kept open.
     """
 
     intent: int
@@ -179,6 +181,7 @@ class Publication:
     owed: tuple[OwedCells, ...] = ()
     taken: TakenAway = field(default_factory=TakenAway)
     carried: Mapping[str, str] = field(default_factory=dict[str, str])
+    promise: timedelta = timedelta(0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,6 +202,7 @@ class PointerMove:
         cells: those that it published anew.
         changed: those of them whose published content really became different.
         stale_before: cells that were stale or owed before it.
+        promised_until: until when the way back is kept open; None of a publication of an earlier release.
     """
 
     number: int
@@ -214,3 +218,8 @@ class PointerMove:
     cells: IntervalSet = field(default_factory=IntervalSet.empty)
     changed: IntervalSet = field(default_factory=IntervalSet.empty)
     stale_before: IntervalSet = field(default_factory=IntervalSet.empty)
+    promised_until: datetime | None = None
+
+    def open_until(self, promise: timedelta) -> datetime:
+        """Until when it can be taken back: as was promised, or longer where more is promised now."""
+        return max(self.promised_until or self.at, self.at + promise)

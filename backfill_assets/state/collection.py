@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.state.aggregate import Aggregate, D
-from backfill_assets.state.moves import moves_since
+from backfill_assets.state.moves import all_moves, moves_to_keep
 from backfill_assets.state.pointers import all_pointers
 from backfill_assets.state.promotions import open_intents
 from backfill_assets.state.rows import read_as
@@ -28,9 +28,9 @@ from backfill_assets.state.texts import drop_unnamed
 from backfill_assets.state.versions import owner
 
 if TYPE_CHECKING:
-    from backfill_assets.state.database import Database
+    from datetime import datetime
 
-_EVER = datetime.fromtimestamp(0, UTC)
+    from backfill_assets.state.database import Database
 
 
 class VersionNeededError(BackfillAssetsError):
@@ -63,9 +63,10 @@ class Collectable:
 
 @dataclass(frozen=True, slots=True)
 class _Needs:
-    """Since when a pointer move, a claim's heartbeat, or a pointer's leaving keeps a version."""
+    """For how long a pointer move, and since when a claim's heartbeat or a pointer's leaving keeps a version."""
 
-    promised_since: datetime
+    now: datetime
+    promise: timedelta
     heard_after: datetime
     left_after: datetime
 
@@ -82,7 +83,7 @@ class Collection(Aggregate[D]):
         """Read the versions that no pointer, promise, claim, open intent or reader needs.
 
         Args:
-            promise: how long after a pointer's move the way back is kept open.
+            promise: how long after a pointer's move the way back is kept open, unless more was promised then.
             grace: how long after a pointer left a table readers may still use it.
         """
         needs = self._needs(self._clock(), promise, grace)
@@ -108,7 +109,7 @@ class Collection(Aggregate[D]):
 
         Args:
             version: which.
-            promise: how long after a pointer's move the way back is kept open.
+            promise: how long after a pointer's move the way back is kept open, unless more was promised then.
             grace: how long after a pointer left a table readers may still use it.
 
         Raises:
@@ -152,7 +153,7 @@ class Collection(Aggregate[D]):
         self._database.write(work)
 
     def _needs(self, now: datetime, promise: timedelta, grace: timedelta) -> _Needs:
-        return _Needs(now - promise, now - self._lease, now - grace)
+        return _Needs(now, promise, now - self._lease, now - grace)
 
 
 def _drop_snapshots(connection: sa.Connection, version: str) -> None:
@@ -167,7 +168,7 @@ def _drop_snapshots(connection: sa.Connection, version: str) -> None:
         *connection.execute(sa.select(READY_RECORDS.c.fingerprint).distinct()).scalars(),
         *(
             at.fingerprint
-            for each in moves_since(connection, _EVER)
+            for each in all_moves(connection)
             for at in (each.old, each.new)
             if at is not None and at.version in standing
         ),
@@ -193,7 +194,7 @@ def _needed(connection: sa.Connection, needs: _Needs) -> dict[str, str]:
         },
         **{
             layer.version: f"plan {each.plan_id} may still be taken back"
-            for each in moves_since(connection, needs.promised_since)
+            for each in moves_to_keep(connection, needs.now, needs.promise)
             for at in (each.old, each.new)
             if at is not None
             for layer in at.layers

@@ -11,7 +11,7 @@ from backfill_assets.state.aggregate import Aggregate, D
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from datetime import datetime
+    from datetime import datetime, timedelta
 
     import sqlalchemy as sa
 
@@ -81,6 +81,10 @@ class History(Aggregate[D]):
     def promoting_moves(self, plan_id: str) -> list[PointerMove]:
         """Read the pointer moves of a plan's promotion; none before it."""
         return [move for move in self.moves_of(plan_id) if move.kind is PublicationKind.PROMOTE]
+
+    def moves_to_keep(self, promise: timedelta) -> list[PointerMove]:
+        """Read the pointer moves that can be taken back, by what was promised or is now, the newest last."""
+        return self._database.read(moves.moves_to_keep, self._clock(), promise)
 
     def moves_in(self, environment: str, after: int = 0) -> list[PointerMove]:
         """Read an environment's pointer moves after a number of the counter, the newest last."""

@@ -12,7 +12,7 @@ from backfill_assets.state.tables import POINTER_MOVES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from datetime import datetime
+    from datetime import datetime, timedelta
 
 _MOVES = POINTER_MOVES.c
 
@@ -37,9 +37,17 @@ def moves_in(connection: sa.Connection, environment: str, after: int) -> list[Po
     return _read(connection, sa.and_(_MOVES.environment == environment, _MOVES.number > after))
 
 
-def moves_since(connection: sa.Connection, since: datetime) -> list[PointerMove]:
-    """Read every move since an instant, the newest last."""
-    return _read(connection, _MOVES.at >= since)
+def all_moves(connection: sa.Connection) -> list[PointerMove]:
+    """Read every move, the newest last."""
+    return _read(connection, sa.true())
+
+
+def moves_to_keep(
+    connection: sa.Connection, now: datetime, promise: timedelta
+) -> list[PointerMove]:
+    """Read every move whose way back is open, as was promised then or is promised now, the newest last."""
+    is_promised = _MOVES.promised_until >= now
+    return _read(connection, sa.or_(is_promised, _MOVES.at >= now - promise))
 
 
 def moved_models(connection: sa.Connection, environments: Iterable[str]) -> frozenset[str]:

@@ -337,6 +337,7 @@ def _pointer_move(
         why=publication.why,
         old=old,
         new=new,
+        promised_until=moment.now + publication.promise,
     )
 
 

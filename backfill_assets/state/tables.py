@@ -322,6 +322,7 @@ POINTER_MOVES = sa.Table(
     _value("cells"),
     _value("changed"),
     _value("stale_before"),
+    sa.Column("promised_until", Instant),
     sa.Index("pointer_moves_environment", "environment", "number"),
 )
 

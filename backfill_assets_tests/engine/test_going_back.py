@@ -13,6 +13,7 @@ from deltalake import DeltaTable
 
 from backfill_assets.engine.plans import going_back, publishing
 from backfill_assets.engine.plans.plan_verbs import abandon_plan, rollback_plan, undo_plan
+from backfill_assets.engine.project.plan_terms import PlanTerms
 from backfill_assets.engine.upkeep.collecting import collect, what_to_collect
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals import Daily, Whole
@@ -472,6 +473,21 @@ def test_a_way_back_whose_promise_passes_while_it_waits_for_its_turn_is_refused(
     monkeypatch.setattr(going_back, "reconcile_tables", slowly)
     with pytest.raises(RequestError, match="more than 30 days ago"):
         rollback_plan(plans.project(OLD), plan)
+    assert totals(world) == before
+
+
+def test_a_plan_is_taken_back_for_as_long_as_its_promotion_promised_whatever_is_set_since(
+    world: World, plans: Plans
+):
+    world.begin(OLD, *ROWS)
+    before = totals(world)
+    restated = (Restatement(VISITS),)
+    world.land(a_source(), *changed(row(8, 1, 99.0)))
+    plan = plans.published(OLD, restate=restated)
+    world.clock.now += timedelta(days=20)
+    collect(world.open(OLD), timedelta(days=1))
+    shorter = plans.project(OLD, terms=PlanTerms(promise_days=1))
+    rollback_plan(shorter, plan)
     assert totals(world) == before
 
 

@@ -86,8 +86,7 @@ class Bases:
             if not mark.exists():
                 shutil.rmtree(folder, ignore_errors=True)
                 mark.write_text(getattr(self, f"_{name}")(folder).plan)
-            more = {"BACKFILL_PROMISE_DAYS": "0"} if name == "rolled" else {}
-            self._made[name] = Base(Ledger(folder, more=more), mark.read_text())
+            self._made[name] = Base(Ledger(folder), mark.read_text())
         return self._made[name]
 
     def do(self, ledger: Ledger, *words: str, code: int = 0) -> str:

@@ -83,6 +83,7 @@ class Ledger:
             "BACKFILL_STATE_URL": self.state_url,
             "BACKFILL_JARS_DIR": str(jars_dir().resolve()),
             "BACKFILL_LEASE_SECONDS": str(LEASE),
+            "BACKFILL_PROMISE_DAYS": "2",
             "BACKFILL_SPARK_MEMORY": "1g",
             "BACKFILL_SPARK_MASTER": "local[2]",
             "BACKFILL_USER": "ada",

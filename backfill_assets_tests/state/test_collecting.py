@@ -52,6 +52,25 @@ def test_what_a_way_back_needs_is_kept_for_as_long_as_was_promised(store: Store,
     assert _names(store) == ["orders__v1"]
 
 
+@pytest.mark.parametrize(("then", "now"), [(60, 1), (1, 60)])
+def test_a_way_back_is_kept_for_as_long_as_was_promised_then_or_is_now_if_that_is_longer(
+    store: Store, clock: Clock, then: int, now: int
+):
+    fill(store, Asked())
+    trial = Trial(store)
+    trial.new_version("orders")
+    trial.open()
+    trial.fill("orders", 0, 3)
+    trial.publish(trial.move("orders"), promise=timedelta(days=then))
+
+    clock.pass_by(timedelta(days=60).total_seconds() - 1)
+    assert [move.model for move in store.history.moves_to_keep(timedelta(days=now))] == ["orders"]
+    assert _names(store, timedelta(days=now)) == []
+    clock.pass_by(2)
+    assert store.history.moves_to_keep(timedelta(days=now)) == []
+    assert _names(store, timedelta(days=now)) == ["orders__v1"]
+
+
 def test_a_table_that_lies_under_another_is_needed(store: Store, clock: Clock):
     store.environments.save_environment(Environment("dev", protected=False, follows="prod"))
     fill(store, Asked(start=0, end=5))

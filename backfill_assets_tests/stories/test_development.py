@@ -39,6 +39,7 @@ def test_what_is_done_in_dev_is_read_there_and_prod_never_knows_and_gc_leaves_no
     tables = tables_of(quarter)
     old = oracle.history(quarter, last=LAST_OF_QUARTER)
 
+    monkeypatch.setenv("BACKFILL_PROMISE_DAYS", "0")
     worth_six_dollars(quarter)
     plan = quarter.plan(DEV, "--reason", "what if")
     assert [model.model for model in plan.models] == [ROI]
@@ -63,7 +64,6 @@ def test_what_is_done_in_dev_is_read_there_and_prod_never_knows_and_gc_leaves_no
 
     quarter.do("envs", "drop", DEV, "--yes")
     assert DEV not in quarter.do("envs").out
-    monkeypatch.setenv("BACKFILL_PROMISE_DAYS", "0")
     quarter.do("gc", "--yes")
     assert set(tables_of(quarter)) > set(tables), "readers may still be at them"
     monkeypatch.setattr(collecting, "GRACE", timedelta(0))  # `gc` waits for no reader

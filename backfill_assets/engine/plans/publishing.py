@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.batch.rewriting import Rewrite, rewritten
@@ -187,6 +188,7 @@ def _carried_out(run: RunContext, intent: Intent, locks: Mapping[str, CommitLock
         owed=prepared.owed,
         taken=prepared.taken,
         carried=prepared.carried,
+        promise=timedelta(days=run.project.terms.promise_days),
     )
     describe_moves(run, moves)
     try:

@@ -60,8 +60,9 @@ def refuse_after_promise(op: Operation, moves: Sequence[PointerMove]) -> None:
     Raises:
         RequestError: the promise has run out.
     """
-    days = op.project.terms.promise_days
-    if moves[0].at + timedelta(days=days) < op.clock():
+    until = moves[0].open_until(timedelta(days=op.project.terms.promise_days))
+    if until < op.clock():
+        days = (until - moves[0].at).days
         refuse_expired(op, moves, f"it was promoted more than {days} days ago")
 
 

@@ -39,7 +39,8 @@ def way_back(facts: Facts) -> WayBack:
     if facts.taken_back:
         return WayBack((), None, "It has been taken back: `backfill plan` proposes what is loaded.")
     if facts.promoted:
-        until = facts.promoted[0].at + timedelta(days=facts.noted.promise_days)
+        move, noted = facts.promoted[0], timedelta(days=facts.noted.promise_days)
+        until = move.promised_until or move.at + noted
         return WayBack((f"backfill rollback {name}", f"backfill undo {name}"), until, _anew(facts))
     if facts.unfinished:
         text = f"It is about to be published; then `backfill rollback {name}` takes it back."

@@ -94,7 +94,7 @@ def collect(run: RunContext, promise: timedelta) -> Collected:
 
     Args:
         run: of any environment.
-        promise: how long after a pointer's move the way back is kept open.
+        promise: how long after a pointer's move the way back is kept open, unless more was promised then.
     """
     environments = tuple(_forgotten(run))
     tables = tuple(_deleted(run, promise))
@@ -211,12 +211,9 @@ def _turn(run: RunContext, version: str) -> Iterator[CommitLock]:
 def _oldest_needed(run: RunContext, promise: timedelta) -> dict[str, int]:
     """Give the oldest pin that is needed, by version that some environment reads."""
     pointed = _pointers(run)
-    since = run.clock() - promise
     promised = [
         at
-        for environment in run.store.environments.by_name()
-        for move in run.store.history.moves_in(environment.name)
-        if move.at >= since
+        for move in run.store.history.moves_to_keep(promise)
         for at in (move.old, move.new)
         if at is not None
     ]
