@@ -6,8 +6,8 @@ before every one that pinned U at k or above. Any order that obeys this gives th
 
 What plans built comes back as cells of their tables, and what a promotion copied in as cells of the
 published one. What only the state knew does not: plans and their history, workspaces, environments
-but prod, owed marks, pointer moves. So an environment points where it built last, whatever a promotion
-that only moved a pointer had made of it. A copy of a promotion that died half-way does not count.
+but prod, owed marks, pointer moves. So prod points where it built last, whatever a promotion that only
+moved a pointer had made of it. A copy of a promotion that died half-way does not count.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING
 import sqlalchemy as sa
 
 from backfill_assets.errors import RequestError
-from backfill_assets.snapshots.environment import Pointer, plan_of
+from backfill_assets.snapshots.environment import PROD, Pointer
+from backfill_assets.snapshots.publication import PROMOTED
 from backfill_assets.state import counter, locks, pointers, versions
 from backfill_assets.state.batch_rows import Ending
 from backfill_assets.state.recording import apply_commit
@@ -115,7 +116,11 @@ class _Opened:
 
 
 def _in_order(logged: list[LoggedCommit]) -> Iterator[tuple[int, _Opened | LoggedCommit]]:
-    """Number the opening and the record of every commit anew, from 1, in an order that obeys the pins."""
+    """Number the opening and the record of every commit anew, from 1, in an order that obeys the pins.
+
+    The copies of one publication count as built and recorded at one number, as its transaction had it,
+    unless a batch read one of the tables before: it is put between.
+    """
     pins = _pins(logged)
     events: list[tuple[tuple[int, int, str, int], _Opened | LoggedCommit]] = []
     for version, table in groupby(logged, key=lambda each: each.version):
@@ -129,7 +134,17 @@ def _in_order(logged: list[LoggedCommit]) -> Iterator[tuple[int, _Opened | Logge
             opening = (each.commit.built_at, 0, version, each.delta_version)
             events.append((opening, _Opened(each.commit)))
     events.sort(key=lambda event: event[0])
-    return ((number, event) for number, (_, event) in enumerate(events, start=1))
+    number = 0
+    for (after, *_), event in events:
+        number += not _is_published_at(after, event)
+        yield number, event
+
+
+def _is_published_at(after: int, event: _Opened | LoggedCommit) -> bool:
+    """Whether it is the record of a publication's copy that nothing keeps apart from its opening."""
+    if isinstance(event, _Opened):
+        return False
+    return event.commit.reason == PROMOTED and event.commit.built_at == after
 
 
 def _pins(logged: list[LoggedCommit]) -> dict[str, list[tuple[int, int]]]:
@@ -146,7 +161,7 @@ def _first_pointers(records: list[tuple[int, LoggedCommit]]) -> Iterator[tuple[P
     last = {
         (each.commit.environment, each.commit.model): each
         for _, each in records
-        if plan_of(each.commit.environment) is None
+        if each.commit.environment == PROD  # whether another one was dropped, no log says
     }
     for (environment, model), each in last.items():
         pointer = Pointer(

@@ -10,10 +10,15 @@ import pytest
 
 from backfill_assets.engine.upkeep.state_rebuild import read_logs, rebuild_state
 from backfill_assets.models.column import Column
+from backfill_assets.planning.plan.request import Restatement
+from backfill_assets.planning.rule.needs_work import needs_work
 from backfill_assets.snapshots.batch import BatchCommit
 from backfill_assets.snapshots.publication import PROMOTED
 from backfill_assets.state.store import Store
-from backfill_assets_tests.builders import a_graph, a_model
+from backfill_assets_tests.builders import a_graph, a_model, a_source
+from backfill_assets_tests.engine.plans import Plans
+from backfill_assets_tests.engine.test_plans import COSTS, OLD, ROWS, VISITS, changed
+from backfill_assets_tests.engine.world import row
 from backfill_assets_tests.state.building import (
     NOON,
     Asked,
@@ -25,6 +30,8 @@ from backfill_assets_tests.state.building import (
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from backfill_assets_tests.engine.world import World
 
 MODELS = ("web.visits", "web.costs")
 
@@ -73,6 +80,21 @@ def test_a_promotion_counts_in_all_of_its_tables_or_in_none(tmp_path: Path, copi
             f"plan p1 is published there but not in {together[1]}" in line and "restore" in line
             for line in told
         )
+
+
+def test_what_was_published_with_its_upstream_is_not_stale_in_a_rebuilt_state(
+    world: World, tmp_path: Path
+):
+    world.begin(OLD, *ROWS)
+    world.land(a_source(), *changed(row(8, 1, 99.0)))
+    Plans(world).published(OLD, restate=(Restatement(VISITS),))
+    with Store.open(
+        f"sqlite:///{tmp_path / 'again.db'}", clock=world.clock, data_root=str(world.root)
+    ) as store:
+        rebuild_state(store, OLD, read_logs(OLD, str(world.root)))
+        work = needs_work(OLD, store.views.of("prod"), OLD.model(COSTS), now=world.clock())
+        assert work.ready
+        assert not work.stale_cells
 
 
 @pytest.mark.parametrize(

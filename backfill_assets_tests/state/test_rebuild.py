@@ -319,3 +319,23 @@ def test_what_plans_built_comes_back_but_no_environment_points_there(store: Stor
         assert [
             each.version for each in rebuilt.collection.collectable_versions(timedelta(days=30))
         ] == [table]
+
+
+def test_no_environment_but_prod_comes_back_since_it_may_have_been_dropped(
+    store: Store, tmp_path: Path
+):
+    add_model(store, "orders")
+    opened = store.batches.open_batch(Asked("orders", 0, 1).request)
+    lock = store.locks.take_commit_lock(opened.request.version, opened.request.batch_id)
+    made = commit_of(opened, lock, dict.fromkeys(opened.request.cells, content(1)))
+    of_dev = replace(made, environment="dev", version="orders__dev")
+    log = [
+        LoggedCommit(commit.version, f"/data/{commit.version}", 0, commit, NOON, 1)
+        for commit in (made, of_dev)
+    ]
+    with Store.open(f"sqlite:///{tmp_path}/rebuilt.db", clock=Clock()) as rebuilt:
+        rebuilt.rebuild(log)
+        assert set(rebuilt.environments.own_pointers("prod")) == {"orders"}
+        assert rebuilt.environments.own_pointers("dev") == {}
+        unneeded = rebuilt.collection.collectable_versions(timedelta(days=30))
+        assert [each.version for each in unneeded] == ["orders__dev"]

@@ -106,8 +106,8 @@ def read_logs(loaded: Graph, data_root: str) -> Logs:
 def rebuild_state(store: Store, loaded: Graph, logs: Logs) -> RebuiltState:
     """Replay every table's log into an empty state.
 
-    Snapshots whose models are loaded are stored again; pointers come back at the version that each
-    environment built last.
+    Snapshots whose models are loaded are stored again; prod's pointers come back at the version that it
+    built last. Other environments do not come back.
 
     Raises:
         RequestError: the state holds something.
