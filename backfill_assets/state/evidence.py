@@ -82,21 +82,32 @@ class EvidenceRecords(Aggregate[D]):
         manifest: str,
         sha256: str,
         noted: str,
-    ) -> None:
-        """Keep a manifest as the next of the chain; it names the one before, so the caller holds the lease."""
+        *,
+        place: int,
+    ) -> bool:
+        """Keep a manifest at the place in the chain that it names itself.
 
-        def work(connection: sa.Connection) -> None:
-            place = next_of(connection, _AT.place)
-            made = {"place": place, "manifest": manifest, "sha256": sha256, "noted": noted}
-            connection.execute(_row_of(record).values(**made))
+        False, and nothing is kept, where another process has kept one of this record, or one at this
+        place, since the manifest was made: who makes it may have slept for longer than its lease.
+        """
+        made = {"place": place, "manifest": manifest, "sha256": sha256, "noted": noted}
 
-        self._database.write(work)
+        def work(connection: sa.Connection) -> bool:
+            if next_of(connection, _AT.place) != place:
+                return False
+            unkept = _row_of(record).where(_AT.manifest.is_(None))
+            return connection.execute(unkept.values(**made)).rowcount == 1
 
-    def mark_written(self: EvidenceRecords[Database], record: EvidenceRecord) -> None:
-        """Say that the folder of a plan holds its evidence."""
-        self._database.write(
-            lambda connection: connection.execute(_row_of(record).values(written=True))
-        )
+        return self._database.write(work)
+
+    def mark_written(self: EvidenceRecords[Database], record: EvidenceRecord) -> bool:
+        """Say that the folder of a plan holds its evidence; False where another process has said so."""
+
+        def work(connection: sa.Connection) -> bool:
+            unwritten = _row_of(record).where(_AT.written.is_(False))
+            return connection.execute(unwritten.values(written=True)).rowcount == 1
+
+        return self._database.write(work)
 
     def _read(self, condition: sa.ColumnElement[bool]) -> list[EvidenceRecord]:
         query = sa.select(EVIDENCE).where(condition).order_by(_AT.number)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,13 @@ from backfill_assets.engine.plans.plan_verbs import abandon_plan, rollback_plan,
 from backfill_assets.engine.plans.promotion import publish_built
 from backfill_assets.engine.project.project import InProject
 from backfill_assets.engine.review import evidence, parts
-from backfill_assets.engine.review.evidence import EvidenceNotWrittenError, write_again
+from backfill_assets.engine.review.evidence import (
+    REFUSED,
+    WATCHED,
+    EvidenceNotWrittenError,
+    write_again,
+    write_owed_evidence,
+)
 from backfill_assets.errors import RequestError
 from backfill_assets.evidence.manifest import EXPECTED, MANIFEST, SEAL, UNFINISHED
 from backfill_assets.evidence.summary import summary
@@ -28,8 +35,9 @@ from backfill_assets.models.graph import build_graph
 from backfill_assets.planning.plan.request import Restatement
 from backfill_assets.snapshots.environment import PROD
 from backfill_assets.snapshots.stored_plan import PlanStatus
+from backfill_assets.warehouse.files.text_folder import TextFolder
 from backfill_assets_tests.builders import a_graph, a_model, a_source
-from backfill_assets_tests.engine.dying import MortalStore, doomed
+from backfill_assets_tests.engine.dying import MortalStore, before_call, doomed, mortal
 from backfill_assets_tests.engine.plans import Plans
 from backfill_assets_tests.engine.test_plans import (
     CADENCE,
@@ -385,6 +393,56 @@ def test_evidence_of_a_promotion_that_dies_is_completed_by_the_next_operation(
     assert incomplete or death is after_the_chain
     assert world.store.plans.get(plan.plan_id).status is PlanStatus.PROMOTED
     assert part(world, plan, MANIFEST)["ended"] == "promoted"
+    assert verify(folder_of(world)).findings == ()
+
+
+@pytest.mark.parametrize("asleep_at", ["keep", "seal_of"])
+def test_a_process_that_sleeps_for_longer_than_its_lease_breaks_no_folder_and_no_chain(
+    world: World, plans: Plans, monkeypatch: pytest.MonkeyPatch, asleep_at: str
+):
+    """While it sleeps, another process completes what it was at, goes on with the plan, and with a second one."""
+    plan, other = corrected(world, plans), plans.make(MORE)
+
+    def meanwhile() -> None:
+        world.clock.pass_lease()
+        awake = Plans(replace(world, store=mortal(world)))
+        write_owed_evidence(InProject(project=awake.project(READ)))
+        write_again(InProject(project=awake.project(READ)), other.plan_id)
+        world.clock.now += timedelta(seconds=1)
+        evidence.record_end(
+            InProject(project=awake.project(READ)), plan.plan_id, WATCHED, "a cell lacks"
+        )
+
+    place = world.store.evidence if asleep_at == "keep" else evidence
+    before_call(place, asleep_at, meanwhile, monkeypatch)
+    rollback_plan(plans.project(READ), plan)
+
+    assert part(world, plan, MANIFEST)["ended"] == WATCHED
+    assert world.store.evidence.owed() == []
+    assert verify(folder_of(world)).findings == ()
+
+
+def test_a_later_end_of_a_plan_waits_until_the_one_before_it_can_be_written(
+    world: World, plans: Plans, monkeypatch: pytest.MonkeyPatch
+):
+    plan = corrected(world, plans)
+    real, full = TextFolder.write, iter([OSError(28, "No space left on device")])
+
+    def write(folder: TextFolder, texts: dict[str, bytes]) -> None:
+        for error in full:
+            raise error
+        real(folder, texts)
+
+    monkeypatch.setattr(TextFolder, "write", write)
+    run = InProject(project=plans.project(READ))
+    for ended in (WATCHED, REFUSED):
+        world.store.evidence.owe(plan.plan_id, ended)
+
+    write_owed_evidence(run)
+    assert [record.ended for record in world.store.evidence.owed()] == [WATCHED, REFUSED]
+
+    write_owed_evidence(run)
+    assert part(world, plan, MANIFEST)["ended"] == REFUSED
     assert verify(folder_of(world)).findings == ()
 
 

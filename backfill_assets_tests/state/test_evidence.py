@@ -51,8 +51,8 @@ def test_what_is_kept_takes_the_next_place_in_the_order_in_which_it_is_made(stor
     first, second = store.evidence.owe("p1", "stopped", "no disk"), store.evidence.owe("p2", "x")
     assert store.evidence.last() is None
 
-    store.evidence.keep(second, "manifest 2", "sha 2", "noted 2")
-    store.evidence.keep(first, "manifest 1", "sha 1", "noted 1")
+    store.evidence.keep(second, "manifest 2", "sha 2", "noted 2", place=1)
+    store.evidence.keep(first, "manifest 1", "sha 1", "noted 1", place=2)
 
     last = store.evidence.last()
     assert last is not None
@@ -62,7 +62,7 @@ def test_what_is_kept_takes_the_next_place_in_the_order_in_which_it_is_made(stor
 
 def test_evidence_is_owed_until_its_folder_holds_it(store: Store):
     record = store.evidence.owe("p1", "abandoned")
-    store.evidence.keep(record, "manifest", "sha", "noted")
+    store.evidence.keep(record, "manifest", "sha", "noted", place=1)
     assert [found.manifest for found in store.evidence.owed()] == ["manifest"]
 
     store.evidence.mark_written(record)
@@ -71,3 +71,22 @@ def test_evidence_is_owed_until_its_folder_holds_it(store: Store):
     assert store.evidence.of_plan("p1") == [
         replace(record, place=1, manifest="manifest", sha256="sha", noted="noted", written=True)
     ]
+
+
+def test_of_one_end_one_manifest_is_kept_and_no_place_is_given_twice(store: Store):
+    first, second = store.evidence.owe("p1", "stopped"), store.evidence.owe("p2", "stopped")
+    assert store.evidence.keep(first, "manifest 1", "sha 1", "noted", place=1)
+
+    assert not store.evidence.keep(first, "another", "sha", "noted", place=2)
+    assert not store.evidence.keep(second, "manifest 2", "sha 2", "noted", place=1)
+
+    assert [record.manifest for record in store.evidence.of_plan("p1")] == ["manifest 1"]
+    assert [record.manifest for record in store.evidence.of_plan("p2")] == [None]
+
+
+def test_one_process_alone_says_that_a_folder_holds_its_evidence(store: Store):
+    record = store.evidence.owe("p1", "abandoned")
+    store.evidence.keep(record, "manifest", "sha", "noted", place=1)
+
+    assert store.evidence.mark_written(record)
+    assert not store.evidence.mark_written(record)

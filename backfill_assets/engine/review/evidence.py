@@ -141,8 +141,8 @@ def write_owed_evidence(run: InProject) -> None:
         if not run.store.evidence.owed():
             return
         with run.at_work.at(Phase.RECORDING, "the evidence"), leased(run, _LEASE, _PATIENCE):
-            for record in run.store.evidence.owed():
-                _write_owed(run, record)
+            for plan_id in dict.fromkeys(each.plan_id for each in run.store.evidence.owed()):
+                _write_owed(run, plan_id)
     except (PlanLeasedError, StateBusyError, StateUnavailableError) as error:
         _log.warning("evidence is still owed: %s; the next operation on a plan writes it", error)
 
@@ -189,38 +189,62 @@ def facts_of(run: InProject, plan_id: str) -> Facts:
     return gather(run.store, plan, now, end_facts_of(run, plan, None))
 
 
-def _write_owed(run: InProject, record: EvidenceRecord) -> None:
+def _write_owed(run: InProject, plan_id: str) -> None:
+    """Write what a plan owes, end by end: a later one waits for those before it."""
     try:
-        _complete(run, record)
+        for record in run.store.evidence.of_plan(plan_id):
+            if not record.written:
+                _complete(run, record)
     except OSError as error:
         _log.warning(
             "the evidence of plan %s can't be written to %s: %s; `backfill evidence write %s` writes it",
-            *(record.plan_id, location_of(run, record.plan_id), error, record.plan_id),
+            *(plan_id, location_of(run, plan_id), error, plan_id),
         )
 
 
 def _complete(run: InProject, record: EvidenceRecord) -> None:
     """Write what a plan owes, and make its manifest the next of the chain.
 
+    A process that has slept for longer than its lease may find that another one has done so meanwhile. What
+    it wrote since may lie over newer files, so it writes the folder again as the state has it.
+
     Raises:
         OSError: it can't be written; it stays owed.
     """
-    store, folder = run.store, TextFolder(location_of(run, record.plan_id))
-    if record.manifest is None:
-        of_plan = store.evidence.of_plan(record.plan_id)
-        earlier = [each for each in of_plan if each.number < record.number]
-        noted = _noted(run, record, earlier)
-        facts = gather(store, store.plans.get(record.plan_id), record, noted)
-        parts, lacks = _files(facts, _kept(earlier))
-        folder.write(parts)
-        folder.keep_only({*parts, MANIFEST, SEAL})
-        manifest = json_text(_manifest(facts, parts, lacks, store.evidence.last())).encode()
-        # From here on it has its place; a process that dies now leaves the rest to the next one.
-        store.evidence.keep(record, manifest.decode(), sha256(manifest), end_facts_text(noted))
-    else:
-        manifest = record.manifest.encode()
+    store, kept = run.store, record
+    while kept.manifest is None:
+        _keep_next(run, record)
+        kept = next(
+            each for each in store.evidence.of_plan(record.plan_id) if each.number == record.number
+        )
+    manifest = kept.manifest.encode()
+    folder = TextFolder(location_of(run, record.plan_id))
     folder.write({MANIFEST: manifest, SEAL: seal_of(manifest)})
-    store.evidence.mark_written(record)
+    alone = store.evidence.mark_written(record)
+    records = store.evidence.of_plan(record.plan_id)
+    if not alone or _kept(records)[-1].number != record.number:
+        _rewrite(run, records)
+
+
+def _keep_next(run: InProject, record: EvidenceRecord) -> None:
+    """Write the parts of what a plan owes, and keep their manifest, unless another process was first."""
+    store, folder = run.store, TextFolder(location_of(run, record.plan_id))
+    earlier = [
+        each for each in store.evidence.of_plan(record.plan_id) if each.number < record.number
+    ]
+    last, noted = store.evidence.last(), _noted(run, record, earlier)
+    facts = gather(store, store.plans.get(record.plan_id), record, noted)
+    parts, lacks = _files(facts, _kept(earlier))
+    folder.write(parts)
+    folder.keep_only({*parts, MANIFEST, SEAL})
+    made = _manifest(facts, parts, lacks, last)
+    text = json_text(made)
+    # From here on it has its place; a process that dies now leaves the rest to the next one.
+    noted_text, digest = end_facts_text(noted), sha256(text.encode())
+    alone = store.evidence.keep(record, text, digest, noted_text, place=made["place"])
+    records = store.evidence.of_plan(record.plan_id)
+    if not alone and _kept(records):
+        _rewrite(run, records)
 
 
 def _noted(run: InProject, record: EvidenceRecord, earlier: Sequence[EvidenceRecord]) -> Noted:
@@ -280,8 +304,8 @@ def _is_what_was_kept(run: InProject, records: Sequence[EvidenceRecord]) -> bool
 
 def _rewrite(run: InProject, records: Sequence[EvidenceRecord]) -> None:
     """Write all files of what was kept last, the manifest as it was."""
-    last = records[-1]
-    parts, _ = _files(_facts_again(run, last), _kept(records[:-1]))
+    *earlier, last = _kept(records)
+    parts, _ = _files(_facts_again(run, last), earlier)
     folder = TextFolder(location_of(run, last.plan_id))
     _replace(folder, parts, (last.manifest or "").encode())
 
