@@ -11,7 +11,7 @@ from rich.live import Live
 from rich.text import Text
 
 from backfill_assets.cli.output import bar, out, say
-from backfill_assets.engine.automatic.scan import is_stuck
+from backfill_assets.engine.automatic.scan import stuck_cells
 from backfill_assets.intervals.text import counted
 from backfill_assets.render.plan_life import progress
 from backfill_assets.render.plan_words import naming_of
@@ -114,7 +114,9 @@ def _standing(project: Project, plan: Plan) -> PlanProgress:
     in_queue = queued is not None and queued.queued_at is not None
     tried = in_queue or any(model.failed for model in done)
     at_rest = status is PlanStatus.APPLYING and not any(model.running for model in done)
-    return PlanProgress(status, queued, done, tried and at_rest and is_stuck(project, plan))
+    return PlanProgress(
+        status, queued, done, tried and at_rest and bool(stuck_cells(project, plan))
+    )
 
 
 def _drawn(plan: Plan, now: PlanProgress) -> list[str]:

@@ -9,6 +9,7 @@ import dagster as dg
 
 from backfill_assets.engine.automatic.late_plan import refresh_late
 from backfill_assets.engine.automatic.scan import paused_models
+from backfill_assets.engine.automatic.serving import finish
 from backfill_assets.engine.plans.making import left_before, make_plan, prepare
 from backfill_assets.engine.plans.operation import Operation
 from backfill_assets.engine.plans.outcome import Outcome
@@ -118,7 +119,8 @@ def sensor_jobs(known: Known) -> list[dg.JobDefinition]:
     return [
         job(
             FINISH_JOB,
-            "Audit what a queued plan keeps, and call it built; publish it where nothing is protected. "
+            "Audit what a queued plan keeps, and call it built; publish it where nothing is protected. Of a plan of "
+            "which all that is left has failed, leave evidence and tell consumers; the run fails. "
             f"{GAP_FILL} asks for it.",
             OfPlan,
             _finish,
@@ -240,7 +242,7 @@ def _apply(work: PlanWork, config: ApplyConfig) -> None:
 
 def _finish(work: PlanWork, config: OfPlan) -> None:
     plan = work.plan(config.plan)
-    _ended(work, plan, apply_plan(work.project, plan, config.reason or plan.request.reason))
+    _ended(work, plan, finish(work.project, plan, config.reason or plan.request.reason))
 
 
 def _late(work: PlanWork, config: InEnvironment) -> None:

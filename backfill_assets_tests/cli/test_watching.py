@@ -9,6 +9,7 @@ import pytest
 from backfill_assets.cli.watching import watch
 from backfill_assets.engine.plans.plan_verbs import queue_plan, start_applying
 from backfill_assets.planning.plan.request import PlanRequest
+from backfill_assets.planning.queue.releasing import ReleaseKind
 from backfill_assets.snapshots.environment import PROD
 from backfill_assets_tests.builders import day
 from backfill_assets_tests.engine.queue_world import QueueWorld
@@ -54,7 +55,7 @@ def _watched(world: QueueWorld, plan: Plan) -> PlanProgress:
 def test_it_ends_when_the_queue_will_try_nothing_of_the_plan(world: QueueWorld, plan: Plan):
     queue_plan(world.operation(plan), None)
 
-    assert world.look().offers == ()
+    assert [offer.kind for offer in world.look().offers] == [ReleaseKind.FINISH]
     assert _watched(world, plan).stuck
 
 

@@ -6,12 +6,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from backfill_assets.engine.automatic.scan import is_stuck
+from backfill_assets.engine.automatic.scan import stuck_cells
+from backfill_assets.engine.automatic.serving import finish
 from backfill_assets.engine.plans.plan_verbs import queue_plan
 from backfill_assets.models.source import WhenEmpty
 from backfill_assets.planning.plan.request import PlanRequest
+from backfill_assets.planning.queue.releasing import ReleaseKind
 from backfill_assets.snapshots.environment import PROD
 from backfill_assets.snapshots.failure import FailureKind
+from backfill_assets.snapshots.stored_plan import PlanEventKind
 from backfill_assets_tests.builders import a_graph, a_source, day, days
 from backfill_assets_tests.engine.queue_world import QueueWorld
 from backfill_assets_tests.engine.test_looked_again import land
@@ -33,7 +36,7 @@ def world(tmp_path: Path) -> QueueWorld:
 
 
 def stuck(world: QueueWorld, plan: Plan) -> bool:
-    return is_stuck(world.project(), plan)
+    return bool(stuck_cells(world.project(), plan))
 
 
 def test_a_plan_is_stuck_when_all_that_is_left_has_failed_for_good_or_reads_it(world: QueueWorld):
@@ -48,6 +51,27 @@ def test_a_plan_is_stuck_when_all_that_is_left_has_failed_for_good_or_reads_it(w
 
     world.fill("web.sums", day(5), rows=12, plan=plan)
     assert stuck(world, plan)
+
+
+def test_a_queued_plan_that_is_stuck_is_finished_once_and_again_after_another_batch_of_it(
+    world: QueueWorld,
+):
+    plan = world.queued("web.visits", 3)
+    for times in (1, 2):
+        world.pass_by(minutes=1)
+        world.fail("web.visits", day(3), plan=plan)
+        [offer] = world.look().offers
+        assert (offer.kind, offer.plan_id) == (ReleaseKind.FINISH, plan.plan_id)
+
+        done = finish(world.project(run_id=f"finish-{times}"), plan)
+
+        assert done.left == {"web.visits": days(3)}
+        records = world.store.evidence.of_plan(plan.plan_id)
+        assert [(record.ended, record.written) for record in records] == [("stopped", True)] * times
+        assert records[-1].why == "cells are left to build of web.visits: web.visits: no"
+        told = [event.event for event in world.store.plans.events(plan.plan_id)]
+        assert told.count(PlanEventKind.INCOMPLETE) == times
+        assert world.look().offers == ()
 
 
 def test_a_plan_that_is_built_is_not_stuck(world: QueueWorld):

@@ -11,6 +11,7 @@ import dagster as dg
 import pytest
 
 from backfill_assets import build_definitions
+from backfill_assets.engine.automatic.serving import finish
 from backfill_assets.intervals import Daily, Whole
 from backfill_assets.models.audits_of import audits_of
 from backfill_assets.orchestration import follow_ups
@@ -271,6 +272,23 @@ def test_a_queued_plan_is_asked_for_with_its_tag_and_ended_by_a_job(ticking: Tic
     assert finish.job_name == "finish"
     assert finish.run_config["ops"]["finish_plan"]["config"]["plan"] == plan.plan_id
     assert ticking.tick() == []  # while it is under way
+
+
+def test_a_queued_plan_that_is_stuck_is_ended_by_a_job_once(ticking: Ticking):
+    world = ticking.world
+    world.fill("web.visits", day(1, 10))
+    world.fill("web.sums", day(1, 10))
+    plan = world.queued("web.visits", 3)
+    world.fail("web.visits", day(3), plan=plan)
+
+    assert ticking.tick() == ["finish"]
+    assert ticking.tick() == []  # while it is under way
+    ticking.end(dg.DagsterRunStatus.FAILURE)
+    assert ticking.tick() == ["finish"]  # it died before it had done anything
+    finish(world.project(), plan)
+    ticking.end(dg.DagsterRunStatus.FAILURE)
+
+    assert ticking.tick() == []
 
 
 def test_a_paused_plan_is_not_asked_for_and_the_tick_says_why(ticking: Ticking):

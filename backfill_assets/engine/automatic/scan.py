@@ -142,13 +142,8 @@ class _Scan:
         """Scan a plan; one that can't go on keeps nothing else from going on."""
         if stored.status is not PlanStatus.APPLYING or queued.queued_at is None:
             return
-        if queued.control.holds:
-            self.notes.append(f"plan {stored.plan_id} is {queued.control.words}")
-            return
-        if stored not in self.standing:
-            self.notes.append(
-                f"plan {stored.plan_id} has waited for too long; `backfill abandon {stored.plan_id}`, then plan again"
-            )
+        if held := self._held(stored, queued):
+            self.notes.append(held)
             return
         try:
             if queued.off_peak and not read_off_peak(queued.off_peak).covers(self.project.clock()):
@@ -163,8 +158,20 @@ class _Scan:
         except BackfillAssetsError as error:
             self.notes.append(str(error))
             return
-        if len(self.offers) == before and all(map(self._is_done, places)):
+        ended = all(map(self._is_done, places)) or self._is_stuck(plan, places)
+        if len(self.offers) == before and ended:
             self.offers.append(Offer(plan.environment, ReleaseKind.FINISH, plan_id=plan.plan_id))
+
+    def _held(self, stored: StoredPlan, queued: QueuedPlan) -> str:
+        """Say what holds a plan; empty for nothing."""
+        if queued.control.holds:
+            return f"plan {stored.plan_id} is {queued.control.words}"
+        if stored not in self.standing:
+            return (
+                f"plan {stored.plan_id} has waited for too long; `backfill abandon {stored.plan_id}`, "
+                "then plan again"
+            )
+        return ""
 
     def at(self, where: ScannedEnvironment) -> None:
         """Ask about the models of an environment that may have moved, as many as one scan may."""
@@ -236,6 +243,18 @@ class _Scan:
 
     def _only_reported(self, name: str) -> bool:
         return self.project.loaded.graph.models[name].automated is Automation.REPORT
+
+    def _is_stuck(self, plan: Plan, places: Iterable[ScannedEnvironment]) -> bool:
+        """Whether a plan is stuck, and its evidence does not say so since its last batch."""
+        failed = ScanMemory(self.keys).failed()
+        if not any(name.startswith(_name(where, "")) for where in places for name in failed):
+            return False
+        store = self.project.store
+        ends = [row.finished_at for row in store.batches.of_plan(plan.plan_id) if row.finished_at]
+        records = store.evidence.of_plan(plan.plan_id)
+        if records and all(end <= records[-1].at for end in ends):
+            return False
+        return bool(stuck_cells(self.project, plan))
 
     def _is_done(self, where: ScannedEnvironment) -> bool:
         memory = ScanMemory(self.keys)
@@ -353,25 +372,25 @@ def no_spark() -> Any:  # noqa: ANN401 - there is none
     raise RequestError(found="Internal error: the scan must not use Spark", do="Report this")
 
 
-def is_stuck(project: Project, plan: Plan) -> bool:
-    """Whether all that is left of a plan has failed for good, or reads what has.
+def stuck_cells(project: Project, plan: Plan) -> CellsByModel:
+    """Give what is left of a plan, by model, if all of it has failed for good, or reads what has; else nothing.
 
     Args:
         project: where the plan is; only recorded state is read.
         plan: one that is being applied.
     """
-    stuck: set[str] = set()
+    stuck = CellsByModel()
     for where in scanned_by_plan(for_scanning(project), plan):
         for scanned in where.scanned(where.names):
             if scanned.end == DONE and scanned.unchanging:
                 continue
             if not _is_stuck(scanned, stuck):
-                return False
-            stuck.add(scanned.model.name)
-    return bool(stuck)
+                return CellsByModel()
+            stuck |= CellsByModel({scanned.model.name: scanned.left})
+    return stuck
 
 
-def _is_stuck(scanned: ScannedModel, stuck: set[str]) -> bool:
+def _is_stuck(scanned: ScannedModel, stuck: Collection[str]) -> bool:
     """Whether a model is stuck; its upstreams were asked before it."""
     reads_stuck = any(scanned.work.blocked.get(name) for name in stuck)
     return scanned.unchanging and not scanned.waits and (scanned.end == FAILED or reads_stuck)

@@ -42,7 +42,8 @@ class ScannedModel:
         model: the model.
         work: what the rule found.
         offers: what could be released now.
-        end: whether anything is left, released or not, and whether some of it failed for good.
+        left: all that is still to be built, released or not.
+        end: whether anything is left, and whether some of it failed for good.
         stale: a name for published cells that only a plan may build again, and for what has overtaken
             them; empty for none.
         unchanging: whether the answer stays the same while no pin moves.
@@ -53,6 +54,7 @@ class ScannedModel:
     model: Model
     work: Work
     offers: tuple[Offer, ...]
+    left: IntervalSet
     end: str
     stale: str
     unchanging: bool
@@ -196,7 +198,7 @@ class ScannedEnvironment:
             bool((waiting - broken.for_good) & remaining),
             not offered and not passing,
         )
-        return ScannedModel(model, work, offered, end, stale, unchanging, waits, rest)
+        return ScannedModel(model, work, offered, remaining, end, stale, unchanging, waits, rest)
 
     def _around(self, model: Model) -> list[object]:
         """Say what others declare: whether they read the model, or what it reads, and how that is cut."""

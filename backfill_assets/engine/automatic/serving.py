@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from backfill_assets.engine.automatic.scan import stuck_cells
 from backfill_assets.engine.fill.fill import fill_cells
 from backfill_assets.engine.plans.building import run_for_stage
+from backfill_assets.engine.plans.operation import Operation
+from backfill_assets.engine.plans.plan_verbs import apply_plan, end_stuck
 from backfill_assets.engine.plans.refusals import refuse_other_code, wrong_status
 from backfill_assets.errors import RequestError
 from backfill_assets.planning.plan.left import left_of
@@ -15,9 +18,10 @@ from backfill_assets.planning.plan.stages import FillGaps, served_stage
 from backfill_assets.snapshots.stored_plan import PlanStatus
 
 if TYPE_CHECKING:
-    from backfill_assets.engine.plans.operation import Operation
+    from backfill_assets.engine.plans.outcome import Outcome
+    from backfill_assets.engine.project.project import Project
     from backfill_assets.intervals.interval_set import IntervalSet
-    from backfill_assets.planning.plan.plan import ModelPlan
+    from backfill_assets.planning.plan.plan import ModelPlan, Plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +58,20 @@ def serve(op: Operation, name: str, cells: IntervalSet) -> Served:
     view = run.view()
     remaining = left_of(run.work(name, view), view, name)
     return Served(todo, todo - remaining, published=isinstance(stage, FillGaps))
+
+
+def finish(project: Project, plan: Plan, why: str = "") -> Outcome:
+    """End a plan of which the queue builds nothing more: apply what is built, or say that the rest has failed.
+
+    What has failed for good is not tried again.
+
+    Raises:
+        BackfillAssetsError: what is built can't be applied; see `apply_plan`.
+    """
+    left = stuck_cells(project, plan)
+    if not left:
+        return apply_plan(project, plan, why)
+    return end_stuck(Operation(project=project, plan=plan, why=why), left)
 
 
 def _asked(op: Operation, name: str) -> ModelPlan:

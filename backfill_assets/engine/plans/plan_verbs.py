@@ -50,7 +50,10 @@ from backfill_assets.snapshots.timing import APPLY, PROMOTE
 from backfill_assets.state.queue import PlanPausedOrStoppedError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from backfill_assets.engine.project.project import Project
+    from backfill_assets.models.cells_by_model import CellsByModel
     from backfill_assets.planning.plan.plan import Plan
     from backfill_assets.planning.plan.stages import Stage
     from backfill_assets.snapshots.publication import Intent
@@ -83,13 +86,31 @@ def apply_plan(project: Project, plan: Plan, why: str = "") -> Outcome:
             PlanEventKind.COMPARED, appended=appended, found=_differences(op), refused=done.refused
         )
     if done.left:
-        record_end(op, op.plan_id, STOPPED, _why_left(done))
+        errors = [(failure.model, failure.error) for failure in done.failed]
+        record_end(op, op.plan_id, STOPPED, _why_left(done.left, errors))
     elif done.refusal is not None:
         record_end(op, op.plan_id, REFUSED, done.refused)
     if done.left or op.plan.protected or op.plan.fills_only:
         _tell_of(op)
         return done
     return promote_plan(project, plan, why, done)
+
+
+def end_stuck(op: Operation, left: CellsByModel) -> Outcome:
+    """Say of a plan that the queue can't complete what an apply says that leaves cells: it leaves evidence, and consumers are told.
+
+    The plan may go on, once its code or an input has changed.
+
+    Args:
+        op: the plan.
+        left: what is left of it; all of it has failed for good, or reads what has.
+    """
+    op.tell(PlanEventKind.INCOMPLETE)
+    batches = op.store.batches.of_plan(op.plan_id)
+    last = {row.model: row.error for row in batches if row.error and row.model in left}
+    record_end(op, op.plan_id, STOPPED, _why_left(left, last.items()))
+    _tell_of(op)
+    return replace(_stored_outcome(op), left=left)
 
 
 def promote_plan(
@@ -333,10 +354,10 @@ def _differences(op: Operation) -> dict[str, str]:
     }
 
 
-def _why_left(done: Outcome) -> str:
-    """Say what is left to build, and what has failed."""
-    failed = "; ".join(f"{failure.model}: {failure.error}" for failure in done.failed)
-    return f"cells are left to build of {', '.join(done.left)}{f': {failed}' if failed else ''}"
+def _why_left(left: Iterable[str], errors: Iterable[tuple[str, str]]) -> str:
+    """Say of which models cells are left to build, and what has failed."""
+    failed = "; ".join(f"{model}: {error}" for model, error in errors)
+    return f"cells are left to build of {', '.join(left)}{f': {failed}' if failed else ''}"
 
 
 def _stored_outcome(op: Operation) -> Outcome:

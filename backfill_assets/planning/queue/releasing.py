@@ -37,7 +37,7 @@ class ReleaseKind(StrEnum):
         BACKFILL: other cells that are missing.
         PLAN: cells of a queued plan.
         LATE: late data that one automatic plan brings in.
-        FINISH: a queued plan that is built to the end.
+        FINISH: a queued plan of which the queue builds nothing more: all is built, or the rest has failed for good.
     """
 
     DAILY = "daily"
