@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from backfill_assets.state.database import Database
 
 _KEY = (NOTICES.c.plan_id, NOTICES.c.number, NOTICES.c.consumer, NOTICES.c.channel)
-_NO_ONE = ""  # the row of an event that concerns no consumer: it was looked at
+_NO_ONE = ""  # the row of an event itself: due until it is found out whom the event concerns
 
 
 class Notices(Aggregate[D]):
     """Notices to consumers. Each method is one transaction."""
 
     def unsent(self, events: Iterable[str]) -> list[PlanEvent]:
-        """Read the events of these names whose notices are not in the outbox yet, the earliest first."""
+        """Read the events of these names that are not in the outbox yet, the earliest first."""
         at = PLAN_EVENTS.c
         in_outbox = sa.exists().where(
             NOTICES.c.plan_id == at.plan_id, NOTICES.c.number == at.number
@@ -44,41 +44,59 @@ class Notices(Aggregate[D]):
         return self._read(NOTICES.c.next_at <= now)
 
     def latest(self, limit: int, plan_id: str | None = None) -> list[Notice]:
-        """Read notices, the latest event last.
+        """Read notices, the latest event last; among them those to no one yet whose addressing has failed.
 
         Args:
             limit: how many at the most.
             plan_id: only those of this plan.
         """
         of_plan = sa.true() if plan_id is None else NOTICES.c.plan_id == plan_id
-        return self._read(of_plan)[-limit:]
+        shown = (NOTICES.c.consumer != _NO_ONE) | (NOTICES.c.error != "")
+        return self._read(shown & of_plan)[-limit:]
 
-    def put(self: Notices[Database], event: PlanEvent, told: Iterable[tuple[str, str]]) -> None:
-        """Put the notices of an event into the outbox, once.
-
-        Args:
-            event: what happened.
-            told: consumers and channels; none: the event concerns no consumer.
-        """
-        to = [*dict.fromkeys(told)] or [(_NO_ONE, "")]
-        of_event = (NOTICES.c.plan_id == event.plan_id) & (NOTICES.c.number == event.number)
+    def put(self: Notices[Database], event: PlanEvent) -> None:
+        """Put an event into the outbox, once: a notice to no one yet, which is due now."""
+        now = self._clock()
+        of = values_of(event, "plan_id", "number", "event")
+        notice = Notice(**of, consumer=_NO_ONE, channel="", asked_at=now, next_at=now)
 
         def work(connection: sa.Connection) -> None:
-            if connection.execute(sa.select(NOTICES.c.number).where(of_event).limit(1)).first():
+            if connection.execute(sa.select(NOTICES.c.number).where(_of_event(notice))).first():
                 return
-            now = self._clock()
-            of = values_of(event, "plan_id", "number", "event")
-            of |= {"asked_at": now, "attempts": 0, "delivered_at": None, "error": ""}
-            rows = [
-                {
-                    **of,
-                    "consumer": consumer,
-                    "channel": channel,
-                    "next_at": now if consumer else None,
-                }
-                for consumer, channel in to
-            ]
-            insert_all(connection, NOTICES, rows)
+            connection.execute(sa.insert(NOTICES).values(values_of(notice)))
+
+        self._database.write(work)
+
+    def address(self: Notices[Database], notice: Notice, told: Iterable[tuple[str, str]]) -> None:
+        """Put the notices of an event into the outbox, once it is known whom it concerns; they are due now.
+
+        Args:
+            notice: that of the event, to no one yet.
+            told: consumers and channels; none: the event concerns no consumer.
+        """
+        now = self._clock()
+        rows = [
+            values_of(
+                replace(
+                    notice,
+                    consumer=consumer,
+                    channel=channel,
+                    asked_at=now,
+                    next_at=now,
+                    attempts=0,
+                    error="",
+                )
+            )
+            for consumer, channel in dict.fromkeys(told)
+        ]
+
+        def work(connection: sa.Connection) -> None:
+            due = (
+                _of_event(notice) & (NOTICES.c.consumer == _NO_ONE) & NOTICES.c.next_at.is_not(None)
+            )
+            done = sa.update(NOTICES).where(due).values(next_at=None, error="")
+            if connection.execute(done).rowcount:
+                insert_all(connection, NOTICES, rows)
 
         self._database.write(work)
 
@@ -102,9 +120,9 @@ class Notices(Aggregate[D]):
         self._database.write(lambda connection: connection.execute(changed))
 
     def _read(self, condition: sa.ColumnElement[bool]) -> list[Notice]:
-        query = (
-            sa.select(NOTICES)
-            .where(condition, NOTICES.c.consumer != _NO_ONE)
-            .order_by(NOTICES.c.asked_at, *_KEY)
-        )
+        query = sa.select(NOTICES).where(condition).order_by(NOTICES.c.asked_at, *_KEY)
         return [read_as(Notice, row) for row in self._rows(query)]
+
+
+def _of_event(notice: Notice) -> sa.ColumnElement[bool]:
+    return (NOTICES.c.plan_id == notice.plan_id) & (NOTICES.c.number == notice.number)

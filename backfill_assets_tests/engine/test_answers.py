@@ -9,24 +9,29 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from backfill_assets.engine.automatic.late_plan import refresh_late
-from backfill_assets.engine.plans.plan_verbs import rollback_plan
+from backfill_assets.engine.automatic.serving import finish, serve
+from backfill_assets.engine.plans.operation import Operation
+from backfill_assets.engine.plans.plan_verbs import queue_plan, rollback_plan
 from backfill_assets.engine.project.channels import DeliveryError
 from backfill_assets.engine.project.project import InProject
+from backfill_assets.engine.review import notices as notices_module
 from backfill_assets.engine.review.acting import NotEntitledError, UnsignedActError
 from backfill_assets.engine.review.answers import UnansweredError, answer, answers
 from backfill_assets.engine.review.approvals import approve, to_approve
 from backfill_assets.engine.review.bound_parts import bound_parts
 from backfill_assets.engine.review.notices import send_notices
 from backfill_assets.errors import RequestError
+from backfill_assets.models.audit import accepted_range
 from backfill_assets.models.consumer import Consumer, Reading
 from backfill_assets.models.graph import build_graph
 from backfill_assets.orchestration.follow_ups import notices_due
+from backfill_assets.planning.plan.plan_json import PlanFormatError
 from backfill_assets.planning.plan.request import Restatement
 from backfill_assets.planning.review.approval import Act
 from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus
 from backfill_assets_tests.builders import a_source
 from backfill_assets_tests.engine.plans import Plans
-from backfill_assets_tests.engine.test_plans import COSTS, OLD, ROWS, VISITS, changed
+from backfill_assets_tests.engine.test_plans import COSTS, OLD, ROWS, VISITS, changed, costs, visits
 from backfill_assets_tests.engine.world import on, row
 from backfill_assets_tests.signing import quick_gate, quick_sign
 
@@ -34,6 +39,7 @@ if TYPE_CHECKING:
     from backfill_assets.models.graph import Graph
     from backfill_assets.planning.plan.plan import Plan
     from backfill_assets.snapshots.notice import Notice
+    from backfill_assets.snapshots.stored_plan import PlanEvent
     from backfill_assets_tests.engine.world import World
 
 DAY = timedelta(days=1)
@@ -273,6 +279,26 @@ def test_consumers_are_told_of_each_step_with_what_changes_for_them_and_what_the
     assert all(notice.delivered_at for notice in notices(world))
 
 
+def test_consumers_are_told_of_a_queued_plan_that_can_not_be_completed(
+    world: World, plans: Plans, post: Post
+):
+    strict = build_graph(
+        [visits(audits=[accepted_range("cost", None, 8)]), costs()],
+        [a_source()],
+        [consumer("board", on_change="notify")],
+    )
+    plan = plans.make(strict, restate=(Restatement(VISITS),))
+    project = plans.project(strict)
+    op = Operation(project=project, plan=plan)
+    queue_plan(op)
+    serve(op, VISITS, plan.models[0].cells)
+    assert post.titles == []
+
+    assert finish(project, plan).left
+
+    assert post.titles == [f"Plan {plan.plan_id} for prod is not completely built"]
+
+
 def test_a_channel_that_is_down_fails_no_promotion_and_is_tried_again_later(
     world: World, plans: Plans, post: Post
 ):
@@ -291,6 +317,45 @@ def test_a_channel_that_is_down_fails_no_promotion_and_is_tried_again_later(
     send_notices(InProject(project=plans.project(graph)))
     assert [title.split()[-1] for title in post.titles] == ["ready", "published"]
     assert notices_due(world.store, world.clock()) == ()
+
+
+@pytest.mark.parametrize(
+    "error", [PlanFormatError("another release", "plan again"), KeyError("web")]
+)
+@pytest.mark.parametrize("fails", ["_concerned", "_changes"])
+def test_an_event_that_can_not_be_told_is_named_and_tried_again_and_holds_no_other_back(
+    world: World,
+    plans: Plans,
+    post: Post,
+    monkeypatch: pytest.MonkeyPatch,
+    fails: str,
+    error: Exception,
+):
+    graph = reading(consumer("board", on_change="notify"))
+    plan = built(world, plans, graph)
+    post.told.clear()
+    real, run = getattr(notices_module, fails), InProject(project=plans.project(graph))
+
+    def broken(given: InProject, about: PlanEvent | Notice) -> Any:  # noqa: ANN401
+        if about.event == PlanEventKind.STOPPED:
+            raise error
+        return real(given, about)
+
+    world.store.plans.tell(plan.plan_id, PlanEventKind.STOPPED, who="bob")
+    world.store.plans.tell(plan.plan_id, PlanEventKind.APPROVED, who="bob")
+    with monkeypatch.context() as patch:
+        patch.setattr(notices_module, fails, broken)
+        send_notices(run)
+
+        assert post.titles == [f"Plan {plan.plan_id} for prod is approved"]
+        assert [each.error for each in notices(world) if each.next_at] == [str(error)]
+        assert notices_due(world.store, world.clock()) == ()
+        world.clock.now += timedelta(minutes=1)
+        assert len(notices_due(world.store, world.clock())) == 1
+
+    send_notices(run)
+    assert post.titles[1:] == [f"Plan {plan.plan_id} for prod is stopped"]
+    assert all(each.delivered_at for each in notices(world))
 
 
 def test_a_notice_that_is_not_delivered_for_days_is_given_up(

@@ -64,7 +64,8 @@ def notices(
 
 
 def _line(notice: Notice) -> str:
-    what = f"{notice.plan_id} {notice.event}: {notice.consumer} over {notice.channel}"
+    to = f"{notice.consumer} over {notice.channel}" if notice.consumer else "those whom it concerns"
+    what = f"{notice.plan_id} {notice.event}: {to}"
     if notice.delivered_at:
         return f"{what}, delivered {minute_text(notice.delivered_at)}"
     tried = f"{notice.error} ({counted(notice.attempts, 'attempt')})" if notice.error else ""

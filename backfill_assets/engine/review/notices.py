@@ -15,7 +15,6 @@ from backfill_assets.engine.review.answers import answers
 from backfill_assets.engine.review.compared import sums_of
 from backfill_assets.engine.review.evidence import facts_of, report_of
 from backfill_assets.engine.review.reviewed import built_plan
-from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.planning.review.notices import (
     TOLD,
     next_attempt,
@@ -29,7 +28,7 @@ from backfill_assets.state.database import StateBusyError, StateUnavailableError
 from backfill_assets.state.locks import PlanLeasedError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from backfill_assets.engine.project.project import InProject
     from backfill_assets.engine.review.facts import Facts
@@ -44,7 +43,7 @@ _log = logging.getLogger(__name__)
 
 
 def send_notices(run: InProject) -> None:
-    """Send every notice that is due; one that fails is tried again later, and the log says why.
+    """Send every notice that is due; one that fails is tried again later, the log says why, and others are sent.
 
     An operation that is done does not fail with its notices: a state that is busy leaves them to the next.
     """
@@ -58,14 +57,37 @@ def send_notices(run: InProject) -> None:
 
 
 def _send_due(run: InProject) -> None:
-    store = run.store
+    notices = run.store.notices
+    for event in notices.unsent(TOLD):
+        notices.put(event)
+    for notice in notices.due(run.clock()):
+        if not notice.consumer:
+            _try(run, notice, _address)
+    for notice in notices.due(run.clock()):
+        if notice.consumer:
+            _try(run, notice, _send)
+
+
+def _try(run: InProject, notice: Notice, work: Callable[[InProject, Notice], None]) -> None:
+    """Work on one notice; what fails is tried again later, and keeps no other notice back."""
     try:
-        for event in store.notices.unsent(TOLD):
-            store.notices.put(event, told_consumers(_concerned(run, event)))
-        for notice in store.notices.due(run.clock()):
-            _send(run, notice)
-    except BackfillAssetsError as error:
-        _log.warning("notices are left for later: %s", error)
+        work(run, notice)
+    except (StateBusyError, StateUnavailableError):
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever is wrong with one plan, others have notices too
+        at = next_attempt(notice.asked_at, notice.attempts + 1, run.clock())
+        _log.warning(
+            "notice of '%s' of plan %s to %s: %s",
+            *(notice.event, notice.plan_id, notice.consumer or "those whom it concerns", error),
+        )
+        why = error.why if isinstance(error, DeliveryError) else str(error) or type(error).__name__
+        run.store.notices.failed(notice, why, at)
+
+
+def _address(run: InProject, notice: Notice) -> None:
+    """Find out whom an event concerns."""
+    told = told_consumers(_concerned(run, _event_of(run, notice)))
+    run.store.notices.address(notice, told)
 
 
 def _concerned(run: InProject, event: PlanEvent) -> list[Consumer]:
@@ -96,19 +118,16 @@ def _send(run: InProject, notice: Notice) -> None:
     if consumer is None:
         run.store.notices.failed(notice, "the consumer is not declared any more", None)
         return
-    events = run.store.plans.events(notice.plan_id)
-    event = next(each for each in events if each.number == notice.number)
+    event, changes = _event_of(run, notice), _changes(run, notice)
     environment = run.store.plans.get(notice.plan_id).environment
-    changes = _changes(run, notice)
     text = notice_text(event, consumer, changes, report_of(run, notice.plan_id))
-    try:
-        run.project.deliver(notice.channel, notice_title(event, environment), text)
-    except DeliveryError as error:
-        at = next_attempt(notice.asked_at, notice.attempts + 1, run.clock())
-        _log.warning("notice to %s: %s", notice.consumer, error)
-        run.store.notices.failed(notice, error.why, at)
-        return
+    run.project.deliver(notice.channel, notice_title(event, environment), text)
     run.store.notices.delivered(notice)
+
+
+def _event_of(run: InProject, notice: Notice) -> PlanEvent:
+    events = run.store.plans.events(notice.plan_id)
+    return next(each for each in events if each.number == notice.number)
 
 
 def _changes(run: InProject, notice: Notice) -> Iterator[str]:
