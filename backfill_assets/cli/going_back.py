@@ -8,8 +8,8 @@ from backfill_assets.cli.asking import confirm
 from backfill_assets.cli.output import err, say
 from backfill_assets.cli.progress import shown
 from backfill_assets.cli.telling import tell_quietly
-from backfill_assets.cli.told_cells import cells_json, cells_told
 from backfill_assets.cli.verbs.evidence import told_evidence
+from backfill_assets.engine.plans.told_cells import back_told
 from backfill_assets.intervals.text import counted
 
 if TYPE_CHECKING:
@@ -39,20 +39,7 @@ def taken_back(
         back = operation(at.working(listener), plan, why)
     tell_quietly(at, plan.environment)
     say(told_evidence(at, plan.plan_id), to=err)
-    cells_as_json = cells_json(at.naming, cells_told(at, plan, back.number))
-    carried = {
-        name: at.naming.ranges(name, cells, limit=len(cells))
-        for name, cells in back.carried.items()
-    }
-    return {
-        "plan_id": plan.plan_id,
-        "environment": plan.environment,
-        "number": back.number,
-        "models": [planned.model for planned in plan.models],
-        "carried": carried,
-        "published": cells_as_json["published"],
-        "changed": cells_as_json["changed"],
-    }
+    return back_told(at, plan, back)
 
 
 def report_back(told: dict[str, Any], word: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from backfill_assets.cli.output import err, out, say
+from backfill_assets.engine.review.around import around_plan
 from backfill_assets.render.plan_text import Tone, plan_text
 from backfill_assets.render.plan_words import count_line, plain_symbols
 
@@ -12,7 +13,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from backfill_assets.engine.fill.outstanding import Outstanding
+    from backfill_assets.engine.project.asked import Asked
     from backfill_assets.planning.plan.plan import Plan
+    from backfill_assets.render.plan_sections import Texts
     from backfill_assets.render.plan_words import Naming
 
 _STYLES = {
@@ -36,8 +39,8 @@ def say_nothing_planned(empty: Plan, left: Outstanding) -> None:
 
 
 def show_plan(
+    asked: Asked,
     plan: Plan,
-    naming: Naming,
     *,
     after: tuple[str, ...],
     left: str = "",
@@ -47,21 +50,23 @@ def show_plan(
     """Show a plan, then what comes after it, then its count.
 
     Args:
+        asked: the project.
         plan: the plan.
-        naming: how cells are named.
         after: the lines below it: that nothing is written, and the next commands.
         left: the work that is left in the environment before the plan, in words.
         whole: everything; else about what fits a screen.
         aside: on stderr, where stdout is for a program.
     """
     to = err if aside else out
-    print_plan(plan, naming, to=to, whole=whole)
-    print_end(plan, naming, after, left=left, to=to)
+    print_plan(plan, asked.naming, around_plan(asked, plan), to=to, whole=whole)
+    print_end(plan, asked.naming, after, left=left, to=to)
 
 
-def print_plan(plan: Plan, naming: Naming, *, to: Console, whole: bool) -> None:
+def print_plan(
+    plan: Plan, naming: Naming, around: tuple[Texts, ...], *, to: Console, whole: bool
+) -> None:
     """Write the text of a plan."""
-    for line in plan_text(plan, naming, whole=whole):
+    for line in plan_text(plan, naming, around, whole=whole):
         say(drawable(line.text, to), to=to, style=_STYLES[line.tone], indent=line.indent)
 
 

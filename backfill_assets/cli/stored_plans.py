@@ -8,17 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import RequestError, why_unreadable
-from backfill_assets.planning.plan.plan import Plan
 from backfill_assets.planning.plan.plan_json import (
-    PlanFormatError,
     content_hash,
     plan_json,
     read_plan,
 )
-from backfill_assets.planning.plan.request import PlanRequest
 from backfill_assets.state.plans import UnknownPlanError
 
 if TYPE_CHECKING:
+    from backfill_assets.planning.plan.plan import Plan
     from backfill_assets.snapshots.stored_plan import StoredPlan
     from backfill_assets.state.store import Store
 
@@ -65,32 +63,6 @@ def kept_plan(store: Store, name: str) -> KeptPlan:
     if stored.content_hash != content_hash(plan):
         raise _foreign_plan(plan.plan_id, name)
     return KeptPlan(stored, plan)
-
-
-def named_plan(store: Store, name: str) -> Plan:
-    """Find a plan; if its content can't be read, give one with its id and environment alone.
-
-    So a plan that an earlier release made can still be given up.
-
-    Raises:
-        UnknownPlanError: no plan's id begins so.
-        RequestError: several ids begin so.
-    """
-    stored = store.plans.get(name)
-    try:
-        return read_plan(stored.content)
-    except PlanFormatError:
-        return Plan(
-            plan_id=stored.plan_id,
-            request=PlanRequest(environment=stored.environment),
-            environment=stored.environment,
-            protected=True,
-            created_at=stored.created_at,
-            expires_at=stored.expires_at,
-            until=stored.created_at,
-            seen=0,
-            models=(),
-        )
 
 
 def _is_file(name: str) -> bool:

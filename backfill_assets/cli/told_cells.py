@@ -1,43 +1,19 @@
-"""The cells that a verb has built or published, for its result."""
+"""Say which cells a verb has built or published."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from backfill_assets.cli.output import say
-from backfill_assets.engine.plans.building import built_in
 from backfill_assets.intervals.text import counted
 from backfill_assets.models.cells_by_model import CellsByModel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from backfill_assets.cli.operating import Operating
-    from backfill_assets.planning.plan.plan import Plan
     from backfill_assets.render.plan_words import Naming
 
 _LIMIT = 5
-
-
-def cells_told(at: Operating, plan: Plan, number: int | None) -> dict[str, CellsByModel]:
-    """Give the cells that a plan has built, that a publication published, and that differ since.
-
-    Args:
-        at: what the verb works with.
-        plan: whose batches.
-        number: of the publication; None where nothing was published.
-    """
-    moves = [move for move in at.store.history.moves_of(plan.plan_id) if move.number == number]
-    return {
-        "built": built_in(at.store, plan),
-        "published": CellsByModel({move.model: move.cells for move in moves}),
-        "changed": CellsByModel({move.model: move.changed for move in moves}),
-    }
-
-
-def cells_json(naming: Naming, told: Mapping[str, CellsByModel]) -> dict[str, dict[str, list[str]]]:
-    """Give them as JSON has them: by model every range, first and last partition key included."""
-    return {word: naming.listed(cells) for word, cells in told.items()}
 
 
 def say_cells(naming: Naming, told: Mapping[str, CellsByModel]) -> None:

@@ -1,6 +1,6 @@
 """The runs that follow up on plans: comparisons of dual runs, promotions at their time, looks at what is published, notices to consumers."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 
 import dagster as dg
@@ -11,12 +11,15 @@ from backfill_assets.engine.review.dual_runs import dual_runs
 from backfill_assets.orchestration.released_runs import (
     AFTERCARE_JOB,
     APPLY_JOB,
+    CELLS_TAG,
     NOTICES_JOB,
     PLAN_TAG,
     PRIORITY_TAG,
     PROMOTE_JOB,
     REASON_TAG,
+    named,
     run_config,
+    tried_lately,
 )
 from backfill_assets.planning.review.notices import TOLD
 from backfill_assets.state.store import Store
@@ -28,9 +31,12 @@ _NOTICES_APART = 300
 """How many seconds runs that send notices are apart: one that died is requested again."""
 
 
-def follow_ups(store: Store, now: datetime) -> Iterator[dg.RunRequest]:
+def follow_ups(
+    instance: dg.DagsterInstance, store: Store, now: datetime
+) -> Iterator[dg.RunRequest]:
     """Request every run that follows up on a plan at an instant."""
-    for due in (comparisons_due, promotions_due, looks_due, notices_due):
+    yield from promotions_due(instance, store, now)
+    for due in (comparisons_due, looks_due, notices_due):
         yield from due(store, now)
 
 
@@ -57,15 +63,32 @@ def comparisons_due(store: Store, now: datetime) -> tuple[dg.RunRequest, ...]:
     return tuple(_of_plan(APPLY_JOB, plan_id, day) for plan_id, day in due if day)
 
 
-def promotions_due(store: Store, now: datetime) -> tuple[dg.RunRequest, ...]:
-    """Request the promotion of each plan whose appointment has come, once for each appointment."""
-    return tuple(
-        _of_plan(PROMOTE_JOB, plan_id, appointment.number)
-        for plan_id, appointment in appointments_due(store, now).items()
-    )
+def promotions_due(
+    instance: dg.DagsterInstance, store: Store, now: datetime
+) -> Iterator[dg.RunRequest]:
+    """Request the promotion of each plan whose appointment has come.
+
+    It stays due until a run has kept it, or could not: a run that dies before that is requested again, later
+    each time. One that a person has cancelled is not.
+    """
+    due = appointments_due(store, now)
+    tried = tried_lately(instance, now, (PROMOTE_JOB,)) if due else {}
+    for plan_id, appointment in due.items():
+        mark = {CELLS_TAG: str(appointment.number)}
+        tags = {REASON_TAG: PROMOTE_JOB, PLAN_TAG: plan_id, **mark}
+        runs = instance.get_runs(filters=dg.RunsFilter(tags=tags))
+        is_kept = any(
+            not run.is_finished or run.status is dg.DagsterRunStatus.CANCELED for run in runs
+        )
+        last = tried.get(named(tags))
+        if not is_kept and (last is None or now >= last.rests_until):
+            attempt = f"{appointment.number}:{len(runs)}"
+            yield _of_plan(PROMOTE_JOB, plan_id, attempt, mark)
 
 
-def _of_plan(job: str, plan_id: str, number: int) -> dg.RunRequest:
-    tags = {REASON_TAG: job, PLAN_TAG: plan_id, PRIORITY_TAG: "10"}
+def _of_plan(
+    job: str, plan_id: str, number: int | str, mark: Mapping[str, str] | None = None
+) -> dg.RunRequest:
+    tags = {REASON_TAG: job, PLAN_TAG: plan_id, PRIORITY_TAG: "10", **(mark or {})}
     key = f"{job}:{plan_id}:{number}"  # Dagster requests a key once
     return dg.RunRequest(run_key=key, job_name=job, run_config=run_config(job, plan_id), tags=tags)

@@ -11,6 +11,7 @@ from backfill_assets.engine.automatic.late_plan import refresh_late
 from backfill_assets.engine.automatic.scan import paused_models
 from backfill_assets.engine.automatic.serving import finish
 from backfill_assets.engine.plans.making import left_before, make_plan, prepare
+from backfill_assets.engine.plans.named_plan import named_plan
 from backfill_assets.engine.plans.operation import Operation
 from backfill_assets.engine.plans.outcome import Outcome
 from backfill_assets.engine.plans.plan_verbs import (
@@ -22,6 +23,7 @@ from backfill_assets.engine.plans.plan_verbs import (
     undo_plan,
 )
 from backfill_assets.engine.plans.rollback_checks import promoted_after
+from backfill_assets.engine.plans.told_cells import back_told
 from backfill_assets.engine.project.plan_age import standing_rows
 from backfill_assets.engine.review.aftercare import ask_watch, look_after
 from backfill_assets.engine.review.appointments import (
@@ -66,7 +68,14 @@ from backfill_assets.planning.plan.request import PlanRequest
 from backfill_assets.planning.review.aftercare import read_watch
 from backfill_assets.planning.review.appointment import Appointment
 from backfill_assets.planning.review.contract_text import written_expectations
-from backfill_assets.render.plan_life import appointment_text, audit_lines, blocks, watch_text
+from backfill_assets.render.plan_life import (
+    appointment_text,
+    audit_lines,
+    blocks,
+    promoted_before_text,
+    promotion_of,
+    watch_text,
+)
 from backfill_assets.settings import read_settings
 from backfill_assets.snapshots.queued_plan import Control
 from backfill_assets.snapshots.stored_plan import PlanStatus
@@ -333,6 +342,9 @@ def _aftercare(work: PlanWork, config: OfPlan) -> None:
 
 def _promote(work: PlanWork, config: PromoteConfig) -> None:
     plan, now = work.plan(config.plan), work.project.clock()
+    if work.store.plans.get(plan.plan_id).status is PlanStatus.PROMOTED:
+        _promoted_before(work, plan, config)
+        return
     due = appointments_due(work.store, now).get(plan.plan_id)
     if due is None and REASON_TAG in work.context.run.tags:
         work.show(plan, appointment="is taken back or moved; nothing was published")
@@ -348,6 +360,14 @@ def _promote(work: PlanWork, config: PromoteConfig) -> None:
     promoted = _promoted(work, plan, config.reason, due)
     reported = work.report_published(plan.environment)
     work.show(plan, publication=promoted.number, changed_cells=reported)
+
+
+def _promoted_before(work: PlanWork, plan: Plan, config: PromoteConfig) -> None:
+    if config.watch:
+        ask_watch(work.project, plan.plan_id, read_watch(config.watch))
+    done = promotion_of(work.store.plans.events(plan.plan_id))
+    reported = work.report_published(plan.environment)
+    work.show(plan, promotion=promoted_before_text(done), changed_cells=reported)
 
 
 def _approve(work: PlanWork, config: OfPlan) -> None:
@@ -375,7 +395,8 @@ def _promoted(work: PlanWork, plan: Plan, why: str, due: Appointment | None) -> 
 
 
 def _abandon(work: PlanWork, config: OfPlan) -> None:
-    plan = work.plan(config.plan)
+    plan = named_plan(work.store, config.plan.strip())
+    work.tag(plan)
     abandon_plan(work.project, plan, config.reason)
     work.show(plan)
 
@@ -388,20 +409,34 @@ def _rollback(work: PlanWork, config: RollbackConfig) -> None:
     named = work.plan(config.to or config.plan)
     work.may_change(named.environment)
     plans = promoted_after(work.store, named) if config.to else (named,)
+    told: list[dict[str, Any]] = []
     for plan in plans:
-        rollback_plan(work.project, plan, why=config.reason)
-    work.show(
-        named,
-        rolled_back=", ".join(plan.plan_id for plan in plans),
-        changed_cells=work.report_published(named.environment),
-    )
+        try:
+            back = rollback_plan(work.project, plan, why=config.reason)
+        except BackfillAssetsError as error:
+            if not told:
+                raise
+            done = _taken_back(work, named.environment, told)
+            said = f"{error}; what stands in 'rolled_back' is rolled back"
+            raise work.failure(named, said, **done) from error
+        told.append(back_told(work, plan, back))
+    work.show(named, **_taken_back(work, named.environment, told))
+
+
+def _taken_back(work: PlanWork, environment: str, told: list[dict[str, Any]]) -> dict[str, Any]:
+    """Report what taking plans back has published, and give it as the command does, plan by plan."""
+    reported = work.report_published(environment)
+    names = ", ".join(back["plan_id"] for back in told)
+    return {"rolled_back": names, "published": told, "changed_cells": reported}
 
 
 def _undo(work: PlanWork, config: OfPlan) -> None:
     plan = work.plan(config.plan)
     work.may_change(plan.environment)
-    undo_plan(work.project, plan, why=config.reason)
-    work.show(plan, changed_cells=work.report_published(plan.environment))
+    back = undo_plan(work.project, plan, why=config.reason)
+    told = [back_told(work, plan, back)]
+    reported = work.report_published(plan.environment)
+    work.show(plan, published=told, changed_cells=reported)
 
 
 def _control(control: Control) -> _Body:

@@ -16,6 +16,7 @@ from backfill_assets.engine.project.events import (
     SourceNote,
     Waiting,
 )
+from backfill_assets.engine.review.around import around_plan
 from backfill_assets.orchestration.catching_up import report_ready
 from backfill_assets.orchestration.metadata import report_metadata
 from backfill_assets.orchestration.released_runs import ENDED_TAG, FOR_GOOD, PLAN_TAG
@@ -74,7 +75,7 @@ class PlanWork(Asked):
         return {
             "plan_id": plan.plan_id,
             "status": status,
-            "plan": dg.MetadataValue.md(plan_markdown(plan, self.naming)),
+            "plan": dg.MetadataValue.md(plan_markdown(plan, self.naming, around_plan(self, plan))),
             "next": ", or ".join(next_commands(plan.plan_id, status)) or "nothing",
             **report_metadata(self, plan.plan_id),
             **metadata,

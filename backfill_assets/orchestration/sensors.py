@@ -53,7 +53,11 @@ def gap_fill_sensor(known: Known) -> dg.SensorDefinition:
         notes = (*looked.notes, *ticked.notes)
         for line in notes:
             context.log.info(line)
-        requests = [*looked.requests, *ticked.requests, *follow_ups(state.store, now())]
+        requests = [
+            *looked.requests,
+            *ticked.requests,
+            *follow_ups(context.instance, state.store, now()),
+        ]
         return dg.SensorResult(
             run_requests=requests,
             asset_events=looked.events,

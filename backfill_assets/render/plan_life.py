@@ -15,7 +15,7 @@ from backfill_assets.intervals.text import counted
 from backfill_assets.planning.review.acceptance import voided
 from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.snapshots.queued_plan import Control
-from backfill_assets.snapshots.stored_plan import PlanStatus
+from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from backfill_assets.planning.review.dual_run import DualRun
     from backfill_assets.render.plan_words import Naming
     from backfill_assets.snapshots.plan_check import Acceptance, PlanCheck
-    from backfill_assets.snapshots.stored_plan import StoredPlan
+    from backfill_assets.snapshots.stored_plan import PlanEvent, StoredPlan
     from backfill_assets.state.batch_rows import BatchRow
 
 EXPIRED = "expired"
@@ -200,3 +200,15 @@ def appointment_text(found: Appointment | None) -> str:
         return "has no appointment"
     why = f": {found.why}" if found.why else ""
     return f"is to be promoted on {minute_text(found.at)}, asked for by {found.who}{why}"
+
+
+def promotion_of(events: Iterable[PlanEvent]) -> PlanEvent | None:
+    """Find a plan's last promotion in its history."""
+    done = [event for event in events if event.event == PlanEventKind.PROMOTED]
+    return done[-1] if done else None
+
+
+def promoted_before_text(done: PlanEvent | None) -> str:
+    """Say when and by whom a plan was promoted before."""
+    occasion = f" on {minute_text(done.at)} by {done.who}" if done else ""
+    return f"nothing to do: it was promoted{occasion}"

@@ -30,9 +30,15 @@ if TYPE_CHECKING:
 _RANGES = 20
 
 
-def plan_markdown(plan: Plan, naming: Naming) -> str:
-    """Write a plan, whole: what takes a line, the table of the work, and then the rest under titles."""
-    sections = tuple(plan_sections(plan, naming, _RANGES))
+def plan_markdown(plan: Plan, naming: Naming, around: Iterable[Texts] = ()) -> str:
+    """Write a plan, whole: what takes a line, the table of the work, and then the rest under titles.
+
+    Args:
+        plan: the plan.
+        naming: how cells are named.
+        around: what the state says around the plan.
+    """
+    sections = tuple(plan_sections(plan, naming, _RANGES, around))
     lines = (
         *(line for section in sections if isinstance(section, Title) for line in _title(section)),
         *(

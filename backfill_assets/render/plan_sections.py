@@ -27,7 +27,7 @@ from backfill_assets.render.plan_words import (
 from backfill_assets.render.stage_words import stages_by_verb
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from backfill_assets.planning.plan.plan import CellWork, ModelPlan, Plan
     from backfill_assets.render.plan_words import Naming
@@ -200,13 +200,16 @@ Section = (
 )
 
 
-def plan_sections(plan: Plan, naming: Naming, ranges: int) -> Iterator[Section]:
+def plan_sections(
+    plan: Plan, naming: Naming, ranges: int, around: Iterable[Texts] = ()
+) -> Iterator[Section]:
     """List the sections about a plan; empty sections are left out.
 
     Args:
         plan: the plan.
         naming: how cells are named.
         ranges: how many ranges of cells are named, before the others are counted.
+        around: what the state says around the plan, beside what it was made with.
     """
     guard = "protected" if plan.protected else "not protected"
     yield Title(plan.plan_id, plan.environment, guard, plan.request.asked_by)
@@ -231,6 +234,7 @@ def plan_sections(plan: Plan, naming: Naming, ranges: int) -> Iterator[Section]:
     yield from _texts("Gate", "Gates", plan.gates)
     yield from _fact("Way back", plan.rollback)
     yield from _texts("Note", "Notes", plan.notes, warn=True)
+    yield from (texts for texts in around if texts.texts)
     yield Stages(stages_by_verb(plan, naming))
     yield Signs(tuple((sign, means) for sign, _, means in LEGEND))
 

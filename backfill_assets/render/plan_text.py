@@ -24,7 +24,7 @@ from backfill_assets.render.plan_sections import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from backfill_assets.planning.plan.plan import Plan
     from backfill_assets.render.plan_sections import ModelWork, Section
@@ -66,15 +66,18 @@ class Line:
     indent: int = _INDENT
 
 
-def plan_text(plan: Plan, naming: Naming, *, whole: bool = False) -> tuple[Line, ...]:
+def plan_text(
+    plan: Plan, naming: Naming, around: Iterable[Texts] = (), *, whole: bool = False
+) -> tuple[Line, ...]:
     """Write a plan without the lines on the next commands.
 
     Args:
         plan: the plan.
         naming: how cells are named.
+        around: what the state says around the plan.
         whole: everything; else about what fits a screen.
     """
-    sections = plan_sections(plan, naming, ranges=_ALL_RANGES if whole else _RANGES)
+    sections = plan_sections(plan, naming, _ALL_RANGES if whole else _RANGES, around)
     return tuple(line for section in sections for line in _section(section, whole=whole))
 
 
@@ -109,7 +112,8 @@ def _section(  # noqa: C901, PLR0911, PLR0912 - one case for each section
 
 
 def _labelled(label: str, text: str, tone: Tone = Tone.PLAIN) -> Line:
-    return Line(f"{label:<{_LABEL}}{text}", tone, _LABEL)
+    start = f"{label:<{_LABEL}}" if len(label) < _LABEL else f"{label}: "
+    return Line(f"{start}{text}", tone, _LABEL)
 
 
 def _title(title: Title) -> Iterator[Line]:

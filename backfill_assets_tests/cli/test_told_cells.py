@@ -6,9 +6,10 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 from backfill_assets.cli.late import late_json
-from backfill_assets.cli.told_cells import cells_json, cells_told, say_cells
+from backfill_assets.cli.told_cells import say_cells
 from backfill_assets.cli.verbs import run as run_verb
 from backfill_assets.engine.automatic.late_plan import Refreshed
+from backfill_assets.engine.plans.told_cells import cells_json, cells_told
 from backfill_assets.engine.project.events import BatchSeconds, Committed
 from backfill_assets.intervals import Daily
 from backfill_assets.intervals.interval_set import IntervalSet

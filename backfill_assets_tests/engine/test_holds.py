@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import duckdb
 import pytest
 
-from backfill_assets.cli.held import hold_text, untouched_text
 from backfill_assets.engine.automatic.late_plan import refresh_late
 from backfill_assets.engine.plans.making import make_plan
 from backfill_assets.engine.plans.plan_verbs import abandon_plan
@@ -23,6 +22,7 @@ from backfill_assets.errors import RequestError
 from backfill_assets.models.consumer import Consumer, Reading
 from backfill_assets.planning.plan.request import PlanRequest, Restatement
 from backfill_assets.reading import published
+from backfill_assets.render.holds import hold_text, untouched_text
 from backfill_assets.settings import Dialect, Settings
 from backfill_assets.snapshots.environment import PROD
 from backfill_assets.warehouse.views.view_file import views_sql

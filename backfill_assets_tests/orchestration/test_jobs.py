@@ -4,28 +4,35 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 import pyarrow as pa
 import pytest
+import sqlalchemy as sa
 from deltalake import write_deltalake
 
 from backfill_assets import Consumer, Reading, build_definitions
 from backfill_assets.engine.plans.outcome import Outcome
+from backfill_assets.engine.project.holds import hold_consumer
+from backfill_assets.engine.review.results import register_result
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals import Daily, Weekly
+from backfill_assets.intervals.instants import minute_text
 from backfill_assets.models.cells_by_model import CellsByModel
+from backfill_assets.models.graph import build_graph
 from backfill_assets.orchestration.follow_ups import promotions_due
 from backfill_assets.orchestration.released_runs import op_name
 from backfill_assets.orchestration.resources import StateResource
 from backfill_assets.orchestration.switches import lacking
 from backfill_assets.planning.plan.plan_json import read_plan
 from backfill_assets.planning.plan.request import PlanRequest, Restatement
+from backfill_assets.snapshots.loaded import Loaded
 from backfill_assets.snapshots.queued_plan import Control
 from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus
+from backfill_assets.state.tables import PLANS
 from backfill_assets_tests.builders import a_model, a_source, day, days
 from backfill_assets_tests.engine.queue_world import QueueWorld
 from backfill_assets_tests.making import plan_made
@@ -189,6 +196,67 @@ def test_a_plan_is_given_up(launchpad: Launchpad):
     assert launchpad.world.store.plans.get(plan).status is PlanStatus.ABANDONED
 
 
+def test_a_plan_that_can_not_be_read_any_more_is_given_up_as_by_the_command(launchpad: Launchpad):
+    plan, store = launchpad.planned(), launchpad.world.store
+    of_another_release = sa.update(PLANS).values(content="{}")
+    store.plans._database.write(lambda connection: connection.execute(of_another_release))
+
+    result = launchpad.launch("abandon", plan=plan)
+
+    assert shown(result)["status"] == "abandoned"
+
+
+def test_a_plan_that_is_promoted_already_is_told_of_as_by_the_command(launchpad: Launchpad):
+    plan, store = launchpad.planned(), launchpad.world.store
+    store.plans.set_plan_status(plan, PlanStatus.PROPOSED, PlanStatus.PROMOTED)
+    promoted = store.plans.tell(plan, PlanEventKind.PROMOTED, who="ann")
+
+    result = launchpad.launch("promote", plan=plan, who="bob")
+
+    done = f"nothing to do: it was promoted on {minute_text(promoted.at)} by ann"
+    assert shown(result)["promotion"] == done
+
+
+def test_a_plans_page_says_whom_it_does_not_touch_and_what_it_may_invalidate(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("BACKFILL_DATA_DIR", str(tmp_path))
+    launchpad = Launchpad(tmp_path, READER)
+    loaded = Loaded.of(build_graph([VISITS, SUMS], [a_source()], [READER]))
+    project = replace(launchpad.world.project(), loaded=loaded)
+    hold_consumer(project, READER.name, "prod", until=None, reason="the books close")
+    wanted = ("first quarter", "web.visits", days(3))
+    register_result(project, "prod", wanted, "", "signed off", rerun=False)
+    wrong = [{"name": "web.visits", "first": "2024-01-03", "last": "2024-01-03"}]
+
+    page = str(shown(launchpad.launch("plan", restate=wrong))["plan"])
+
+    assert "### Not touched\n\n- yearly accounts, held on " in page
+    assert "### May invalidate\n\n- first quarter, which rests on web.visits 2024-01-03" in page
+
+
+def test_where_a_later_plan_can_not_be_rolled_back_the_run_names_those_that_are(
+    launchpad: Launchpad, monkeypatch: pytest.MonkeyPatch
+):
+    first, second = launchpad.planned(), launchpad.planned()
+    plan = read_plan(launchpad.world.store.plans.get(first).content)
+    rolled_back = iter([Outcome(PlanStatus.ROLLED_BACK)])
+
+    def roll_back(*_: object, **__: object) -> Outcome:
+        for done in rolled_back:
+            return done
+        raise RequestError(found="its files are gone")
+
+    monkeypatch.setattr("backfill_assets.orchestration.jobs.rollback_plan", roll_back)
+    monkeypatch.setattr(
+        "backfill_assets.orchestration.jobs.promoted_after", lambda *_: (plan, plan)
+    )
+    result = launchpad.launch("rollback", to=second)
+
+    assert "its files are gone" in failure(result)
+    assert failed_with(result)["rolled_back"] == first
+
+
 def test_an_unknown_plan_is_named(launchpad: Launchpad):
     result = launchpad.launch("promote", plan="p0000000000")
 
@@ -274,7 +342,7 @@ def test_a_promotion_whose_appointment_was_taken_back_while_its_run_waited_publi
     store.plans.tell(
         plan, PlanEventKind.APPOINTED, who="ann", detail={"at": "2024-01-01T03:00:00+00:00"}
     )
-    (request,) = promotions_due(store, datetime.now(UTC))
+    (request,) = promotions_due(launchpad.instance, store, datetime.now(UTC))
     launchpad.launch("promote", plan=plan, at="never", who="ann")
 
     ran = launchpad.requested(request)
@@ -282,6 +350,37 @@ def test_a_promotion_whose_appointment_was_taken_back_while_its_run_waited_publi
     assert ran.success
     assert "nothing was published" in str(shown(ran)["appointment"])
     assert store.plans.get(plan).status is PlanStatus.BUILT
+
+
+def test_a_promotion_at_its_time_is_requested_until_a_run_has_come_to_it(launchpad: Launchpad):
+    plan, store, instance = launchpad.planned(), launchpad.world.store, launchpad.instance
+    store.plans.set_plan_status(plan, PlanStatus.PROPOSED, PlanStatus.BUILT)
+    at = {"at": "2024-01-01T03:00:00+00:00"}
+    store.plans.tell(plan, PlanEventKind.APPOINTED, who="ann", detail=at)
+
+    def due(minutes: int = 0) -> list[dg.RunRequest]:
+        return [*promotions_due(instance, store, datetime.now(UTC) + timedelta(minutes=minutes))]
+
+    def run(request: dg.RunRequest, status: dg.DagsterRunStatus) -> None:
+        job = launchpad.defs.resolve_job_def("promote")
+        instance.create_run_for_job(
+            job, run_config=request.run_config, tags=dict(request.tags), status=status
+        )
+
+    (first,) = due()
+    run(first, dg.DagsterRunStatus.FAILURE)  # it died before it began
+    (second,) = due()
+    assert second.run_key != first.run_key
+    run(second, dg.DagsterRunStatus.FAILURE)
+    assert due() == []
+    (third,) = due(minutes=2)
+    run(third, dg.DagsterRunStatus.STARTED)
+    assert due(minutes=2) == []
+
+    store.plans.tell(plan, PlanEventKind.APPOINTED, who="ann", detail=at)
+    (moved,) = due()
+    run(moved, dg.DagsterRunStatus.CANCELED)
+    assert due(minutes=2) == []
 
 
 def test_hours_without_the_queue_build_nothing(launchpad: Launchpad):

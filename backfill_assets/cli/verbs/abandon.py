@@ -5,8 +5,8 @@ from __future__ import annotations
 from backfill_assets.cli.operating import operating
 from backfill_assets.cli.options import AsJson, PlanId, Why  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import print_json, say
-from backfill_assets.cli.stored_plans import named_plan
 from backfill_assets.cli.verbs.evidence import told_evidence
+from backfill_assets.engine.plans.named_plan import named_plan
 from backfill_assets.engine.plans.plan_verbs import abandon_plan
 
 

@@ -18,10 +18,11 @@ from backfill_assets.cli.progress import shown
 from backfill_assets.cli.queueing import into_queue
 from backfill_assets.cli.stored_plans import kept_plan
 from backfill_assets.cli.telling import tell_quietly
-from backfill_assets.cli.told_cells import cells_json, cells_told, say_cells
+from backfill_assets.cli.told_cells import say_cells
 from backfill_assets.engine.plans.estimating import estimated
 from backfill_assets.engine.plans.making import left_before, make_plan
 from backfill_assets.engine.plans.plan_verbs import apply_plan
+from backfill_assets.engine.plans.told_cells import cells_json, cells_told
 from backfill_assets.engine.project.events import Committed
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.text import counted
@@ -201,7 +202,7 @@ def _made(at: Operating, env: str, reason: str, *, as_json: bool) -> Plan:
 def _confirmed(at: Operating, proposed: Plan, *, yes: bool) -> None:
     """Show a plan, and ask once."""
     env = proposed.environment
-    show_plan(proposed, at.naming, after=("Nothing has been written yet.",), aside=True)
+    show_plan(at, proposed, after=("Nothing has been written yet.",), aside=True)
     cells = sum(at.naming.count(planned.model, planned.cells) for planned in proposed.models)
     built = f"build up to {counted(cells, 'cell')} of {counted(len(proposed.models), 'model')}"
     if proposed.protected and proposed.gates:

@@ -7,10 +7,11 @@ from typing import Annotated
 
 import typer
 
-from backfill_assets.cli.held import holds_json, holds_of, say_holds
+from backfill_assets.cli.held import holds_json, say_holds
 from backfill_assets.cli.operating import looking
 from backfill_assets.cli.options import AsJson, Env  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import out, print_json, say, writing
+from backfill_assets.engine.project.holds import holds_of
 from backfill_assets.engine.review.mapping import map_of
 from backfill_assets.intervals.text import counted
 from backfill_assets.planning.plan.selecting import selected

@@ -10,7 +10,6 @@ import typer
 
 from backfill_assets.cli import plan_options as ask
 from backfill_assets.cli.exits import CHANGES, DONE, WAITS
-from backfill_assets.cli.held import untouched
 from backfill_assets.cli.looking import say_note
 from backfill_assets.cli.operating import Operating, operating
 from backfill_assets.cli.options import (
@@ -25,7 +24,7 @@ from backfill_assets.cli.output import err, say
 from backfill_assets.cli.plan_view import say_nothing_planned, show_plan
 from backfill_assets.cli.stored_plans import write_plan
 from backfill_assets.engine.plans.making import left_before, make_plan, new_environment
-from backfill_assets.engine.review.results import planned_invalid
+from backfill_assets.engine.review.around import around_plan
 from backfill_assets.planning.plan import written_options as written
 from backfill_assets.planning.plan.plan_json import plan_json
 from backfill_assets.planning.plan.request import PlanRequest
@@ -142,23 +141,11 @@ def _tell(
     if as_json:
         sys.stdout.write(plan_json(proposed) + "\n")
     elif markdown:
-        sys.stdout.write(plan_markdown(proposed, at.naming))
+        sys.stdout.write(plan_markdown(proposed, at.naming, around_plan(at, proposed)))
     elif proposed.is_empty:
         say_nothing_planned(proposed, remaining)
     else:
-        show_plan(
-            proposed, at.naming, after=_after(at, proposed), left=remaining.words, whole=whole
-        )
-
-
-def _results(at: Operating, proposed: Plan) -> tuple[str, ...]:
-    """Name the registered results that rest on cells which the plan may change."""
-    return tuple(
-        f"May invalidate: {each.result.name}, which rests on {each.result.model} "
-        f"{at.naming.ranges(each.result.model, each.cells, limit=len(each.cells))}"
-        f"{'; it has to be computed again before the promotion' if each.result.rerun else ''}."
-        for each in planned_invalid(at.store, proposed)
-    )
+        show_plan(at, proposed, after=_after(at, proposed), left=remaining.words, whole=whole)
 
 
 def _after(at: Operating, proposed: Plan) -> tuple[str, ...]:
@@ -170,8 +157,6 @@ def _after(at: Operating, proposed: Plan) -> tuple[str, ...]:
     made_by = f"{proposed.environment} does not exist yet: applying makes it, and it follows prod."
     return (
         *((made_by,) if new else ()),
-        *untouched(at.store, proposed, at.project.clock()),
-        *_results(at, proposed),
         "Nothing has been written.",
         f"Next: {', or '.join(commands)}",
     )

@@ -7,25 +7,31 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from backfill_assets.cli.asking import Yes, confirm
-from backfill_assets.cli.held import untouched
 from backfill_assets.cli.operating import operating
 from backfill_assets.cli.options import AsJson, PlanId, Why  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import err, print_json, say
 from backfill_assets.cli.progress import shown
 from backfill_assets.cli.stored_plans import kept_plan
 from backfill_assets.cli.telling import tell_quietly
-from backfill_assets.cli.told_cells import cells_json, cells_told, say_cells
+from backfill_assets.cli.told_cells import say_cells
 from backfill_assets.cli.verbs.evidence import told_evidence
 from backfill_assets.engine.plans.plan_verbs import promote_plan
+from backfill_assets.engine.plans.told_cells import cells_json, cells_told
 from backfill_assets.engine.review.aftercare import ask_watch
 from backfill_assets.engine.review.appointments import appoint_at
+from backfill_assets.engine.review.around import untouched
 from backfill_assets.intervals.instants import minute_text
 from backfill_assets.intervals.text import counted
 from backfill_assets.planning.review.aftercare import read_watch, watch_of
 from backfill_assets.planning.review.appointment import appointment_json
 from backfill_assets.render.actual import actual_text
-from backfill_assets.render.plan_life import appointment_text, next_commands
-from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus
+from backfill_assets.render.plan_life import (
+    appointment_text,
+    next_commands,
+    promoted_before_text,
+    promotion_of,
+)
+from backfill_assets.snapshots.stored_plan import PlanStatus
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -164,10 +170,7 @@ def _say_next(plan: Plan, watching: Watch | None) -> None:
 def _already(at: Operating, plan: Plan, *, as_json: bool) -> None:
     """Say when and by whom a plan was promoted before."""
     plan_id = plan.plan_id
-    events = [
-        event for event in at.store.plans.events(plan_id) if event.event == PlanEventKind.PROMOTED
-    ]
-    done = events[-1] if events else None
+    done = promotion_of(at.store.plans.events(plan_id))
     if as_json:
         number = done.detail.get("number") if done else None
         print_json(
@@ -180,14 +183,13 @@ def _already(at: Operating, plan: Plan, *, as_json: bool) -> None:
             }
         )
         return
-    occasion = f" on {minute_text(done.at)} by {done.who}" if done else ""
-    say(f"{plan_id}: nothing to do: it was promoted{occasion}.")
+    say(f"{plan_id}: {promoted_before_text(done)}.")
 
 
 def _confirm(at: Operating, plan: Plan, *, yes: bool) -> None:
     """Say whom it does not touch, and ask."""
-    for line in untouched(at.store, plan, at.project.clock()):
-        say(line, to=err)
+    for text in untouched(at.store, plan, at.project.clock()):
+        say(f"Not touched: {text}", to=err)
     effect = (
         f"promote plan {plan.plan_id}: {plan.environment} reads {counted(_changed(plan), 'model')} "
         "with other data from now on"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -53,11 +53,17 @@ def rollback(
     with operating() as at:
         named = kept_plan(at.store, to or plan or "").plan
         plans = promoted_after(at.store, named) if to else (named,)
-        results = [
-            taken_back(at, plan, rollback_plan, _effect(plan), why=reason, yes=yes)
-            for plan in plans
-        ]
-    if as_json:
+        results: list[dict[str, Any]] = []
+        try:
+            for each in plans:
+                effect = _effect(each)
+                results.append(taken_back(at, each, rollback_plan, effect, why=reason, yes=yes))
+        finally:  # where a later plan is refused, the earlier ones are rolled back all the same
+            _report(results, as_json=as_json)
+
+
+def _report(results: list[dict[str, Any]], *, as_json: bool) -> None:
+    if as_json and results:
         print_json(results)
         return
     for rolled_back in results:

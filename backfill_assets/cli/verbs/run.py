@@ -14,10 +14,11 @@ from backfill_assets.cli.options import AsJson, AsOf, Env, Select  # noqa: TC001
 from backfill_assets.cli.output import Heading, err, print_json, print_table, say
 from backfill_assets.cli.progress import shown
 from backfill_assets.cli.project import clock_at
-from backfill_assets.cli.told_cells import cells_json, say_cells
+from backfill_assets.cli.told_cells import say_cells
 from backfill_assets.engine.fill.fill import fill_cells
 from backfill_assets.engine.fill.observing import observe
 from backfill_assets.engine.fill.outstanding import outstanding
+from backfill_assets.engine.plans.told_cells import cells_json
 from backfill_assets.engine.project.events import Committed, Failed, NeedsPlan, Waiting
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.parse_range import OutsideLifeError, parse_range

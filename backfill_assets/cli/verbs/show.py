@@ -19,6 +19,7 @@ from backfill_assets.cli.stored_plans import KeptPlan, kept_plan
 from backfill_assets.cli.watching import watch
 from backfill_assets.engine.review.acting import PolicyMissingError
 from backfill_assets.engine.review.answers import answers
+from backfill_assets.engine.review.around import around_plan
 from backfill_assets.intervals.instants import minute_text
 from backfill_assets.intervals.text import counted
 from backfill_assets.planning.review.acceptance import with_acceptances
@@ -81,6 +82,7 @@ def show(
         control = store.queue.control_of(kept.plan.plan_id)
         checked = _checked(project, kept)
         rows = store.batches.of_plan(kept.plan.plan_id)
+        around = around_plan(at, kept.plan)
     naming = at.naming
     done = progress(kept.plan, naming, rows)
     status = status_text(kept.stored, now())
@@ -96,9 +98,9 @@ def show(
         )
     elif markdown:
         written = checks_markdown(checked.checks, checked.accepted)
-        typer.echo(plan_markdown(kept.plan, naming) + written, nl=False)
+        typer.echo(plan_markdown(kept.plan, naming, around) + written, nl=False)
     else:
-        print_plan(kept.plan, naming, to=out, whole=verbose)
+        print_plan(kept.plan, naming, around, to=out, whole=verbose)
         say(f"Status    {status}{f', {control.words}' if control.holds else ''}")
         _print_history(kept.plan, events)
         _print_checks(checked, whole=verbose)

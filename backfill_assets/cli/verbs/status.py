@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from backfill_assets.cli.exits import FAILED, WAITS
-from backfill_assets.cli.held import holds_json, holds_of, say_holds
+from backfill_assets.cli.held import holds_json, say_holds
 from backfill_assets.cli.looking import left_json, say_looked
 from backfill_assets.cli.operating import looking
 from backfill_assets.cli.options import AsJson, AsOf, Env, Select  # noqa: TC001 - typer reads them
@@ -20,6 +20,7 @@ from backfill_assets.engine.fill.late_cells import late_work_of
 from backfill_assets.engine.fill.observing import observe_sources, sources_of
 from backfill_assets.engine.fill.outstanding import outstanding
 from backfill_assets.engine.fill.unresolved_failures import unresolved_failures
+from backfill_assets.engine.project.holds import holds_of
 from backfill_assets.intervals.text import counted, ranges_text
 from backfill_assets.planning.plan.selecting import selected
 from backfill_assets.planning.plan.written_options import chosen

@@ -9,11 +9,21 @@ from backfill_assets.intervals.instants import minute_text
 from backfill_assets.snapshots.hold import Hold, held_name
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from datetime import datetime
 
     from backfill_assets.engine.project.project import Project
     from backfill_assets.models.cells_by_model import CellsByModel
     from backfill_assets.state.store import Store
+
+
+def holds_of(store: Store, environment: str, models: Collection[str]) -> tuple[Hold, ...]:
+    """Read the holds of an environment that concern some of these models."""
+    return tuple(
+        hold
+        for hold in store.holds.all()
+        if hold.of == environment and not set(hold.models).isdisjoint(models)
+    )
 
 
 def hold_consumer(

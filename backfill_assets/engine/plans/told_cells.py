@@ -1,0 +1,55 @@
+"""The cells that a verb of a plan has built or published, for its result."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from backfill_assets.engine.plans.building import built_in
+from backfill_assets.models.cells_by_model import CellsByModel
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from backfill_assets.engine.plans.outcome import Outcome
+    from backfill_assets.engine.project.asked import Asked
+    from backfill_assets.planning.plan.plan import Plan
+    from backfill_assets.render.plan_words import Naming
+
+
+def cells_told(asked: Asked, plan: Plan, number: int | None) -> dict[str, CellsByModel]:
+    """Give the cells that a plan has built, that a publication published, and that differ since.
+
+    Args:
+        asked: the project.
+        plan: whose batches.
+        number: of the publication; None where nothing was published.
+    """
+    moves = [move for move in asked.store.history.moves_of(plan.plan_id) if move.number == number]
+    return {
+        "built": built_in(asked.store, plan),
+        "published": CellsByModel({move.model: move.cells for move in moves}),
+        "changed": CellsByModel({move.model: move.changed for move in moves}),
+    }
+
+
+def cells_json(naming: Naming, told: Mapping[str, CellsByModel]) -> dict[str, dict[str, list[str]]]:
+    """Give them as JSON has them: by model every range, first and last partition key included."""
+    return {word: naming.listed(cells) for word, cells in told.items()}
+
+
+def back_told(asked: Asked, plan: Plan, back: Outcome) -> dict[str, Any]:
+    """Give what taking a plan back has published, as plain values: by model every range."""
+    naming = asked.naming
+    told = cells_json(naming, cells_told(asked, plan, back.number))
+    carried = {
+        name: naming.ranges(name, cells, limit=len(cells)) for name, cells in back.carried.items()
+    }
+    return {
+        "plan_id": plan.plan_id,
+        "environment": plan.environment,
+        "number": back.number,
+        "models": [planned.model for planned in plan.models],
+        "carried": carried,
+        "published": told["published"],
+        "changed": told["changed"],
+    }
