@@ -5,29 +5,28 @@ from __future__ import annotations
 import os
 import sys
 import time
-import uuid
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from backfill_assets.cli.app import call
-from backfill_assets.cli.manifest import load
+from backfill_assets.cli.operating import operating
 from backfill_assets.cli.output import Heading, bar, err, print_table, say
 from backfill_assets.cli.progress import shown
-from backfill_assets.cli.project import LazySpark, now, open_store
 from backfill_assets.cli.verbs.report import tell_dagster
 from backfill_assets.engine.fill.fill import fill_cells
-from backfill_assets.engine.project.opening import open_run
-from backfill_assets.engine.project.project import Project
 from backfill_assets.intervals.required import required
 from backfill_assets.intervals.text import counted
 from backfill_assets.pipelines.landing import EVENTS, land_all
-from backfill_assets.settings import Settings, read_settings
+from backfill_assets.snapshots.environment import PROD
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from backfill_assets.engine.project.run_context import RunContext
     from backfill_assets.planning.rule.needs_work import Work
+    from backfill_assets.settings import Settings
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 
@@ -38,28 +37,15 @@ def demo(
 ) -> None:
     """Land the sample data and fill every model's history; a second time finds nothing to do."""
     began = time.monotonic()
-    settings = read_settings()
-    loaded = load(settings)
-    spark, store = LazySpark(settings), open_store(settings)
-    try:
-        project = Project(
-            store=store,
-            loaded=loaded,
-            spark=spark,
-            data_root=settings.data_root,
-            clock=now,
-            run_id=f"demo-{uuid.uuid4().hex[:12]}",
-            batches_at_once=settings.max_batches,
-            views=settings.views,
-        )
-        run = open_run(project, "prod")
+    with operating() as at:
+        run = at.filling(PROD)
         needed = _work(run)
         if not any(work.gaps for work in needed.values()):
             _summary(run, needed)
             say(f"Nothing to do: all {counted(len(needed), 'model')} are ready. ({_since(began)})")
             _next()
             return
-        _land(spark, settings, events)
+        _land(at.project.spark, at.settings, events)
         landed = time.monotonic()
         _fill(run, needed)
         needed = _work(run)
@@ -70,9 +56,6 @@ def demo(
         _next()
         if any(work.gaps for work in needed.values()):
             raise typer.Exit(1)
-    finally:
-        spark.stop()
-        store.close()
 
 
 def _work(run: RunContext) -> dict[str, Work]:
@@ -80,7 +63,7 @@ def _work(run: RunContext) -> dict[str, Work]:
     return {name: run.work(name, view, at) for name in run.graph.order}
 
 
-def _land(spark: LazySpark, settings: Settings, events: int) -> None:
+def _land(spark: Callable[[], Any], settings: Settings, events: int) -> None:
     session = spark()  # that it starts is shown by itself
     columns = (TextColumn("landing {task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, console=err, disable=not err.is_terminal) as progress:
