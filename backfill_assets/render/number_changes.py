@@ -35,6 +35,7 @@ _WORDS = {
     CauseKind.EARLIER_CELLS: "its own earlier cells changed{cells}",
     CauseKind.EMPTIED: "recorded as empty, not computed",
     CauseKind.ADOPTED: "adopted from a table of another system",
+    CauseKind.COMPUTED: "computed by {subject} for the first time",
     CauseKind.MOVED: "a merge of other cells moved rows here or away",
     CauseKind.SAME: "the recorded logic and inputs are the same: a volatile query, other libraries, "
     "or a source that changed unseen",

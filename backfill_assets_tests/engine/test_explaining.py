@@ -261,3 +261,18 @@ def test_a_day_that_was_filled_after_a_rollback_was_not_there_before(world: Worl
     found = explain_number(world.open(OLD), OLD.model(COSTS), days(11), "total", (None, None))
     assert told(found) == [("batch", Decimal(11), ["first build"])]
     assert [step.at for step in found.steps] == [world.clock.now]
+
+
+def test_a_cell_that_was_recorded_as_empty_and_is_computed_later_says_so(
+    world: World, plans: Plans
+):
+    world.land(a_source(), *ROWS)
+    world.fill(OLD, cells=days(9, 10))
+    later(world)
+    plans.apply(OLD, plans.make(OLD, empty=True, reason="what came before is not known"))
+    later(world)
+    plans.published(OLD, restate=(Restatement(EVENTS, "2024-01-08", "2024-01-08"),))
+
+    found = explain_number(world.open(OLD), OLD.model(COSTS), days(8), "total", (None, None))
+
+    assert told(found) == [("promote", Decimal(8), [f"computed {COSTS}"])]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from backfill_assets.engine.automatic.late_plan import refresh_late
 from backfill_assets.engine.plans.plan_verbs import rollback_plan
 from backfill_assets.engine.review.answers import UnansweredError
 from backfill_assets.engine.review.results import (
@@ -21,7 +23,7 @@ from backfill_assets.intervals import Interval, IntervalSet
 from backfill_assets.planning.plan.request import Restatement
 from backfill_assets.snapshots.environment import PROD
 from backfill_assets.snapshots.stored_plan import PlanStatus
-from backfill_assets_tests.builders import a_source
+from backfill_assets_tests.builders import a_graph, a_model, a_source
 from backfill_assets_tests.engine.plans import Plans
 from backfill_assets_tests.engine.test_plans import COSTS, OLD, ROWS, VISITS, changed
 from backfill_assets_tests.engine.world import on, row
@@ -61,7 +63,7 @@ def plan(world: World, plans: Plans) -> Plan:
 
 def stale(world: World) -> dict[str, bool]:
     found = current_results(world.store, PROD)
-    return {result.name: bool(changed_since(world.store, result)) for result in found}
+    return {result.name: bool(changed_since(world.store, OLD, result)) for result in found}
 
 
 def test_a_plan_names_the_results_that_it_may_invalidate_before_it_is_built(
@@ -111,6 +113,25 @@ def test_a_result_whose_cells_come_out_as_they_were_or_that_may_be_outdated_hold
     plans.promote(OLD, plan)
 
     assert stale(world) == {REPORT: not rerun}
+
+
+def test_a_result_is_outdated_where_late_data_has_refreshed_its_cells_in_place(world: World):
+    graph = a_graph(a_model(VISITS, late_window=4))
+    rows = [row(number) for number in range(1, 11)]
+    world.land(a_source(), *rows)
+    world.fill(graph)
+    wanted = (REPORT, VISITS, days(8, 9))
+    made = register_result(Plans(world).project(graph), PROD, wanted, "", "signed off", rerun=False)
+    world.clock.now += timedelta(minutes=1)
+    assert not changed_since(world.store, graph, made)
+
+    world.land(a_source(), *rows, row(9, 2))
+    assert refresh_late(world.open(graph)).cells
+    world.clock.now += timedelta(minutes=1)
+    world.land(a_source(), *rows, row(9, 2), row(10, 2))
+    assert refresh_late(world.open(graph)).cells
+
+    assert changed_since(world.store, graph, made) == days(9, 9)
 
 
 def test_what_a_result_can_not_have_used_is_refused(world: World, plans: Plans, plan: Plan):

@@ -91,7 +91,7 @@ def list_(env: Env = "prod", as_json: AsJson = False) -> None:
     """
     with looking() as at:
         rows = [
-            _row(at, result, changed_since(at.store, result))
+            _row(at, result, changed_since(at.store, at.graph, result))
             for result in current_results(at.store, env)
         ]
     stale = [row for row in rows if row["changed"]]

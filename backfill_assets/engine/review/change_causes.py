@@ -104,6 +104,10 @@ class Causes:
         if after.reason in (EMPTY, ADOPTED):
             yield Cause(CauseKind.EMPTIED if after.reason == EMPTY else CauseKind.ADOPTED)
             return
+        if before.reason in (EMPTY, ADOPTED):  # no query had made what it held
+            held = "recorded as empty" if before.reason == EMPTY else "adopted"
+            yield Cause(CauseKind.COMPUTED, model, note=f"before it was {held}")
+            return
         causes = [*self._logic(model, before, after), *self._inputs(model, cell, before, after)]
         yield from causes or [Cause(CauseKind.SAME, model)]
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from backfill_assets.engine.review.number_history import RecordedCells, steps_of
 from backfill_assets.engine.review.reviewed import refuse_unbuilt
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.interval_set import IntervalSet
@@ -18,6 +20,8 @@ from backfill_assets.snapshots.stored_plan import ENDS
 if TYPE_CHECKING:
     from backfill_assets.engine.project.project import Project
     from backfill_assets.engine.review.reviewed import BuiltPlan
+    from backfill_assets.models.graph import Graph
+    from backfill_assets.models.model import Model
     from backfill_assets.planning.plan.plan import Plan
     from backfill_assets.state.store import Store
 
@@ -117,13 +121,36 @@ def current_results(store: Store, environment: str, besides: str = "") -> tuple[
     return tuple(latest[key] for key in sorted(latest))
 
 
-def changed_since(store: Store, result: Result) -> IntervalSet:
-    """Give the cells that a result has used and that were published otherwise since."""
+def changed_since(store: Store, graph: Graph, result: Result) -> IntervalSet:
+    """Give the cells that a result has used and that were published otherwise since.
+
+    Publications have recorded what they changed; what a run has changed in place is compared.
+
+    Args:
+        store: the state.
+        graph: the models that are declared.
+        result: as it was registered.
+    """
     own = (result.plan_id, PublicationKind.PROMOTE)
-    return IntervalSet.union_all(
+    published = IntervalSet.union_all(
         move.changed & result.cells
         for move in store.history.moves_in(result.environment)
         if move.model == result.model and move.at >= result.at and (move.plan_id, move.kind) != own
+    )
+    model = graph.models.get(result.model)
+    return published if model is None else published | _changed_in_place(store, model, result)
+
+
+def _changed_in_place(store: Store, model: Model, result: Result) -> IntervalSet:
+    """Give the cells of a result in which a batch has put something else since."""
+    recorded = RecordedCells(store.reading(), model.name, tuple(model.cadence.cells(result.cells)))
+    steps = steps_of(store.reading(), result.environment, recorded)
+    return IntervalSet.of(
+        cell
+        for before, step in pairwise(steps)
+        if step.batch_id is not None and step.at >= result.at
+        for cell, held in step.held.items()
+        if (was := before.held.get(cell)) is not None and was.content != held.content
     )
 
 

@@ -42,6 +42,7 @@ class CauseKind(StrEnum):
     EARLIER_CELLS = "earlier cells"
     EMPTIED = "recorded as empty"
     ADOPTED = "adopted"
+    COMPUTED = "computed"
     MOVED = "rows moved"
     SAME = "same logic and inputs"
     UNKNOWN = "unknown"
