@@ -31,7 +31,7 @@ def healed_again(run: RunContext, before: Refreshed) -> Refreshed:
     """Build late data that arrived in the meantime; the next run builds failed cells."""
     work = late_work_of(run)
     if before.failed or not (work.automatic or work.in_place):
-        return replace(before, waiting=work.waiting, because=work.because)
+        return replace(before, waiting=work.waiting, awaits=work.awaits, because=work.because)
     after = build_late_data(run)
     return replace(
         after,
@@ -58,6 +58,11 @@ def late_lines(graph: Graph, done: Refreshed) -> list[str]:
     lines += [
         f"late     {name}: {ranges}; another run or plan, or a batch that failed, keeps it for now"
         for name, ranges in _ranges(graph, done.held).items()
+    ]
+    lines += [
+        f"late     {name}: {ranges} waits for rows of {source}, which has lost those that it was built from"
+        for source, cells in done.awaits.items()
+        for name, ranges in _ranges(graph, cells).items()
     ]
     lines += [f"FAILED   {failure.model}: {failure.error}" for failure in done.failed]
     return [*lines, *done.notes]
@@ -91,6 +96,7 @@ def late_json(graph: Graph, done: Refreshed | None) -> dict[str, Any] | None:
         "needs_plan": _ranges(graph, done.waiting),
         "needed_plan": done.needed,
         "held": _ranges(graph, done.held),
+        "awaits": {source: _ranges(graph, cells) for source, cells in done.awaits.items()},
         "errors": [failure.error for failure in done.failed],
         "notes": list(done.notes),
     }

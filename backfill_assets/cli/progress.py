@@ -28,7 +28,7 @@ from backfill_assets.engine.project.events import (
     Committed,
     Delayed,
     Failed,
-    NeedsPlan,
+    LeftStale,
     Skipped,
     SourceNote,
     Started,
@@ -298,7 +298,7 @@ def _interrupts_announced() -> Iterator[None]:
 
 _STYLES: dict[type, str] = {
     Failed: "red",
-    NeedsPlan: "yellow",
+    LeftStale: "yellow",
     TryingAgain: "yellow",
     Waiting: "yellow",
 }
@@ -317,7 +317,7 @@ def event_line(graph: Graph, event: Event) -> str | None:
 
 
 def _told(
-    event: Delayed | TryingAgain | Committed | Failed | Waiting | NeedsPlan,
+    event: Delayed | TryingAgain | Committed | Failed | Waiting | LeftStale,
 ) -> tuple[str, IntervalSet, str]:
     """Give the word for an event, its cells, and the end of the line."""
     match event:
@@ -333,8 +333,8 @@ def _told(
             words = "FAILED", event.error
         case Waiting():
             words = "waits", f"for {event.waits_for}"
-        case NeedsPlan():
-            words = "late" if event.automatic else "stale", event.words
+        case LeftStale():
+            words = "late" if event.until else "stale", event.words
         case _:
             assert_never(event)
     return words[0], event.cells, words[1]

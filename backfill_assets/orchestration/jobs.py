@@ -275,6 +275,7 @@ def _late(work: PlanWork, config: InEnvironment) -> None:
             **counted,
             "cells_spared": dict(done.spared),
             "because": dict(done.because),
+            "awaits_rows_of": list(done.awaits),
             "notes": "; ".join(done.notes),
             "changed_cells": reported,
         }

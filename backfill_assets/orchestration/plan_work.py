@@ -11,7 +11,7 @@ from backfill_assets.engine.project.events import (
     Committed,
     Event,
     Failed,
-    NeedsPlan,
+    LeftStale,
     Skipped,
     SourceNote,
     Waiting,
@@ -99,7 +99,7 @@ def logged(context: dg.OpExecutionContext) -> "Listener":
                 context.log.error("%s %s failed: %s", event.model, event.cells, event.error)
             case Waiting():
                 context.log.warning("%s waits for %s", event.model, event.waits_for)
-            case NeedsPlan():
+            case LeftStale():
                 context.log.warning("%s: %s", event.model, event.words)
             case SourceNote():
                 context.log.warning(event.note)

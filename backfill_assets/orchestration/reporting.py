@@ -20,7 +20,7 @@ from backfill_assets.engine.project.events import (
     Delayed,
     Event,
     Failed,
-    NeedsPlan,
+    LeftStale,
     Skipped,
     SourceNote,
     Started,
@@ -91,7 +91,7 @@ class Reporter:
                 self._lacks(event.cells, event.error)
             case Waiting():
                 self._lacks(event.cells, f"waits for {event.waits_for}")
-            case NeedsPlan():
+            case LeftStale():
                 metadata = {"stale": True, "changed_upstream": event.upstream}
                 self._observed(event.cells - self.reported, event.words, metadata)
 

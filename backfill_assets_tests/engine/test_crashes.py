@@ -323,7 +323,7 @@ def test_a_batch_reads_its_pins_though_its_upstream_moves_while_it_computes(worl
     assert world.rows("web.child") == kept(*ROWS)
     (pin,) = world.store.batches.get(done.batch_id).inputs
     assert pin.delta_version < world.pointer(VISITS).delta_version
-    assert told(world.fill(graph)["web.child"]) == ["needs plan", "skipped"]
+    assert told(world.fill(graph)["web.child"]) == ["left stale", "skipped"]
 
 
 def test_a_rebuilt_state_gives_the_same_answers_after_fences_and_strangers(world: World):

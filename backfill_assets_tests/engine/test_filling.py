@@ -9,7 +9,7 @@ import pytest
 from deltalake import DeltaTable
 
 from backfill_assets.engine.fill.outstanding import outstanding
-from backfill_assets.engine.project.events import Committed, Failed, NeedsPlan, Skipped, Waiting
+from backfill_assets.engine.project.events import Committed, Failed, LeftStale, Skipped, Waiting
 from backfill_assets.engine.project.run_context import PublishedCells
 from backfill_assets.intervals import Daily, Hourly, Monthly
 from backfill_assets.models.audit import accepted_range, row_rule
@@ -298,8 +298,8 @@ def test_stale_cells_are_told_only_when_what_they_read_really_changed(world: Wor
     world.land(a_source(), row(8), row(9, cost=5.0), row(10))
     world.fill(graph, VISITS, published=PublishedCells.REBUILT)
     events = world.fill(graph)["web.child"]
-    assert told(events) == ["needs plan", "skipped"]
-    (stale,) = ended(events, NeedsPlan)
+    assert told(events) == ["left stale", "skipped"]
+    (stale,) = ended(events, LeftStale)
     assert (text(graph, "web.child", stale.cells), stale.upstream) == ("2024-01-09", VISITS)
     events = world.fill(graph, "web.child", cells=stale.cells, published=PublishedCells.REBUILT)
     assert told(events["web.child"]) == ["committed"]
@@ -312,7 +312,7 @@ def test_a_protected_environment_keeps_published_cells_whatever_is_asked(world: 
     world.land(a_source(), row(10))
     world.fill(graph)
     world.land(a_source(), row(10, cost=9.0))
-    assert told(world.fill(graph, published=PublishedCells.REBUILT)[VISITS]) == ["needs plan"]
+    assert told(world.fill(graph, published=PublishedCells.REBUILT)[VISITS]) == ["left stale"]
     assert world.rows(VISITS) == kept(row(10))
 
 

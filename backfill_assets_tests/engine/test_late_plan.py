@@ -12,18 +12,20 @@ from backfill_assets.engine.automatic.late_plan import refresh_late
 from backfill_assets.engine.fill.late_cells import lease_name
 from backfill_assets.engine.fill.outstanding import outstanding
 from backfill_assets.engine.plans.making import make_plan
+from backfill_assets.engine.project.events import LeftStale
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals import Monthly
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.audit import accepted_range
+from backfill_assets.models.source import WhenEmpty
 from backfill_assets.models.upstream import Upstream
 from backfill_assets.planning.plan.plan_json import read_plan
 from backfill_assets.planning.plan.request import PlanRequest, Restatement
 from backfill_assets.planning.rule.late_work import ASKED_BY
 from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus
-from backfill_assets_tests.builders import a_graph, a_model, a_source, days
+from backfill_assets_tests.builders import EVENTS, a_graph, a_model, a_source, days
 from backfill_assets_tests.engine.plans import Plans
-from backfill_assets_tests.engine.world import arrow, kept, row
+from backfill_assets_tests.engine.world import arrow, ended, kept, row, text, told
 
 if TYPE_CHECKING:
     from backfill_assets.engine.automatic.late_plan import Refreshed
@@ -207,6 +209,87 @@ def test_a_model_that_nobody_reads_is_refreshed_in_its_own_table(world: World):
     done = refresh(world, graph)
     assert (said(graph, done.cells), done.plan_id) == ({A: "2024-01-09"}, None)
     assert said(graph, done.waiting) == {A: "2024-01-02"}
+
+
+@pytest.mark.parametrize("graph", [chain(), a_graph(a_model(A, late_window=4))])
+def test_a_published_cell_whose_rows_are_all_gone_stays_and_waits_where_its_source_says_so(
+    world: World, graph: Graph
+):
+    waits = a_source(when_empty=WhenEmpty.WAIT)
+    graph = a_graph(*graph.models.values(), sources=[waits])
+    filled(world, graph)
+    head = world.head(A)
+    world.land(waits, *(each for each in ROWS if each != row(9)))
+
+    done = refresh(world, graph)
+    assert (done.plan_id, done.cells, done.built, done.failed) == (None, {}, {}, ())
+    assert said(graph, done.awaits[EVENTS]) == {A: "2024-01-09"}
+    assert (done.waiting, done.held, done.ended) == ({}, {}, True)
+    assert (world.head(A), world.rows(A)) == (head, kept(*ROWS))
+    left = outstanding(world.open(graph), graph.order)
+    assert left.words == "0 cells missing, 1 stale: 1 wait for rows of web.events"
+    events_of_a = world.fill(graph)[A]
+    assert told(events_of_a) == ["left stale", "skipped"]
+    (stays,) = ended(events_of_a, LeftStale)
+    assert stays.words == "web.events changed since; they wait for rows of web.events"
+
+    world.land(waits, *ROWS[:8], row(9, 3), ROWS[9])
+    assert said(graph, refresh(world, graph).cells) == {A: "2024-01-09"}
+    assert world.rows(A) == kept(*ROWS[:8], row(9, 3), ROWS[9])
+
+
+def test_a_plan_leaves_cells_whose_rows_are_all_gone_as_published_until_it_is_told_otherwise(
+    world: World,
+):
+    waits = a_source(when_empty=WhenEmpty.WAIT)
+    graph, plans = a_graph(a_model(A, late_window=4), sources=[waits]), Plans(world)
+    filled(world, graph)
+    world.land(waits, *(each for each in ROWS if each not in (row(8), row(9))), row(10, 2))
+    refresh(world, graph)
+
+    plan = plans.make(graph)
+    (planned,) = plan.models
+    assert text(graph, A, planned.cells) == "2024-01-10"
+    assert "web.events has lost the rows that they were built from: 2024-01-08..2024-01-09 (2)" in (
+        "; ".join(planned.notes)
+    )
+    plans.published(graph, restate=(Restatement(EVENTS, "2024-01-08", "2024-01-08"),))
+    assert world.rows(A) == kept(*(each for each in ROWS if each != row(8)), row(10, 2))
+
+
+def test_a_refresh_in_place_waits_for_an_open_plan_of_its_cells(world: World):
+    graph, plans = a_graph(a_model(A, late_window=4)), Plans(world)
+    filled(world, graph)
+    plan = plans.make(graph, restate=(Restatement(A, "2024-01-09", "2024-01-09"),))
+    plans.apply(graph, plan)
+    apart(world, row(9, 2), row(10, 2))
+
+    done = refresh(world, graph)
+    assert said(graph, done.cells) == {A: "2024-01-10"}
+    assert said(graph, done.held) == {A: "2024-01-09"}
+    (stays,) = ended(world.fill(graph)[A], LeftStale)
+    assert stays.words == f"web.events changed since; they wait for plan {plan.plan_id}"
+    left = outstanding(world.open(graph), graph.order)
+    assert left.words == f"0 cells missing, 1 stale: 1 wait for plan {plan.plan_id}"
+    assert world.rows(A) == kept(*ROWS, row(10, 2))
+
+    plans.promote(graph, plan)
+    assert said(graph, refresh(world, graph).cells) == {A: "2024-01-09"}
+    assert world.rows(A) == kept(*ROWS, row(9, 2), row(10, 2))
+
+
+def test_of_what_is_refreshed_in_place_only_what_was_committed_is_told_as_built(
+    world: World,
+    monkeypatch: Any,  # noqa: ANN401
+):
+    graph = a_graph(a_model(A, late_window=4))
+    filled(world, graph)
+    late(world, row(9, 2))
+    monkeypatch.setattr("backfill_assets.engine.automatic.late_plan.fill_cells", lambda *_: {A: ()})
+
+    done = refresh(world, graph)
+
+    assert (done.cells, done.built) == ({}, {})
 
 
 def test_a_run_of_a_range_publishes_no_part_of_a_correction(world: World):

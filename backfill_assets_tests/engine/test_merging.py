@@ -138,7 +138,7 @@ def test_rows_that_move_take_their_old_cell_into_the_batch(dev: World):
     }
     assert records[day(9)].changed_at.row_set > records[day(9)].built_at
     # Day 9 was not computed from its changed source again, only a row left it: the rule says so.
-    assert told(dev.fill(graph)[ORDERS]) == ["needs plan", "skipped"]
+    assert told(dev.fill(graph)[ORDERS]) == ["left stale", "skipped"]
 
 
 def test_rows_that_came_into_a_cell_while_others_move_out_of_it_stay(dev: World):

@@ -53,7 +53,7 @@ def sums(most: int = 1000, **declared: Any) -> Graph:  # noqa: ANN401
 def late(world: World, graph: Graph, *rows: Any) -> None:  # noqa: ANN401
     """Rows arrive that only a plan brings in."""
     world.land(a_source(), *ROWS, *rows)
-    assert set(told(world.fill(graph)[SUMS])) == {"needs plan", "skipped"}
+    assert set(told(world.fill(graph)[SUMS])) == {"left stale", "skipped"}
 
 
 def totals(world: World, name: str) -> list[int]:

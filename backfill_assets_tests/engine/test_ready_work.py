@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
-from deltalake import write_deltalake
+from deltalake import DeltaTable, write_deltalake
 
 from backfill_assets.engine.batch.requests import REFRESH, batch_request
 from backfill_assets.engine.fill.observing import observe_sources
@@ -412,3 +412,57 @@ def test_cells_wait_for_the_rows_of_a_source_that_declares_so(tmp_path: Path):
     observe_sources(world.store, [waits], str(tmp_path), None)
 
     assert world.offered() == {("backfill", "web.visits"): days(1, 2, 3, 5)}
+
+
+def test_what_has_lost_its_rows_is_not_offered_where_its_source_lets_cells_wait(tmp_path: Path):
+    waits = a_source(when_empty=WhenEmpty.WAIT)
+    world = QueueWorld(tmp_path, a_graph(replace(VISITS, late_window=5), sources=[waits]))
+    _land(world, *range(1, 11))
+    world.fill("web.visits", day(1, 10))
+    _lose(world, 9)
+    assert world.offered() == {}
+
+    _land(world, 9)
+    assert world.offered() == {("daily", "web.visits"): days(9)}
+
+
+def test_what_an_open_plan_has_is_not_offered_to_be_refreshed_beside_it(tmp_path: Path):
+    world = QueueWorld(tmp_path, a_graph(replace(VISITS, late_window=5)))
+    _land(world, *range(1, 11))
+    world.fill("web.visits", day(1, 10))
+    _land(world, 8)
+    assert world.offered() == {("daily", "web.visits"): days(8)}
+
+    plan = world.queued("web.visits", 8)
+    assert world.offered()["plan", "web.visits"] == days(8)
+    assert ("daily", "web.visits") not in world.offered()
+    abandon_plan(world.project(), plan)
+    assert world.offered() == {("daily", "web.visits"): days(8)}
+
+
+def test_a_plan_in_the_queue_builds_restated_cells_that_have_lost_their_rows(tmp_path: Path):
+    waits = a_source(when_empty=WhenEmpty.WAIT)
+    world = QueueWorld(tmp_path, a_graph(VISITS, sources=[waits]))
+    _land(world, *range(1, 11))
+    world.fill("web.visits", day(1, 10))
+    _lose(world, 9)
+
+    world.queued("web.events", 9)
+
+    assert world.offered() == {("plan", "web.visits"): days(9)}
+
+
+def _land(world: QueueWorld, *numbers: int) -> None:
+    """Rows of some days arrive, a file each; then the source is looked at."""
+    for number in numbers:
+        rows = [{"ds": date(2024, 1, number), "id": number, "cost": Decimal(1)}]
+        path = str(world.root / a_source().path)
+        write_deltalake(path, pa.Table.from_pylist(rows, ROWS), mode="append")
+    observe_sources(world.store, world.graph.sources.values(), str(world.root), None)
+
+
+def _lose(world: QueueWorld, number: int) -> None:
+    """A day loses all of its rows; then the source is looked at."""
+    table = DeltaTable(str(world.root / a_source().path))
+    table.delete(f"ds = '{date(2024, 1, number)}'")
+    observe_sources(world.store, world.graph.sources.values(), str(world.root), None)

@@ -62,7 +62,7 @@ def test_cells_that_a_restored_state_adopts_are_made_stale_by_later_late_data(wo
             assert max(record.built_at for record in records) <= counter
         assert Plans(again).make(OLD).is_empty
         again.land(a_source(), *changed(row(9, 1, 99.0)))
-        assert told(again.fill(OLD)[VISITS]) == ["needs plan", "skipped"]
+        assert told(again.fill(OLD)[VISITS]) == ["left stale", "skipped"]
         Plans(again).published(OLD)
         assert totals(again) == {on(n): 99 if n == 9 else n for n in range(7, 11)}
 

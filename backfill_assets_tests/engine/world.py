@@ -22,7 +22,7 @@ from backfill_assets.engine.project.events import (
     Committed,
     Event,
     Failed,
-    NeedsPlan,
+    LeftStale,
     Skipped,
     Waiting,
 )
@@ -259,7 +259,7 @@ def ended(events: Iterable[Event], kind: type[Event]) -> list[Any]:
 def told(events: Iterable[Event]) -> list[str]:
     """What happened, one word per event, in no order of threads."""
     words = {Committed: "committed", Failed: "failed", Skipped: "skipped"}
-    words |= {Waiting: "waiting", NeedsPlan: "needs plan"}
+    words |= {Waiting: "waiting", LeftStale: "left stale"}
     return sorted(words[type(event)] for event in events if type(event) in words)
 
 

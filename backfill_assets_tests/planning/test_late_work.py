@@ -11,6 +11,7 @@ from backfill_assets.intervals.cadence import WHOLE_CELL as WHOLE
 from backfill_assets.intervals.required import required
 from backfill_assets.models.cells import cells_read
 from backfill_assets.models.cells_by_model import CellsByModel
+from backfill_assets.models.source import WhenEmpty
 from backfill_assets.models.upstream import Reopens, Upstream, own_cells
 from backfill_assets.planning.rule.late_work import LateWork, late_work
 from backfill_assets.planning.rule.needs_work import needs_work
@@ -223,6 +224,64 @@ CADENCES = [
     Daily(start="2024-01-03", tz="Europe/Berlin"),
 ]
 LOOKBACKS = st.sampled_from([0, 1, 2, own_cells(1)])
+
+
+def losing(
+    graph: Graph,
+    changed: IntervalSet | Iterable[IntervalSet],
+    lost: IntervalSet,
+    source: str = EVENTS,
+) -> StateView:
+    """As `picture`, of a source that has lost all rows of some of the changed cells."""
+    view = picture(graph, changed, source=source)
+    return replace(view, sources={source: replace(view.sources[source], emptied=lost)})
+
+
+def waiting_for_rows(*models: Model) -> Graph:
+    return a_graph(*models, sources=[a_source(when_empty=WhenEmpty.WAIT)])
+
+
+def test_a_cell_whose_rows_are_gone_waits_for_them_where_its_source_says_so():
+    graph = waiting_for_rows(a_model(A, late_window=3))
+    found = split(graph, losing(graph, days(8, 9), lost=days(8)))
+    assert (found.in_place, found.awaits) == ({A: days(9)}, {EVENTS: {A: days(8)}})
+    assert (found.automatic, found.waiting, found.held) == ({}, {}, {})
+    accepts = a_graph(*graph.models.values())
+    assert split(accepts, losing(accepts, days(8, 9), lost=days(8))).in_place == {A: days(8, 9)}
+
+
+def test_a_cell_that_was_built_without_rows_waits_for_none():
+    graph = waiting_for_rows(a_model(A, upstreams=[Upstream(EVENTS, lookback=1)], late_window=3))
+    view = losing(graph, days(9), lost=days(8))
+    assert split(graph, view).awaits == {}
+
+
+def test_what_waits_for_rows_keeps_the_whole_change_and_what_reaches_it():
+    graph = waiting_for_rows(
+        a_model(A, late_window=5),
+        a_model(B, upstreams=[A], late_window=5),
+    )
+    found = split(graph, losing(graph, [days(7, 9), days(10)], lost=days(9)))
+    assert (found.automatic, found.awaits) == ({A: days(10)}, {EVENTS: {A: days(7, 9)}})
+
+    costs = a_source("web.costs", when_empty=WhenEmpty.WAIT)
+    graph = a_graph(
+        a_model(A, late_window=5),
+        a_model(B, upstreams=[A, "web.costs"], late_window=5),
+        sources=[a_source(), costs],
+    )
+    view = picture(graph, days(8, 9))
+    lost = losing(graph, days(9), lost=days(9), source="web.costs").sources
+    found = split(graph, replace(view, sources={**view.sources, **lost}))
+    assert found.automatic == {A: days(8)}
+    assert found.awaits == {"web.costs": {A: days(9), B: days(9)}}
+
+
+def test_what_waits_for_rows_waits_for_them_outside_of_its_window_too():
+    graph = waiting_for_rows(a_model(A, late_window=2))
+    found = split(graph, losing(graph, days(3, 9), lost=days(3)))
+    assert (found.in_place, found.awaits) == ({A: days(9)}, {EVENTS: {A: days(3)}})
+    assert found.waiting == {}
 
 
 @st.composite

@@ -290,7 +290,7 @@ def test_a_stale_cell_of_the_late_window_is_refreshed_where_nobody_reads_it():
     work = needs_work(a_graph(FIRST_MODEL, LATE), a_view(OVERTAKEN), LATE, now=NOW)
 
     assert work.stale_cells == days(1, 2, 3, 4, 5)
-    assert work.refresh == work.todo == days(4, 5)
+    assert work.refresh == days(4, 5)
 
 
 def test_a_change_that_reaches_beyond_the_late_window_is_not_refreshed_in_part():
@@ -298,7 +298,7 @@ def test_a_change_that_reaches_beyond_the_late_window_is_not_refreshed_in_part()
     work = needs_work(a_graph(FIRST_MODEL, LATE), a_view(split), LATE, now=NOW)
 
     assert work.stale_cells == days(1, 2, 3, 4, 5)
-    assert work.refresh == work.todo == days(5)
+    assert work.refresh == days(5)
 
 
 def test_a_change_of_several_cells_is_left_to_a_plan_which_publishes_them_at_once():
@@ -308,7 +308,7 @@ def test_a_change_of_several_cells_is_left_to_a_plan_which_publishes_them_at_onc
     work = needs_work(graph, view, LATE, now=NOW)
 
     assert work.stale_cells == days(4, 5)
-    assert work.refresh == work.todo == NOTHING
+    assert work.refresh == NOTHING
     late = late_work(graph, view, now=NOW, reads={})
     assert (late.automatic, late.in_place) == ({"web.reader": days(4, 5)}, {})
 
@@ -348,8 +348,8 @@ def test_what_is_owed_is_rebuilt_in_a_workspace_and_waits_for_a_plan_elsewhere()
     inside = needs_work(GRAPH, workspace, READER, now=NOW)
 
     assert published.owed == inside.owed == days(2)
-    assert published.refresh == published.todo == NOTHING
-    assert inside.refresh == inside.todo == days(2)
+    assert published.refresh == NOTHING
+    assert inside.refresh == days(2)
 
 
 def _late(view: StateView, *runs: ReadyRun) -> StateView:

@@ -95,7 +95,8 @@ def test_after_a_promotion_only_readers_of_what_differs_are_stale(
     assert _work(store, trial.workspace, B).refresh == _set(*differing)
     for at in sorted(differing):
         trial.fill(B, at, at + 1, {days(at, at + 1): rebuilt[at]})
-    assert not _work(store, trial.workspace, B).todo
+    inside = _work(store, trial.workspace, B)
+    assert not inside.gaps | inside.refresh
     trial.promote()
 
     # What the plan rebuilt is fresh, what it left alone is stale where it reads what differs.

@@ -16,10 +16,11 @@ from backfill_assets.cli.progress import shown
 from backfill_assets.cli.project import clock_at
 from backfill_assets.cli.told_cells import say_cells
 from backfill_assets.engine.fill.fill import fill_cells
+from backfill_assets.engine.fill.late_cells import in_place_of
 from backfill_assets.engine.fill.observing import observe
 from backfill_assets.engine.fill.outstanding import outstanding
 from backfill_assets.engine.plans.told_cells import cells_json
-from backfill_assets.engine.project.events import Committed, Failed, NeedsPlan, Waiting
+from backfill_assets.engine.project.events import Committed, Failed, LeftStale, Waiting
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.parse_range import OutsideLifeError, parse_range
 from backfill_assets.intervals.required import required
@@ -169,8 +170,12 @@ def _cut(opened: RunContext, name: str) -> bool:
 
 def _missing(opened: RunContext, targets: Mapping[str, IntervalSet]) -> dict[str, int]:
     view, now = opened.view(), opened.clock()
-    todo = {name: opened.work(name, view, now).todo & target for name, target in targets.items()}
-    return {name: opened.graph.model(name).cadence.count(cells) for name, cells in todo.items()}
+    works = {name: opened.work(name, view, now) for name in targets}
+    in_place = in_place_of(opened, works)
+    return {
+        name: opened.graph.model(name).cadence.count((work.gaps | in_place[name]) & targets[name])
+        for name, work in works.items()
+    }
 
 
 def _announce(opened: RunContext, todo: Mapping[str, int]) -> None:
@@ -252,7 +257,7 @@ def _summary(events: tuple[Event, ...], missing: int) -> dict[str, Any]:
         "rows": sum(batch.rows for batch in done),
         "failed": len(failed),
         "waiting": sum(isinstance(event, Waiting) for event in events),
-        "needs_plan": sum(isinstance(event, NeedsPlan) for event in events),
+        "needs_plan": sum(isinstance(event, LeftStale) and not event.until for event in events),
         "missing": missing,
         "errors": [failure.error for failure in failed],
         "seconds": {

@@ -18,7 +18,7 @@ from backfill_assets.cli.project import clock_at
 from backfill_assets.cli.waiting_plans import say_waiting, waiting_plans, watched_plans
 from backfill_assets.engine.fill.late_cells import late_work_of
 from backfill_assets.engine.fill.observing import observe_sources, sources_of
-from backfill_assets.engine.fill.outstanding import outstanding
+from backfill_assets.engine.fill.outstanding import outstanding, stale_by_need
 from backfill_assets.engine.fill.unresolved_failures import unresolved_failures
 from backfill_assets.engine.project.holds import holds_of
 from backfill_assets.intervals.text import counted, ranges_text
@@ -81,6 +81,7 @@ def status(
         )
         rows = [
             _row(run, name, work, view.claimed[name], late)
+            | _stale_waits(run, name, work, late)
             | {
                 "spared": spared.get(name, 0),
                 "cutoff": _cutoff(view.cutoffs.get(name)),
@@ -107,7 +108,7 @@ def _row(
 ) -> dict[str, Any]:
     model = run.graph.model(name)
     count = model.cadence.count
-    refresh = work.refresh | late.automatic[name]
+    refresh = late.in_place[name] | late.automatic[name]
     waiting = late.waiting[name]
     return {
         "model": name,
@@ -118,7 +119,7 @@ def _row(
         "refresh": count(refresh),
         "late": count(work.late_cells),
         "late_needs_plan": count(work.late_cells & waiting),
-        "running": count(claimed & work.todo),
+        "running": count(claimed & (work.gaps | late.in_place[name])),
         "required_ranges": ranges_text(model.cadence, work.required),
         "missing_ranges": ranges_text(model.cadence, work.gaps),
         "stale_ranges": ranges_text(model.cadence, work.stale_cells),
@@ -133,6 +134,17 @@ def _row(
         "kept_ranges": ranges_text(model.cadence, work.kept),
         "watermark": _watermark(run, model),
         "changed": name in run.changed,
+    }
+
+
+def _stale_waits(run: RunContext, name: str, work: Work, late: LateWork) -> dict[str, Any]:
+    """Say what the stale cells wait for that neither the next run builds again nor a plan that is to be made."""
+    waiting = work.stale_cells - late.in_place[name] - late.automatic[name] - late.waiting[name]
+    cadence = run.graph.model(name).cadence
+    by_need = stale_by_need(run, late, name, waiting, None)
+    return {
+        "stale_waiting": cadence.count(waiting),
+        "stale_waits": {whom: ranges_text(cadence, cells) for whom, cells in by_need.items()},
     }
 
 
@@ -232,7 +244,9 @@ def _remarks(env: str, row: dict[str, Any]) -> list[str]:
         because = ", ".join(
             f"{up} changed in {cells}" for up, cells in row["stale_because"].items()
         )
-        remedy = _remedy(row["stale"], row["refresh"])
+        waits = [f"{cells} {whom}" for whom, cells in row["stale_waits"].items()]
+        others = row["stale"] - row["stale_waiting"]
+        remedy = "; ".join([*waits, _remedy(others, row["refresh"])] if others else waits)
         word = "late " if row["late"] else "stale"
         remarks.append(f"{word}    {name}: {row['stale_ranges']}; {because}; {remedy}")
     if row["spared"]:

@@ -23,7 +23,7 @@ from backfill_assets.engine.plans.building import built_in
 from backfill_assets.engine.plans.making import keep, plan_of
 from backfill_assets.engine.plans.operation import Operation
 from backfill_assets.engine.plans.plan_verbs import abandon_plan
-from backfill_assets.engine.project.events import Failed, events_of
+from backfill_assets.engine.project.events import Committed, Failed, events_of
 from backfill_assets.engine.project.holds import refuse_hold
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.cadence import WHOLE_CELL
@@ -61,6 +61,7 @@ class Refreshed:
         spared: cells that were not built, since what they read was built again with equal content.
         waiting: late, but outside of a late window or reaching out of one: needs a plan, by model.
         held: late, but others are at work where it reaches, by model.
+        awaits: late, but a source has lost the rows that it was built from, by source and model.
         because: what changed, in words, by model.
         needed: the plan for what is waiting, which a person decides on; None where there is none.
         failed: batches that failed; what they concern is left for the next time.
@@ -75,6 +76,7 @@ class Refreshed:
     spared: Mapping[str, int] = field(default_factory=dict[str, int])
     waiting: CellsByModel = field(default_factory=CellsByModel)
     held: CellsByModel = field(default_factory=CellsByModel)
+    awaits: Mapping[str, CellsByModel] = field(default_factory=dict[str, CellsByModel])
     because: Mapping[str, str] = field(default_factory=dict[str, str])
     needed: str | None = None
     failed: tuple[Failed, ...] = ()
@@ -185,9 +187,8 @@ class _Refresh:
         if not work.in_place:
             return
         events = fill_cells(self.run, work.in_place, self.project.listener)
-        failed = events_of(Failed, events)
-        self._failed(failed)
-        built = work.in_place - _lost(failed)
+        self._failed(events_of(Failed, events))
+        built = CellsByModel.of((done.model, done.cells) for done in events_of(Committed, events))
         self._built(built, built)
 
     def _carry(self, plan: Plan) -> bool:
@@ -260,5 +261,6 @@ def _told(work: LateWork, done: Refreshed) -> Refreshed:
         done,
         waiting=work.waiting,
         held=work.held | work.automatic,
+        awaits=work.awaits,
         because=work.because,
     )

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.automatic.scan_memory import DONE, FAILED, LEFT, hashed
+from backfill_assets.engine.fill.late_cells import built_without_rows, in_place_of
 from backfill_assets.intervals.grid import Unit
 from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
@@ -169,12 +170,14 @@ class ScannedEnvironment:
             ignore_cron=self.run.serves_plan,
         )
         broken = failed_cells(self.graph, view, model, failed, now=self.run.clock(), reads=columns)
+        if self.plan_id is None:
+            work = replace(
+                work, refresh=in_place_of(self.run, {model.name: work}, view)[model.name]
+            )
         claimed = view.claimed[model.name]
         elsewhere = self.others[model.name]
         todo = work.gaps | work.refresh
-        waiting = IntervalSet.union_all(
-            lacking_in_sources(self.graph, view, model, todo, self.now).values()
-        )
+        waiting = self._waiting(view, model, work)
         within = None if self.within is None else self.within[model.name]
         remaining = todo if within is None else left_of(work, view, model.name) & within
         # Of a model that reads its own cells each is a batch, and a run has many of them.
@@ -199,6 +202,13 @@ class ScannedEnvironment:
             not offered and not passing,
         )
         return ScannedModel(model, work, offered, remaining, end, stale, unchanging, waits, rest)
+
+    def _waiting(self, view: StateView, model: Model, work: Work) -> IntervalSet:
+        """Give the cells that wait for rows of a source."""
+        todo = work.gaps | work.refresh
+        lacking = lacking_in_sources(self.graph, view, model, todo, self.now)
+        waiting = IntervalSet.union_all(lacking.values())
+        return waiting - built_without_rows(self.run, model.name, work) if waiting else waiting
 
     def _around(self, model: Model) -> list[object]:
         """Say what others declare: whether they read the model, or what it reads, and how that is cut."""
@@ -240,11 +250,15 @@ def _place(source: ObservedSource) -> list[object]:
 
 
 def _named(view: StateView, name: str, work: Work) -> str:
-    """Name what is stale by its cells, when these were built, and when what they read has changed."""
+    """Name what is stale by its cells, when these were built, and when what they read has changed.
+
+    What waits for rows of a source is left out: nothing can be done about it until these come.
+    """
+    awaiting = IntervalSet.union_all(work.awaits.values())
     stale = [
         [behind.upstream, [*cells.boundaries], _built(view, name, cells), _changed(view, behind)]
         for behind in work.stale
-        if (cells := behind.cells - work.refresh)
+        if (cells := behind.cells - work.refresh - awaiting)
     ]
     return hashed(stale) if stale else ""
 

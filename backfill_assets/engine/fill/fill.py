@@ -19,7 +19,12 @@ from backfill_assets.engine.batch.failure_kinds import kind_of
 from backfill_assets.engine.batch.requests import ADOPTED, REFRESH, RERUN
 from backfill_assets.engine.batch.retrying import patiently
 from backfill_assets.engine.batch.sources import WaitingCells, cells_held
-from backfill_assets.engine.fill.late_cells import late_work_of
+from backfill_assets.engine.fill.late_cells import (
+    built_without_rows,
+    in_place_of,
+    late_work_of,
+    plans_in_the_way,
+)
 from backfill_assets.engine.fill.observing import observe
 from backfill_assets.engine.fill.schedule import Needs, Piece, scheduled
 from backfill_assets.engine.fill.unresolved_failures import keep_failed_start
@@ -28,7 +33,7 @@ from backfill_assets.engine.project.events import (
     OWN_CELLS,
     Committed,
     Failed,
-    NeedsPlan,
+    LeftStale,
     Skipped,
     SourceNote,
     Waiting,
@@ -64,9 +69,9 @@ def fill_cells(
     """Look at what the named models read of sources, then fill what is missing of them.
 
     Cells that are ready stay as they are. Stale ones are refreshed inside the late window of a model
-    without readers; others of a protected environment are reported, for rewriting published
-    history takes a plan. A batch that fails leaves the others alone. An interrupt is raised after the
-    batches in flight have ended.
+    without readers, where no open plan is at work; others are reported, with what they wait for:
+    rewriting published history takes a plan. A batch that fails leaves the others alone. An interrupt
+    is raised after the batches in flight have ended.
 
     Args:
         run: what all batches share.
@@ -159,7 +164,7 @@ class Filling:
         self.size = run.batch_size(model, view)
         work = run.work(model.name, view)
         again = _asked_again(run, model, work) & self.target
-        refresh = (work.refresh & self.target) - again
+        refresh = (_refreshed(run, view, model, work) & self.target) - again
         todo = ((work.runnable & self.target) | again | refresh) - taken - undecided
         events: list[Event] = []
         blocked_cells = IntervalSet.empty()
@@ -175,7 +180,7 @@ class Filling:
         reported_cells = blocked_cells
         if not undecided:
             rest = self.target - again - refresh - taken - behind
-            events = [*_at_rest(view, model, work, rest, _automatic(run, model, work)), *events]
+            events = [*_at_rest(run, view, model, work, rest), *events]
             reported_cells |= rest - now
         pieces = self._pieces(reasons, view)
         return Needs(pieces, later, self._count(later), reported_cells, tuple(events))
@@ -252,9 +257,16 @@ def _followed(run: RunContext, model: Model, target: IntervalSet, leader: str) -
     """Leave a table alone that another environment writes: what it lacks is for that one to fill."""
     view = run.view()
     work = run.work(model.name, view)
-    yield from _at_rest(view, model, replace(work, blocked={}), target, IntervalSet.empty())
+    yield from _at_rest(run, view, model, replace(work, blocked={}), target)
     if gaps := work.gaps & target:
         yield Waiting(model.name, gaps, leader)
+
+
+def _refreshed(run: RunContext, view: StateView, model: Model, work: Work) -> IntervalSet:
+    """The published cells that are built again in the model's own table, or in a plan's workspace."""
+    if run.environment.is_workspace:
+        return work.refresh
+    return in_place_of(run, {model.name: work}, view)[model.name]
 
 
 def _asked_again(run: RunContext, model: Model, work: Work) -> IntervalSet:
@@ -277,11 +289,12 @@ def _held_up(
         todo: the cells to fill now.
         undecided: those that are asked about again later.
     """
-    published = _published(run, model)
     for source_wait in _held(run, model, work, todo):
         if source_wait.error is None:
-            # What is published and has no rows any more becomes empty when it is built again.
-            if waiting := (source_wait.cells & todo) - published:
+            waiting = source_wait.cells & todo
+            if run.graph.sources[source_wait.source].observed or run.environment.is_workspace:
+                waiting -= built_without_rows(run, model.name, work)
+            if waiting:
                 yield Waiting(model.name, waiting, source_wait.source), waiting
             todo -= waiting
             continue
@@ -308,14 +321,6 @@ def _held(run: RunContext, model: Model, work: Work, todo: IntervalSet) -> tuple
         return (WaitingCells("its sources", cells, cause),)
 
 
-def _published(run: RunContext, model: Model) -> IntervalSet:
-    """The cells that a workspace is about to replace."""
-    follows = run.environment.follows
-    if not run.environment.is_workspace or follows is None:
-        return IntervalSet.empty()
-    return run.store.views.of(follows).ready(model.name)
-
-
 def _behind_a_gap(gaps: IntervalSet, todo: IntervalSet) -> IntervalSet:
     """The cells of a self-reading model that come after a gap which this run will not fill."""
     gap = (gaps - todo).hull()
@@ -325,15 +330,33 @@ def _behind_a_gap(gaps: IntervalSet, todo: IntervalSet) -> IntervalSet:
     return todo & IntervalSet.of([Interval(gap.start, ahead.end)])
 
 
-def _automatic(run: RunContext, model: Model, work: Work) -> IntervalSet:
-    """The stale cells that late data's own plan builds again."""
-    if not work.stale or run.environment.is_workspace:
-        return IntervalSet.empty()
-    return late_work_of(run).automatic[model.name]
+def _left_stale(
+    run: RunContext, view: StateView, model: Model, work: Work, target: IntervalSet
+) -> Iterator[Event]:
+    """Tell of stale cells that no batch will touch, by what builds them again."""
+    if not work.stale_cells & target:
+        return
+    ends: list[tuple[str, IntervalSet]] = []
+    if not run.environment.is_workspace:
+        late, name = late_work_of(run, view=view), model.name
+        plans = plans_in_the_way(run, name) if late.held[name] else ""
+        ends = [
+            ("the refresh of late data builds them again", late.automatic[name]),
+            (f"they wait for {plans}", late.held[name]),
+            *(
+                (f"they wait for rows of {source}", cells)
+                for source, cells in late.awaiting(name).items()
+            ),
+        ]
+    ends.append(("", work.stale_cells - IntervalSet.union_all(cells for _, cells in ends)))
+    for stale in work.stale:
+        for until, cells in ends:
+            if left := stale.cells & cells & target:
+                yield LeftStale(model.name, left, stale.upstream, until)
 
 
 def _at_rest(
-    view: StateView, model: Model, work: Work, target: IntervalSet, automatic: IntervalSet
+    run: RunContext, view: StateView, model: Model, work: Work, target: IntervalSet
 ) -> Iterator[Event]:
     """Tell of the target's cells that no batch will touch, and why."""
     fresh = (work.ready & target) - work.stale_cells
@@ -345,10 +368,7 @@ def _at_rest(
     }
     if built_by:
         yield Skipped(model.name, built_by)
-    for stale in work.stale:
-        for cells, itself in ((stale.cells - automatic, False), (stale.cells & automatic, True)):
-            if cells & target:
-                yield NeedsPlan(model.name, cells & target, stale.upstream, itself)
+    yield from _left_stale(run, view, model, work, target)
     for upstream, cells in work.blocked.items():
         if cells & target:
             yield Waiting(model.name, cells & target, upstream)

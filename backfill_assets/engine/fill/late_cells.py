@@ -13,13 +13,18 @@ from backfill_assets.planning.plan.plan import Build
 from backfill_assets.planning.rule.late_work import late_work
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from backfill_assets.engine.project.run_context import RunContext
     from backfill_assets.planning.plan.plan import Plan
     from backfill_assets.planning.rule.late_work import LateWork
+    from backfill_assets.planning.rule.needs_work import Work
     from backfill_assets.snapshots.state_view import StateView
 
 
-def late_work_of(run: RunContext, failed: CellsByModel | None = None) -> LateWork:
+def late_work_of(
+    run: RunContext, failed: CellsByModel | None = None, view: StateView | None = None
+) -> LateWork:
     """Split the stale cells of a run's environment; from recorded state alone.
 
     A model that relies on another declaration of a source than is read waits for the plan that makes
@@ -28,10 +33,12 @@ def late_work_of(run: RunContext, failed: CellsByModel | None = None) -> LateWor
     Args:
         run: the environment.
         failed: cells that can't be built now, or are not to be, with all that reaches them.
+        view: the environment's state; None: as it is now. One of some models and what these read tells
+            what is refreshed in place of them: that concerns no other model.
     """
     work = late_work(
         run.graph,
-        _without_marks(run),
+        _without_marks(run, view or run.view()),
         now=run.until,
         reads=run.reads,
         held=_held_by_plans(run),
@@ -39,6 +46,42 @@ def late_work_of(run: RunContext, failed: CellsByModel | None = None) -> LateWor
     )
     planned = {name: cells for name, cells in work.held.items() if name in run.misread}
     return replace(work, waiting=work.waiting | planned, held=work.held - planned)
+
+
+def in_place_of(
+    run: RunContext, works: Mapping[str, Work], view: StateView | None = None
+) -> CellsByModel:
+    """Give the stale cells of models that the next run builds again in their own tables.
+
+    Args:
+        run: the environment; no workspace.
+        works: what the rule has found, by model.
+        view: as of `late_work_of`.
+    """
+    if not any(work.refresh for work in works.values()):
+        return CellsByModel()
+    found = late_work_of(run, view=view).in_place
+    return CellsByModel({name: found[name] for name in works})
+
+
+def plans_in_the_way(run: RunContext, name: str) -> str:
+    """Name the open plans that late cells of a model wait for, in words; empty where there is none."""
+    plans = plans_at_work(run)
+    theirs = [plan.plan_id for plan in plans if any(part.model == name for part in plan.models)]
+    plan_ids = theirs or [plan.plan_id for plan in plans]
+    return f"plan {', '.join(sorted(plan_ids))}" if plan_ids else ""
+
+
+def built_without_rows(run: RunContext, name: str, work: Work) -> IntervalSet:
+    """Give the published cells of a model that are built again although an observed source has no rows for them.
+
+    Where a plan builds them, they become empty. Where they are refreshed in place, they have lost nothing: those
+    that have are not refreshed (`Work.awaits`).
+    """
+    if not run.environment.is_workspace:
+        return work.refresh - IntervalSet.union_all(work.awaits.values())
+    follows = run.environment.follows
+    return run.store.views.of(follows, only={name}).ready(name) if follows else IntervalSet.empty()
 
 
 def lease_name(environment: str) -> str:
@@ -71,9 +114,9 @@ def _held_by_plans(run: RunContext) -> CellsByModel:
     )
 
 
-def _without_marks(run: RunContext) -> StateView:
+def _without_marks(run: RunContext, view: StateView) -> StateView:
     """Forget what plans owe that have waited for too long: it is rebuilt with what reaches it."""
-    view, standing = run.view(), {plan.plan_id for plan in plans_at_work(run)}
+    standing = {plan.plan_id for plan in plans_at_work(run)}
     outwaited = (plan for plan in _ours(run) if plan.plan_id not in standing)
     planned_cells = (
         (planned.model, planned.cells) for plan in outwaited for planned in plan.models

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from backfill_assets.engine.fill.late_cells import late_work_of, lease_name, plans_at_work
+from backfill_assets.engine.fill.late_cells import late_work_of, lease_name, plans_in_the_way
+from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import counted
 from backfill_assets.planning.rule.lacking_in_sources import lacking_in_sources
 from backfill_assets.snapshots.environment import PROD
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
 
     from backfill_assets.engine.fill.observing import SourceLook
     from backfill_assets.engine.project.run_context import RunContext
-    from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.models.cells_by_model import CellsByModel
+    from backfill_assets.planning.rule.late_work import LateWork
     from backfill_assets.state.locks import Lease
 
 A_PLAN = "need a plan"
@@ -100,7 +101,7 @@ def outstanding(
         inside = work.required if within is None else within[name]
         missing += model.cadence.count(work.gaps & inside)
         claimed = view.claimed[name]
-        running += model.cadence.count(claimed & work.todo & inside)
+        running += model.cadence.count(claimed & (work.gaps | late.in_place[name]) & inside)
         could = (work.runnable & inside) - claimed
         for source, cells in lacking_in_sources(run.graph, view, model, could, run.clock()).items():
             if count := model.cadence.count(cells & could):
@@ -108,28 +109,35 @@ def outstanding(
             could -= cells
         buildable += model.cadence.count(could)
         stale += model.cadence.count(work.stale_cells & inside)
-        held_cells = late.held[name]
-        needs = late.waiting[name]
-        by_need = (
-            (A_PLAN, work.stale_cells & needs),
-            (_for_whom(run, held_cells, name), held_cells),
-            (_for_run(run, lease), work.stale_cells - needs - held_cells),
-        )
-        for whom, cells in by_need:
+        for whom, cells in stale_by_need(run, late, name, work.stale_cells, lease).items():
             if count := model.cadence.count(cells & inside):
                 waits[whom] = waits.get(whom, 0) + count
     unlooked = tuple(look.source for look in looks if not look.judged and look.counts)
     return Outstanding(missing, running, awaits, buildable, stale, waits, unlooked)
 
 
-def _for_whom(run: RunContext, held_cells: IntervalSet, name: str) -> str:
-    """Name the open plans that held cells wait for."""
-    if not held_cells:
-        return ""
-    plans = plans_at_work(run)
-    theirs = [plan.plan_id for plan in plans if any(part.model == name for part in plan.models)]
-    plan_ids = theirs or [plan.plan_id for plan in plans]
-    return f"wait for plan {', '.join(sorted(plan_ids))}" if plan_ids else _next_run(run)
+def stale_by_need(
+    run: RunContext, late: LateWork, name: str, stale: IntervalSet, lease: Lease | None
+) -> dict[str, IntervalSet]:
+    """Give the stale cells of a model by what they need or wait for, in words; each is named once.
+
+    Args:
+        run: the environment.
+        late: how its stale cells are split.
+        name: which model.
+        stale: its stale cells.
+        lease: that of the run which brings late data in now; None for none.
+    """
+    held_cells, needs, awaited = late.held[name], late.waiting[name], late.awaiting(name)
+    by_need = {A_PLAN: stale & needs}
+    if held_cells:
+        plans = plans_in_the_way(run, name)
+        by_need[f"wait for {plans}" if plans else _next_run(run)] = held_cells
+    by_need |= {f"wait for rows of {source}": cells for source, cells in awaited.items()}
+    rest = stale - needs - held_cells - IntervalSet.union_all(awaited.values())
+    own = _for_run(run, lease)
+    by_need[own] = rest | by_need.get(own, IntervalSet.empty())
+    return {whom: cells for whom, cells in by_need.items() if cells}
 
 
 def _next_run(run: RunContext) -> str:

@@ -150,24 +150,24 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True)
-class NeedsPlan:
-    """Published cells that an upstream's change has overtaken: rewriting them takes a plan.
+class LeftStale:
+    """Published cells that an upstream's change has overtaken, and that the run leaves as they are.
 
     Attributes:
-        automatic: whether it is the one that late data gets by itself; else a person makes it.
+        until: what builds them again, or what they wait for, in words; empty where that takes a plan of a
+            person.
     """
 
     model: str
     cells: IntervalSet
     upstream: str
-    automatic: bool = False
+    until: str = ""
 
     @property
     def words(self) -> str:
         """Describe the event in one sentence."""
-        if self.automatic:
-            return f"{self.upstream} changed since; the refresh of late data builds them again"
-        return f"{self.upstream} changed since; published history changes by a plan only"
+        until = self.until or "published history changes by a plan only"
+        return f"{self.upstream} changed since; {until}"
 
 
 OWN_CELLS = "its own earlier cells"
@@ -182,7 +182,7 @@ Event = (
     | Failed
     | Skipped
     | Waiting
-    | NeedsPlan
+    | LeftStale
 )
 if TYPE_CHECKING:
     Listener = Callable[[Event], None]

@@ -56,7 +56,8 @@ class LostSourceHistoryError(RequestError):
 def refuse_lost_history(project: Project, plan: Plan) -> None:
     """Refuse a plan of a protected environment that would replace published rows by nothing, or has built that.
 
-    An automatic plan for late data is not asked: its models declare that such cells follow their source.
+    An automatic plan for late data is not asked: its models declare that such cells follow their source, and where
+    the source lets cells wait for rows, these are not in it.
 
     Raises:
         LostSourceHistoryError: it lists the cells.

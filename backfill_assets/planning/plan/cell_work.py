@@ -224,9 +224,17 @@ class _Sweeps:
     def _overtaken(self, name: str, model_cells: ModelCells, rule: Work) -> None:
         """Plan what is owed, and what was built before something that it reads changed."""
         model_cells.add(Why.OWED, self.view.owed[name] & model_cells.ready, "not rebuilt yet")
+        awaiting = IntervalSet.union_all(rule.awaits.values())
         for stale in rule.stale:
             why = Why.LATE_DATA if stale.late else Why.UPSTREAM_CHANGED
-            model_cells.add(why, stale.cells & model_cells.required, stale.words)
+            model_cells.add(why, (stale.cells - awaiting) & model_cells.required, stale.words)
+        for source, cells in rule.awaits.items():
+            if left := (cells & model_cells.required) - model_cells.cells:
+                named = ranges_text(self.planned.models[name].cadence, left)
+                model_cells.notes.append(
+                    f"left as published, since {source} has lost the rows that they were built from: {named}; "
+                    f"--restate {source}:A..B builds them again without these rows"
+                )
 
     def _late(self, name: str) -> None:
         """Plan the last cells before new ones, where late rows can't be observed."""

@@ -134,13 +134,20 @@ def _branches(
             "waits",
             f"required and not ready; reads cells of {upstream} that are missing",
         )
+    awaiting = IntervalSet.union_all(work.awaits.values())
+    for source, awaited in work.awaits.items():
+        text = (
+            f"{source} has lost the rows that it was built from; it stays as it is until there are rows "
+            "again, or `backfill plan --restate` says that they were wrong"
+        )
+        yield cells & awaited, "waits", text
     for stale in work.stale:
         if stale.late:
             text = (
                 f"built before {stale.upstream} got, lost or changed rows; inside of late windows the "
                 "next run builds it again, else a plan"
             )
-            yield cells & stale.cells, "late data", text
+            yield cells & stale.cells - awaiting, "late data", text
             continue
         text = f"built before {stale.upstream} changed; published history changes by a plan only"
         yield cells & stale.cells, "upstream changed", text

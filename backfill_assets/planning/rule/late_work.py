@@ -7,6 +7,9 @@ history further back than its model declares: then the cell is left stale, and c
 A change is published at once or not at all: if one of the cells that it has overtaken is left, in any
 model, all of them are. Changes that have overtaken the same cell are connected, because building that
 cell brings in all of them.
+
+Of a source that lets cells wait for rows, a published cell waits, too: where all rows that it was built
+from are gone, it stays as it is until the source has rows for it again, or a person declares it wrong.
 """
 
 from __future__ import annotations
@@ -48,6 +51,8 @@ class LateWork:
         waiting: they need a plan: something that they reach lies outside of its model's late window.
         held: they wait for an open plan or a live batch at cells that they, or other cells of the
             same change, reach.
+        awaits: by source, those that wait for its rows, or reach a cell that does, with all other cells
+            of the same change.
         because: what changed, in words, by model.
     """
 
@@ -55,7 +60,12 @@ class LateWork:
     in_place: CellsByModel = field(default_factory=CellsByModel)
     waiting: CellsByModel = field(default_factory=CellsByModel)
     held: CellsByModel = field(default_factory=CellsByModel)
+    awaits: Mapping[str, CellsByModel] = field(default_factory=dict[str, CellsByModel])
     because: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def awaiting(self, model: str) -> dict[str, IntervalSet]:
+        """Give a model's cells that wait for rows, by the source."""
+        return {source: cells[model] for source, cells in self.awaits.items() if cells[model]}
 
 
 def late_work(
@@ -96,15 +106,39 @@ def late_work(
     open_ = _Windows(graph, view, now, held | view.owed).open()
     waits = together(changes, due - open_)
     allowed = _Windows(graph, view, now, closed | view.owed).open()
-    ours = (due & allowed) - waits
+    awaits = _awaits(graph, view, now, works, due, changes)
+    rowless = CellsByModel.of(each for cells in awaits.values() for each in cells.items())
+    ours = (due & allowed) - waits - rowless
     in_place = ours & alone
     return LateWork(
         automatic=ours - in_place,
         in_place=in_place,
-        waiting=stale - due,
-        held=due - ours,
+        waiting=stale - due - rowless,
+        held=due - ours - rowless,
+        awaits=awaits,
         because={name: _because(works[name]) for name in stale},
     )
+
+
+def _awaits(
+    graph: Graph,
+    view: StateView,
+    now: datetime,
+    works: Mapping[str, Work],
+    due: CellsByModel,
+    changes: list[CellsByModel],
+) -> dict[str, CellsByModel]:
+    """Give the stale cells that wait for rows, by the source; each is named once."""
+    lacking: defaultdict[str, CellsByModel] = defaultdict(CellsByModel)
+    for name, work in works.items():
+        for source, cells in work.awaits.items():
+            lacking[source] |= {name: cells}
+    awaits: dict[str, CellsByModel] = {}
+    for source, cells in lacking.items():
+        reaching = due - _Windows(graph, view, now, cells).open()
+        named = CellsByModel.of(each for other in awaits.values() for each in other.items())
+        awaits[source] = together(changes, cells | reaching) - named
+    return awaits
 
 
 def _changes(works: Mapping[str, Work]) -> list[CellsByModel]:

@@ -17,6 +17,7 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.required import missing, required
 from backfill_assets.models.cells import cells_without_input
 from backfill_assets.models.model import Model
+from backfill_assets.planning.rule.lacking_in_sources import emptied_in_sources
 from backfill_assets.planning.rule.older import older_than_published
 from backfill_assets.planning.rule.reopening import last_cells
 from backfill_assets.planning.rule.stale import Stale, of_several, stale_of
@@ -39,13 +40,17 @@ class Work:
         gaps: those that do not.
         stale: ready cells that an upstream's change has overtaken, by upstream.
         blocked: per upstream model, the cells that wait because cells they read are not ready.
-        refresh: ready cells that are rebuilt without a further plan, where what they read is ready. In a
+        refresh: ready cells that may be rebuilt in the model's own table, where what they read is ready. In a
             plan's workspace: every stale, owed or older one. Elsewhere: stale ones inside the late window of
             a model without readers, if nothing else reads what changed and the change concerns one cell
-            alone, so that one commit publishes all of it. Every other stale cell waits for a plan.
+            alone, so that one commit publishes all of it; which of them are, `late_work` says. Every other
+            stale cell waits for a plan.
         owed: ready cells that were declared wrong and are not rebuilt yet.
         older: a workspace's cells that were made from older inputs than the published ones which they
             would replace.
+        awaits: by source, stale cells that read a cell of it which has lost all of its rows since, where
+            the source lets cells wait for rows: they stay as they are until it has some there again, or a
+            person declares them wrong.
         kept: ready cells that an upstream has overtaken, or that were declared wrong, and that a cutoff
             keeps as they are: they need no work until it is lifted.
     """
@@ -58,6 +63,7 @@ class Work:
     refresh: IntervalSet = field(default_factory=IntervalSet.empty)
     owed: IntervalSet = field(default_factory=IntervalSet.empty)
     older: IntervalSet = field(default_factory=IntervalSet.empty)
+    awaits: Mapping[str, IntervalSet] = field(default_factory=dict[str, IntervalSet])
     kept: IntervalSet = field(default_factory=IntervalSet.empty)
 
     @property
@@ -79,11 +85,6 @@ class Work:
     def runnable(self) -> IntervalSet:
         """The gaps whose inputs are all ready."""
         return self.gaps - IntervalSet.union_all(self.blocked.values())
-
-    @property
-    def todo(self) -> IntervalSet:
-        """The cells that are built without a plan: every gap, waiting ones included, and refreshes."""
-        return self.gaps | self.refresh
 
 
 def needs_work(
@@ -135,6 +136,7 @@ def needs_work(
         refresh=refresh - IntervalSet.union_all(blocked.values()),
         owed=owed,
         older=older,
+        awaits=emptied_in_sources(graph, view, model, stale),
         kept=_held_back_by_cutoff(graph, view, model, kept & ready, reads or {}),
     )
 
