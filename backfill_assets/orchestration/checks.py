@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import dagster as dg
 
 from backfill_assets.engine.batch.audit_run import audit_and_keep, audited_on_record
-from backfill_assets.engine.project.opening import open_run
+from backfill_assets.engine.project.opening import look
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.required import required
 from backfill_assets.intervals.text import ranges_text
@@ -55,7 +55,7 @@ def published_checks(graph: Graph, model: Model) -> dg.AssetChecksDefinition:
     def published(
         context: dg.AssetCheckExecutionContext, spark: SparkResource, state: StateResource
     ) -> Iterator[dg.AssetCheckResult]:
-        run = open_run(state.project(Loaded.of(graph), context.run.run_id, spark), PROD)
+        run = look(state.project(Loaded.of(graph), context.run.run_id, spark), PROD)
         target = _targeted(context.run, model) if _ran_here(context, step) else None
         if target is None:
             results, lacking = audit_and_keep(run, model.name), ""

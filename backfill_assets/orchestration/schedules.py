@@ -13,6 +13,7 @@ from backfill_assets.models.graph import Graph
 from backfill_assets.orchestration.plan_work import Known
 from backfill_assets.orchestration.released_runs import LATE_JOB, RELEASE_JOB
 from backfill_assets.orchestration.resources import StateResource
+from backfill_assets.orchestration.sources import looks_at_rows
 from backfill_assets.orchestration.switches import GAP_FILL, LATE_SCHEDULE, late_data_waits
 from backfill_assets.orchestration.tick import tick
 from backfill_assets.planning.queue.releasing import Offer, ReleaseKind
@@ -59,7 +60,7 @@ def schedules(graph: Graph, known: Known) -> list[dg.ScheduleDefinition]:
         known,
         name=LATE_SCHEDULE,
         job=LATE_JOB,
-        sources=[*graph.sources],
+        sources=[name for name in graph.sources if graph.readers(name)],
         wanted=lambda offer: offer.kind is ReleaseKind.LATE,
     )
     return [*daily, late]
@@ -84,7 +85,8 @@ def _schedule(
 
     It looks more often than its cells come: each model's own cron says when its cells are due, and
     its readers are ready only after them. It observes the sources, too, as far as their logs tell:
-    otherwise a cell that waits for rows would wait for ever. A schedule has no
+    otherwise a cell that waits for rows would wait for ever. Where these can't tell, the schedule of late
+    data asks for its job, which looks at the rows first. A schedule has no
     cursor, so the memory of scans lasts as long as the process lives.
 
     Args:
@@ -125,9 +127,12 @@ def _schedule(
         notes = (*ticked.notes, *waits, *(look.note for look in looks if look.note))
         for line in notes:
             context.log.info(line)
-        if not ticked.requests:
+        requests = ticked.requests
+        if job == LATE_JOB and not requests:
+            requests = looks_at_rows(context.instance, looks, job)
+        if not requests:
             return dg.SkipReason("; ".join(("nothing is due", *notes)))
-        return list(ticked.requests)
+        return list(requests)
 
     return due
 

@@ -1,6 +1,6 @@
 """Sources in Dagster: landed, observed, or just shown; and the looks at them, by rows and by logs."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -9,6 +9,7 @@ from pydantic import Field
 
 from backfill_assets.engine.fill.observing import SourceLook, observe_sources
 from backfill_assets.engine.project.environment_graph import sources_read
+from backfill_assets.errors import RequestError
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.source import Source
 from backfill_assets.orchestration.metadata import asset_key, pool, subject
@@ -19,6 +20,7 @@ from backfill_assets.orchestration.released_runs import (
     REASON_TAG,
     UNFINISHED,
     named,
+    run_config,
     tried_lately,
 )
 from backfill_assets.orchestration.resources import SparkResource, StateResource, now
@@ -106,7 +108,7 @@ def observe_job(known: Known) -> dg.JobDefinition:
     ) -> None:
         with as_run_failure():
             read = sources_read(state.store, known())
-            sources = [read[name] for name in config.sources or read]
+            sources = _named_sources(read, config.sources)
             looks = observe_sources(
                 state.store, sources, state.data_root, lambda: spark.spark_session
             )
@@ -119,6 +121,16 @@ def observe_job(known: Known) -> dg.JobDefinition:
         looked()
 
     return observe
+
+
+def _named_sources(read: Mapping[str, Source], names: Sequence[str]) -> list[Source]:
+    unknown = [f"'{name}'" for name in names if name not in read]
+    if unknown:
+        raise RequestError(
+            found=f"there is no source {', '.join(unknown)}",
+            expected=f"some of {', '.join(sorted(read))}",
+        )
+    return [read[name] for name in names or read]
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,24 +160,35 @@ def look_by_logs(
     """
     read = sources_read(state.store, known())
     looks = observe_sources(state.store, read.values(), state.data_root, None)
-    unjudged = sorted(look.source for look in looks if not look.judged)
-    tags = {REASON_TAG: _LOOK, CELLS_TAG: ",".join(unjudged), PRIORITY_TAG: "10"}
-    is_due = bool(unjudged) and not _rests(instance, tags)
     return SourcesObserved(
-        requests=(_request(unjudged, tags),) if is_due else (),
+        requests=looks_at_rows(instance, looks, OBSERVE_JOB),
         events=tuple(_observation(read[look.source], look) for look in looks if look.judged),
         notes=tuple(f"{look.source}: {_words(read[look.source], look)}" for look in looks),
     )
 
 
-def _request(names: list[str], tags: Mapping[str, str]) -> dg.RunRequest:
-    config = {"ops": {_OBSERVE_OP: {"config": {"sources": names}}}}
-    return dg.RunRequest(job_name=OBSERVE_JOB, run_config=config, tags=tags)
+def looks_at_rows(
+    instance: dg.DagsterInstance, looks: Iterable[SourceLook], job: str
+) -> tuple[dg.RunRequest, ...]:
+    """Request the run that looks at rows, where logs can't tell; none where nothing is to be looked at.
+
+    Args:
+        instance: which runs look at rows right now, or have tried lately.
+        looks: what a look by the logs came to.
+        job: the one that observes sources, or the one of late data, which looks at all of them first.
+    """
+    names = sorted(look.source for look in looks if not look.judged)
+    tags = {REASON_TAG: _LOOK, CELLS_TAG: ",".join(names), PRIORITY_TAG: "10"}
+    if not names or _rests(instance, tags, job):
+        return ()
+    observing = {"ops": {_OBSERVE_OP: {"config": {"sources": names}}}}
+    config = observing if job == OBSERVE_JOB else run_config(job, None)
+    return (dg.RunRequest(job_name=job, run_config=config, tags=tags),)
 
 
-def _rests(instance: dg.DagsterInstance, tags: Mapping[str, str]) -> bool:
-    """Whether a run observes sources right now, or these sources were tried not long ago."""
-    at_work = dg.RunsFilter(job_name=OBSERVE_JOB, statuses=UNFINISHED)
+def _rests(instance: dg.DagsterInstance, tags: Mapping[str, str], job: str) -> bool:
+    """Whether a run of the job is at work right now, or these sources were tried not long ago."""
+    at_work = dg.RunsFilter(job_name=job, statuses=UNFINISHED)
     if instance.get_runs(filters=at_work, limit=1):
         return True
     tried = tried_lately(instance, now(), (_LOOK,)).get(named(tags))

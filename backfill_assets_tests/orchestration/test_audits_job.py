@@ -65,6 +65,13 @@ def test_published_data_passes_and_a_planted_failure_fails_the_job(shop: Shop):
     assert found.metadata["cells"].value == "2024-01-29"
 
 
+def test_the_job_of_the_audits_gives_no_model_a_place_that_it_did_not_have(shop: Shop):
+    shop.audit()
+    state = StateResource()
+    assert not state.store.environments.pointers(PROD)
+    state.store.close()
+
+
 def test_dagster_is_told_what_the_command_has_found_and_only_once(shop: Shop):
     shop.fill("toy.sales", cells="2024-01-28...2024-01-31")
     check = dg.AssetCheckKey(dg.AssetKey(["toy", "sales"]), "published_amount_not_negative")

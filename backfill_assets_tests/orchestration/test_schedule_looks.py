@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 import pytest
-from deltalake import write_deltalake
+from deltalake import DeltaTable, write_deltalake
 
 from backfill_assets import build_definitions
 from backfill_assets.engine.fill.observing import observe
@@ -148,6 +148,27 @@ def test_until_another_declaration_is_promoted_ticks_look_at_a_source_as_runs_do
     world.graph = a_graph(LEAF, sources=[loaded])
     assert observe(world.run(), [LEAF.name]) == ()
     assert world.store.sources.observed()[EVENTS] == found
+
+
+def test_the_schedule_of_late_data_has_rows_looked_at_where_the_log_can_not_tell(
+    tmp_path: Path, instance: dg.DagsterInstance
+):
+    source = a_source()
+    land(QueueWorld(tmp_path, a_graph(LEAF, sources=[source])), 1)
+    assert evaluated(instance, "late_data", LEAF, source).run_requests == []
+
+    columns = {column.name: column.dtype for column in source.schema}
+    path, rows = str(tmp_path / source.path), arrow(columns, [row(1, 2), row(2)])
+    write_deltalake(path, rows, mode="overwrite")
+    table = DeltaTable(path)
+    table.vacuum(0, dry_run=False, enforce_retention_duration=False)
+    (asked,) = evaluated(instance, "late_data", LEAF, source).run_requests
+    assert (asked.job_name, asked.tags["backfill/reason"]) == ("refresh_late", "observe")
+
+    repository = build_definitions(models=[LEAF], sources=[source]).get_repository_def()
+    job = repository.get_job(asked.job_name)
+    instance.create_run_for_job(job, tags=asked.tags, run_config=asked.run_config)
+    assert evaluated(instance, "late_data", LEAF, source).run_requests == []
 
 
 def sensed(instance: dg.DagsterInstance, model: Model, source: Source) -> None:

@@ -121,3 +121,19 @@ def test_rows_are_looked_at_by_a_run_where_the_log_cannot_tell_and_not_again_and
             instance._run_storage.handle_run_event(run.run_id, event)
 
     assert requests == [1, 1, 0, 0]
+
+
+def test_the_job_that_observes_names_a_source_that_is_not_there(
+    instance: dg.DagsterInstance,
+):
+    definitions = build_definitions(models=[VISITS], sources=[a_source()])
+    config = {"ops": {"observe_sources": {"config": {"sources": ["web.evnets"]}}}}
+
+    ended = definitions.resolve_job_def("observe").execute_in_process(
+        run_config=config, instance=instance, raise_on_error=False
+    )
+
+    (failed,) = [event for event in ended.all_events if event.is_step_failure]
+    said = failed.step_failure_data.user_failure_data
+    assert said is not None
+    assert said.description == ("there is no source 'web.evnets'; expected some of web.events")
