@@ -31,6 +31,7 @@ SCHEMA = pa.schema(
     [
         ("day", pa.date32()),
         ("at", pa.timestamp("us", "UTC")),
+        ("clock", pa.timestamp("us")),
         ("n", pa.int64()),
         ("name", pa.string()),
     ]
@@ -54,7 +55,10 @@ def arrow(rows: list[Any]) -> pa.Table:
     instants = [
         None if at is None else FIRST + timedelta(at[0], microseconds=at[1]) for _, at, *_ in rows
     ]
-    return pa.table([days, instants, [row[2] for row in rows], [row[3] for row in rows]], SCHEMA)
+    clocks = [instant and instant.replace(tzinfo=None) for instant in instants]
+    return pa.table(
+        [days, instants, clocks, [row[2] for row in rows], [row[3] for row in rows]], SCHEMA
+    )
 
 
 def held(rows: DataFrame) -> Counter[tuple[Any, ...]]:
@@ -68,7 +72,7 @@ def held(rows: DataFrame) -> Counter[tuple[Any, ...]]:
     commits=st.lists(ROWS, min_size=1, max_size=3),
     partitioned_by=st.sampled_from([[], ["day"], ["n"], ["name"], ["day", "n"], ["at"]]),
     emptied=st.booleans(),
-    time=st.sampled_from(["day", "at"]),
+    time=st.sampled_from(["day", "at", "clock"]),
     cadence=st.sampled_from(
         [
             Daily(start="1950-01-01"),

@@ -223,12 +223,19 @@ def test_what_is_there_is_counted_from_the_log(tmp_path: Path):
     assert ranges_text(DAYS, found.unsure) == "2024-01-04..2024-01-06 (3)"
 
 
-@pytest.mark.parametrize("dtype", ["timestamp", "timestamp_ntz"])
-def test_what_is_there_and_what_came_are_cut_alike(tmp_path: Path, dtype: str):
-    zone = Daily(start="2024-01-01", tz="Europe/Berlin")
-    source = raw(zone, dtype)
+@pytest.mark.parametrize(
+    ("dtype", "tz", "time"),
+    [
+        ("timestamp", "Europe/Berlin", at(4, 23, 30)),
+        ("timestamp_ntz", "Europe/Berlin", datetime(2024, 1, 5, 23, 30)),  # noqa: DTZ001
+        ("timestamp_ntz", "America/New_York", datetime(2024, 1, 5, 0, 30)),  # noqa: DTZ001
+    ],
+)
+def test_what_is_there_and_what_came_are_cut_alike(
+    tmp_path: Path, dtype: str, tz: str, time: datetime
+):
+    source = raw(Daily(start="2024-01-01", tz=tz), dtype)
     arrow = pa.timestamp("us", "UTC") if dtype == "timestamp" else pa.timestamp("us")
-    time = at(4, 23, 30) if dtype == "timestamp" else datetime(2024, 1, 5, 0, 30)  # noqa: DTZ001
     head = land(tmp_path, time, dtype=arrow)
     assert changed(present(str(tmp_path), source, head), source) == {"2024-01-05": 1}
     assert changed(touched(str(tmp_path), source, -1, head), source) == {"2024-01-05": 1}

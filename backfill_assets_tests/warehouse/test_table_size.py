@@ -1,13 +1,13 @@
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, datetime
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from backfill_assets.intervals.cadence import Cadence
+from backfill_assets.intervals.cadence import Cadence, Daily
 from backfill_assets.intervals.grid import Unit
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.warehouse.files.table_size import source_bytes
@@ -54,6 +54,20 @@ def test_cells_that_the_table_does_not_reach_cost_nothing(tmp_path: Path):
     path = landed(tmp_path / "t", partitioned=False)
     assert source_bytes(path, column="ds", cadence=DAILY, cells=IntervalSet.of(days(20))) == 0
     assert source_bytes(str(tmp_path / "none")) == 0
+
+
+def test_a_file_is_measured_by_its_own_cells_whatever_its_times_are(tmp_path: Path):
+    cadence = Daily(start="2024-01-01", tz="America/New_York")
+    path = str(tmp_path / "t")
+    clock = pa.array([datetime(2024, 1, 2, 1)], pa.timestamp("us"))  # noqa: DTZ001
+    write_deltalake(path, pa.table({"at": clock}))
+    whole = on_disk(path)
+    beyond = pa.array([datetime(9999, 12, 31)], pa.timestamp("us"))  # noqa: DTZ001
+    write_deltalake(path, pa.table({"at": beyond}), mode="append")
+
+    day = IntervalSet.of([cadence.cell("2024-01-02")])
+
+    assert source_bytes(path, column="at", cadence=cadence, cells=day) == whole
 
 
 def test_an_older_delta_version_is_measured_as_it_was(tmp_path: Path):

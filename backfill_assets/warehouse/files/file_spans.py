@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from backfill_assets.intervals.cadence import WHOLE_CELL
+from backfill_assets.intervals.grid import Unit
 from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.zones import zone_of
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from backfill_assets.intervals.cadence import Cadence
 
 _LAST_YEAR = WHOLE_CELL.end.year - 1
+_LAST_SECOND = WHOLE_CELL.end - timedelta(seconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +44,18 @@ class File:
     timeless: bool = False
 
     def cells(self, cadence: Cadence) -> IntervalSet | None:
-        """Give the cells from its earliest to its latest row; None where they are unknown."""
-        if self.timeless:
+        """Give the cells from its earliest to its latest row; None where they are unknown.
+
+        All rows of a table that is read as a whole lie in its one cell, those without a time included.
+        """
+        if cadence.unit is Unit.WHOLE:
+            return IntervalSet.of([WHOLE_CELL])
+        if self.timeless or self.first == WHOLE_CELL.end:
             return IntervalSet.empty()
         if self.first is None or self.last is None:
             return None
-        return IntervalSet.of([Interval(cadence.floor(self.first), cadence.next(self.last))])
+        last = min(self.last, _LAST_SECOND)  # no grid need know what comes after the last cell
+        return IntervalSet.of([Interval(cadence.floor(self.first), cadence.next(last))])
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +114,10 @@ def logged_file(action: Mapping[str, Any], *, column: str, dtype: str, cadence: 
     try:
         if column in partition:
             exact = partition[column]
-            entry[f"partition.{column}"] = _read(exact, dtype, cadence) if exact else None
+            entry[f"partition.{column}"] = _read(exact, dtype) if exact else None
         elif minimum is not None and maximum is not None:
-            entry[f"min.{column}"] = _read(minimum, dtype, cadence)
-            entry[f"max.{column}"] = _read(maximum, dtype, cadence)
+            entry[f"min.{column}"] = _read(minimum, dtype)
+            entry[f"max.{column}"] = _read(maximum, dtype)
     except ValueError:  # not a time in the log's form, so the cells are unknown
         return File()
     file = file_of({**entry, f"null_count.{column}": nulls}, column, cadence)
@@ -210,24 +218,25 @@ def file_of(entry: Mapping[str, Any], column: str, cadence: Cadence) -> File:
     return File(_instant(first, cadence), _instant(last, cadence), counted)
 
 
-def _read(text: str, dtype: str, cadence: Cadence) -> date | datetime:
+def _read(text: str, dtype: str) -> date | datetime:
     if dtype == "date":
         return date.fromisoformat(text[:10])
-    instant = datetime.fromisoformat(text)
-    if instant.tzinfo is None and dtype == "timestamp_ntz":
-        return instant.replace(tzinfo=zone_of(cadence.tz))
-    return instant
+    time = datetime.fromisoformat(text)
+    return time.replace(tzinfo=None if dtype == "timestamp_ntz" else time.tzinfo or UTC)
 
 
 def _instant(value: date | datetime, cadence: Cadence) -> datetime:
-    """Give the instant that a value stands for; one beyond every cell becomes the first or last instant."""
+    """Give the instant that a value stands for; one beyond every cell becomes the first or last instant.
+
+    A time without a zone is what local clocks show, as `cells.time_predicate` takes it.
+    """
     if value.year < WHOLE_CELL.start.year:
         return WHOLE_CELL.start
     if value.year > _LAST_YEAR:
         return WHOLE_CELL.end
     if not isinstance(value, datetime):
         value = datetime(value.year, value.month, value.day, tzinfo=zone_of(cadence.tz))
-    instant = value if value.tzinfo else value.replace(tzinfo=UTC)
+    instant = value if value.tzinfo else value.replace(tzinfo=zone_of(cadence.tz))
     return max(instant.astimezone(UTC).replace(microsecond=0), WHOLE_CELL.start)
 
 
