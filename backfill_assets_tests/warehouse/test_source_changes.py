@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import shutil
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
@@ -263,3 +264,92 @@ def test_a_new_column_that_nobody_declares_changes_nothing(tmp_path: Path):
     rows = pa.table({"at": pa.array([on(2)], pa.date32()), "n": [1], "more": ["x"]})
     write_deltalake(str(tmp_path), rows, mode="append", schema_mode="merge")
     assert changed(touched(str(tmp_path), raw(), since, since + 1), raw()) == {"2024-01-02": 1}
+
+
+def mapped(name: str, dtype: Any, number: int, physical: str) -> dict[str, Any]:  # noqa: ANN401
+    """A column that files hold under another name, as Delta describes it."""
+    names = {"delta.columnMapping.id": number, "delta.columnMapping.physicalName": physical}
+    return {"name": name, "type": dtype, "nullable": True, "metadata": names}
+
+
+AT, N = mapped("at", "date", 1, "at"), mapped("n", "long", 2, "n")
+
+
+def described(path: Path, delta_version: int, *columns: dict[str, Any], file: bool = False) -> None:
+    """Write a commit that gives a table these columns, by its log alone, and with it perhaps a file of January 1."""
+    log = path / "_delta_log"
+    log.mkdir(parents=True, exist_ok=True)
+    schema = json.dumps({"type": "struct", "fields": columns})
+    mode = "name" if any(column["metadata"] for column in columns) else "none"
+    low, nulls = {"at": "2024-01-01", "n": 7}, {"at": 0, "n": 0}
+    stats = {"numRecords": 1, "minValues": low, "maxValues": low, "nullCount": nulls}
+    actions: list[dict[str, Any]] = [
+        {"protocol": {"minReaderVersion": 2, "minWriterVersion": 5}},
+        {
+            "metaData": {
+                "id": "one",
+                "format": {"provider": "parquet", "options": {}},
+                "schemaString": schema,
+                "partitionColumns": [],
+                "configuration": {"delta.columnMapping.mode": mode},
+            }
+        },
+        {
+            "add": {
+                "path": "a.parquet",
+                "partitionValues": {},
+                "size": 1,
+                "modificationTime": 0,
+                "dataChange": True,
+                "stats": json.dumps(stats),
+            }
+        },
+    ]
+    lines = [json.dumps(action) for action in (actions if file else actions[:2])]
+    (log / f"{delta_version:020d}.json").write_text("\n".join(lines))
+
+
+NESTED = {"type": "struct", "fields": [mapped("x", "long", 3, "x")]}
+NESTED_ANEW = {"type": "struct", "fields": [mapped("x", "long", 4, "col-4")]}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ((AT, N), (AT, mapped("n", "long", 3, "col-3"))),  # dropped, and added again
+        ((AT, N), (AT, mapped("m", "long", 2, "n"), mapped("n", "long", 3, "col-3"))),
+        ((AT, mapped("m", "long", 2, "n")), (AT, N)),  # an older column has got the name
+        ((AT, N), (mapped("old", "date", 1, "at"), mapped("at", "date", 3, "col-3"), N)),
+        ((AT, mapped("n", NESTED, 2, "n")), (AT, mapped("n", NESTED_ANEW, 2, "n"))),
+    ],
+)
+def test_a_column_that_stands_for_other_values_leaves_everything_open(
+    tmp_path: Path, before: tuple[dict[str, Any], ...], after: tuple[dict[str, Any], ...]
+):
+    described(tmp_path, 0, *before, file=True)
+    described(tmp_path, 1, *after)
+    assert touched(str(tmp_path), raw(), 0, 1).unsure == life_of(raw())
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        (AT, mapped("n", "long", 2, "n"), mapped("more", "string", 3, "col-3")),
+        (AT, {**N, "nullable": False, "metadata": {**N["metadata"], "comment": "a number"}}),
+    ],
+)
+def test_columns_that_stand_for_the_same_values_change_nothing(
+    tmp_path: Path, after: tuple[dict[str, Any], ...]
+):
+    described(tmp_path, 0, {**AT, "metadata": {}}, {**N, "metadata": {}}, file=True)
+    described(tmp_path, 1, *after)
+    found = touched(str(tmp_path), raw(), 0, 1)
+    assert (found.changed, found.unsure) == ({}, IntervalSet.empty())
+
+
+def test_cells_of_a_renamed_event_time_are_told_by_its_name_in_the_files(tmp_path: Path):
+    described(tmp_path, 0, AT, N, file=True)
+    described(tmp_path, 1, mapped("old", "date", 1, "at"), mapped("at", "date", 3, "col-3"), N)
+    described(tmp_path, 2, mapped("at", "date", 1, "at"), N)
+    assert present(str(tmp_path), raw(), 1).changed == {}
+    assert changed(present(str(tmp_path), raw(), 2), raw()) == {"2024-01-01": 1}

@@ -97,7 +97,11 @@ def logged_type(path: str, delta_version: int, column: str) -> tuple[str, str]:
     Raises:
         CorruptTableError: the log is damaged.
     """
-    for each in delta_json_schema(opened_log(path, delta_version)):
+    return _in_log(opened_log(path, delta_version), column)
+
+
+def _in_log(log: DeltaTable, column: str) -> tuple[str, str]:
+    for each in delta_json_schema(log):
         if each["name"] == column:
             physical = each.get("metadata", {}).get("delta.columnMapping.physicalName", column)
             return str(physical), str(each["type"])
@@ -150,8 +154,10 @@ def added_files(
     Raises:
         CorruptTableError: the log is damaged.
     """
-    for entry in logged_files(path, delta_version):
-        yield unquote(entry["path"]), file_of(entry, column, cadence)
+    log = opened_log(path, delta_version)
+    name, _ = _in_log(log, column)
+    for entry in entries_of(log):
+        yield unquote(entry["path"]), file_of(entry, name, cadence)
 
 
 def logged_files(path: str, delta_version: int) -> list[dict[str, Any]]:

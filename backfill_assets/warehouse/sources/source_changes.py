@@ -25,11 +25,12 @@ from backfill_assets.warehouse.files.file_spans import (
     rows_at,
     rows_of,
 )
-from backfill_assets.warehouse.files.tables import delta_schema
 from backfill_assets.warehouse.log.delta_log import (
     ABSENT,
     actions_of,
     commits_there,
+    delta_json_schema,
+    opened_log,
 )
 
 if TYPE_CHECKING:
@@ -96,10 +97,9 @@ def touched(path: str, source: Source, since: int, until: int) -> ConcernedCells
     actions = [
         (at, action) for at in range(since + 1, until + 1) for action in actions_of(path, at)
     ]
-    if any("metaData" in action for _, action in actions) and since > ABSENT:
-        before, after = (_declared_types(path, source, at) for at in (since, until))
-        if any(before[name] not in (None, after[name]) for name in before):
-            return ConcernedCells(unsure=life_of(source))
+    described_anew = since > ABSENT and any("metaData" in action for _, action in actions)
+    if described_anew and not _read_alike(path, source, since, until):
+        return ConcernedCells(unsure=life_of(source))
     additions, removals = _files(actions, "add"), _files(actions, "remove")
     added, removed = [action for _, action in additions], [action for _, action in removals]
     if not is_cut(source):
@@ -146,10 +146,35 @@ def _whole(added: list[int | None], removed: list[int | None]) -> ConcernedCells
     return ConcernedCells({WHOLE_CELL: more} if more else {})
 
 
-def _declared_types(path: str, source: Source, delta_version: int) -> dict[str, str | None]:
-    """Read the types of the declared columns; None for one that is not there."""
-    types = dict(delta_schema(path, delta_version))
-    return {column.name: types.get(column.name) for column in source.schema}
+def _read_alike(path: str, source: Source, since: int, until: int) -> bool:
+    """Whether the same files give the same values of the declared columns at two delta_versions.
+
+    A column that is new is NULL in files that were there before, unless an older column has got its name.
+    """
+    before, after = (
+        {field["name"]: _in_files(field) for field in delta_json_schema(opened_log(path, at))}
+        for at in (since, until)
+    )
+    older = {physical for physical, _ in before.values()}
+    return all(
+        name not in before and after[name][0] not in older
+        for name in (column.name for column in source.schema)
+        if before.get(name) != after.get(name)
+    )
+
+
+def _in_files(field: Mapping[str, Any]) -> tuple[str, Any]:
+    """Give the name and the type by which files hold a column; a column keeps this name for its life."""
+    mapped = field.get("metadata", {}).get("delta.columnMapping.physicalName", field["name"])
+    return str(mapped), _type_in_files(field["type"])
+
+
+def _type_in_files(dtype: Any) -> Any:  # noqa: ANN401 - Delta's JSON: a name, or a nested object
+    if not isinstance(dtype, dict):
+        return dtype
+    if "fields" in dtype:
+        return [(field["name"], *_in_files(field)) for field in dtype["fields"]]
+    return [_type_in_files(dtype.get(part)) for part in ("keyType", "valueType", "elementType")]
 
 
 def _reader(path: str, source: Source, until: int) -> Callable[[Mapping[str, Any]], File]:
