@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.planning.plan.plan import Build
 from backfill_assets.planning.rule.needs_work import needs_work
 from backfill_assets_tests.builders import a_graph, a_model, a_source, day
 from backfill_assets_tests.engine.plans import Plans
@@ -58,3 +59,38 @@ def test_late_data_before_a_cutoff_reopens_nothing_until_the_cutoff_is_lifted(wo
     late(world, row(2, 2))
     assert said(new, refresh(world, new).cells) == {A: "2024-01-02"}
     assert by_day(world)[2] == [2.0, 2.0]
+
+
+def test_a_cutoff_before_which_nothing_was_built_is_lifted_and_its_gaps_are_published_with_it(
+    world: World,
+):
+    old, new, plans = costs("cost"), costs("cost * 2"), Plans(world)
+    world.land(a_source(), *ROWS)
+    refresh(world, old)
+    world.fill(old, A, cells=IntervalSet.of([day(5, 6)]))
+    plans.published(new, cutoff=FIFTH, reason="agreed with finance")
+    run = world.open(new)
+    assert not needs_work(run.graph, run.view(), run.graph.models[A], now=run.until).gaps
+
+    lifting = plans.published(new, lift_cutoffs=(A,))
+
+    assert [planned.build for planned in lifting.models] == [Build.IN_PLACE]
+    assert world.store.views.of("prod").cutoffs == {}
+    assert by_day(world) == {n: [2.0] for n in range(1, 11)}
+
+
+def test_a_cutoff_that_keeps_no_cell_is_lifted_by_a_plan_that_builds_none(world: World):
+    old, new, plans = costs("cost"), costs("cost * 2"), Plans(world)
+    world.land(a_source(), *ROWS)
+    refresh(world, old)
+    world.fill(old)
+    plans.published(new, cutoff="2024-01-01", reason="agreed with finance")
+    before = by_day(world)
+
+    lifting = plans.published(new, lift_cutoffs=(A,))
+
+    assert [(planned.build, bool(planned.cells)) for planned in lifting.models] == [
+        (Build.POINTER, False)
+    ]
+    assert world.store.views.of("prod").cutoffs == {}
+    assert by_day(world) == before

@@ -101,6 +101,18 @@ def test_lifting_a_cutoff_plans_the_older_cells():
     assert read_plan(plan_json(plan)) == plan
 
 
+def test_gaps_before_a_lifted_cutoff_are_built_in_the_workspace_like_ready_cells():
+    """Until the promotion their environment keeps the cutoff, and fills none of them."""
+    state = cut(a=IntervalSet.of([day(6, 5)]), b=IntervalSet.of([day(6, 5)]))
+
+    plan = a_plan(state=state, lift_cutoffs=("web.a",))
+
+    model = plan.model("web.a")
+    assert model is not None
+    assert (model.cells, model.build) == (IntervalSet.of([day(1, 5)]), Build.IN_PLACE)
+    assert not plan.fills_only
+
+
 def test_a_cutoff_moves_back_only_when_it_is_lifted():
     earlier = {"cutoff": "2024-01-03", "reason": "finance again"}
 

@@ -116,7 +116,7 @@ class _Planner:
         graph = self.planned.graph
         since = read_from(graph, self.planned.state.furthest_read, self.planned.now)
         for name in graph.order:
-            if self.changes.models[name].change is Change.UNCHANGED and not self.cells[name].work:
+            if self._stays(name) and not self.cells[name].work:
                 continue
             smaller = smaller_window(
                 graph,
@@ -249,10 +249,18 @@ class _Planner:
             forward = change.category is Category.FORWARD_ONLY and change.change is Change.MODIFIED
             return Build.IN_PLACE if forward else Build.POINTER
         only_gaps = all(part.why is Why.GAP for part in model_cells.work)
-        unchanged = change.change is Change.UNCHANGED
-        if unchanged and only_gaps and not self._reads_workspace(name, model_cells.cells):
+        if self._stays(name) and only_gaps and not self._reads_workspace(name, model_cells.cells):
             return Build.GAP_FILL
         return Build.IN_PLACE
+
+    def _stays(self, name: str) -> bool:
+        """Whether a model is the same after the promotion, but for its cells.
+
+        One whose cutoff ends is not: its environment keeps the cutoff until the promotion, and
+        fills no gap before it.
+        """
+        unchanged = self.changes.models[name].change is Change.UNCHANGED
+        return unchanged and name not in self.planned.request.lift_cutoffs
 
     def _reads_workspace(self, name: str, cells: IntervalSet) -> bool:
         """Whether the cells read something that the plan itself builds in its workspace."""
