@@ -64,6 +64,20 @@ def test_the_exit_code_is_that_of_dagster(
     assert done.returncode == 1
 
 
+@pytest.mark.parametrize(("looked", "code"), [(0, 0), (3, 0), (1, 1), (2, 1), (130, 1)])
+def test_a_source_that_only_spark_can_judge_is_left_to_the_run(
+    root: Path, programs: Path, program: Callable[[str, str], Path], looked: int, code: int
+):
+    """3 is how `backfill status` ends then; every other failure of it is one of the model."""
+    program("backfill", f"exit {looked}")
+
+    done = materialize(root, programs, MODEL, "2024-01-01", "2024-01-31")
+
+    assert done.returncode == code
+    assert ("can't be filled" in done.stderr) == (code == 1)
+    assert bool(done.stdout) == (code == 0)
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
