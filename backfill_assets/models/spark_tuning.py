@@ -1,8 +1,8 @@
 """Spark settings that a batch may have of its own: those that change its pace, never its rows.
 
 They are set on the batch's session while it runs. Settings that Spark reads only at its start (memory,
-cores, executors) are refused. Settings that change the meaning of a query are the same for all batches,
-so no declaration holds them.
+cores, executors) are refused, and so is the scheduler's pool, which is a thread's. Settings that change
+the meaning of a query are the same for all batches, so no declaration holds them.
 """
 
 from __future__ import annotations
@@ -91,6 +91,15 @@ def _value(of: str, key: str, value: object) -> str:
 def _why_not(key: str) -> str:
     if key.startswith(("spark.sql.", "spark.databricks.")):
         return "it changes more than the speed, or it applies to all batches"
+    if key == "spark.scheduler.pool":
+        return (
+            "a pool belongs to a thread of Spark's driver, not to the session of a batch, and a client "
+            "of Spark Connect can't name one; `batch_concurrency` and `backfill limit` bound how many "
+            "batches share Spark"
+        )
     if key.startswith("spark."):
-        return "Spark reads it once, when it starts; set it where Spark is started"
+        return (
+            "Spark reads it once, when it starts; set it where Spark is started, and start one of its "
+            "own for a plan that needs more (docs/queue.md)"
+        )
     return "it is not a setting of Spark"

@@ -24,6 +24,10 @@ def test_settings_are_kept_as_spark_takes_them():
     [
         ("spark.executor.memory", "set it where Spark is started"),
         ("spark.driver.memory", "set it where Spark is started"),
+        (
+            "spark.scheduler.pool",
+            "belongs to a thread of Spark's driver.*`backfill limit` bound how",
+        ),
         ("spark.sql.session.timeZone", "it changes more than the speed"),
         ("spark.sql.ansi.enabled", "it changes more than the speed"),
         ("spark.sql.files.ignoreCorruptFiles", "it changes more than the speed"),
