@@ -65,12 +65,14 @@ def _moves(cadence: Cadence) -> bool:
 def dependency(own: Cadence, upstream: Upstream, theirs: Cadence, key: dg.AssetKey) -> dg.AssetDep:
     """Declare one upstream to Dagster.
 
-    Cells in different zones have no built-in mapping: such an upstream is a plain dependency, and
-    our planner alone orders its cells.
+    A time-window mapping refuses cells in different zones, and Dagster takes one for a dependency
+    without a mapping. There each cell reads all cells of the upstream: the mapping that holds those
+    which the planner reads, and that Dagster keeps as one value however many they are.
     """
-    whole = Unit.WHOLE in (own.unit, theirs.unit)
-    if whole or own.tz != theirs.tz:
+    if Unit.WHOLE in (own.unit, theirs.unit):
         return dg.AssetDep(key)
+    if own.tz != theirs.tz:
+        return dg.AssetDep(key, partition_mapping=dg.AllPartitionMapping())
     mapping = dg.TimeWindowPartitionMapping(
         start_offset=compile_lookback(own, upstream, theirs).start_offset,
         end_offset=0,

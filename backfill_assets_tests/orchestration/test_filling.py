@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import dagster as dg
 import pytest
 
-from backfill_assets import build_definitions
+from backfill_assets import Daily, build_definitions
 from backfill_assets.models.column import Column
 from backfill_assets.models.sql.query import SqlQuery
 from backfill_assets_tests.orchestration.shop import (
@@ -19,7 +19,7 @@ from backfill_assets_tests.orchestration.shop import (
     observed,
     told,
 )
-from backfill_assets_tests.toy import DAYS, EMPTY_DAY, MODELS, MONTHS, SOURCES, sales
+from backfill_assets_tests.toy import DAYS, EMPTY_DAY, LAST, MODELS, MONTHS, SOURCES, sales
 
 if TYPE_CHECKING:
     from backfill_assets_tests.orchestration.shop import Shop
@@ -106,6 +106,32 @@ def test_every_grain_is_filled_from_what_it_reads(shop: Shop):
         ("2024-02-01", sum(sold[day] for day in DAYS[4:]), january),
     ]
     assert shop.published("toy.clicks_daily", "clicks") == [(5,)]
+
+
+def test_days_of_a_zone_are_filled_from_materialized_days_of_another(shop: Shop):
+    berlin = replace(
+        sales,
+        name="toy.sales_in_berlin",
+        query=SqlQuery(
+            "SELECT ds, shop, amount FROM toy.sales WHERE ds >= :start_ds AND ds < :end_ds"
+        ),
+        cadence=Daily(start=DAYS[1], end=LAST, tz="Europe/Berlin"),
+        upstreams=["toy.sales"],
+    )
+    zones = replace(shop, defs=build_definitions(models=[*MODELS, berlin], sources=SOURCES))
+    assert zones.fill("toy.sales", cells=ALL).success
+
+    one = zones.fill("toy.sales_in_berlin", cells=DAYS[1])
+    others = zones.fill("toy.sales_in_berlin", cells=f"{DAYS[2]}...{LAST}")
+
+    assert one.success, failure(one)
+    assert others.success, failure(others)
+    assert keys(others, "toy.sales_in_berlin") == [*DAYS[2:]]
+    dg.Definitions.validate_loadable(zones.defs)
+    sold = shop.published("toy.sales", "ds", "shop", "amount")
+    assert zones.published("toy.sales_in_berlin", "ds", "shop", "amount") == [
+        row for row in sold if row[0] != DAYS[0]
+    ]
 
 
 def test_a_failing_blocking_audit_keeps_the_good_batches_and_says_what_is_wrong(shop: Shop):

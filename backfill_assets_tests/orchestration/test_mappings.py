@@ -5,13 +5,23 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
+from typing import TYPE_CHECKING, cast
 
 import dagster as dg
 import pytest
 from hypothesis import given, strategies as st
 
 from backfill_assets.errors import DeclarationError
-from backfill_assets.intervals import Cadence, Daily, Hourly, IntervalSet, Monthly, Unit, Weekly
+from backfill_assets.intervals import (
+    Cadence,
+    Daily,
+    Hourly,
+    IntervalSet,
+    Monthly,
+    Unit,
+    Weekly,
+    Whole,
+)
 from backfill_assets.models.cells import cells_read
 from backfill_assets.models.upstream import OwnCells, Upstream, own_cells
 from backfill_assets.orchestration.mappings import (
@@ -23,6 +33,9 @@ from backfill_assets.orchestration.partitions import (
     partitions_of,
 )
 from backfill_assets_tests.intervals.test_dagster_keys import ZONES
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 Make = Callable[..., Cadence]
 Lookback = int | OwnCells
@@ -115,10 +128,75 @@ def test_a_lookback_counts_in_cells_of_its_reader(
     assert compiled.exact == ((own, lookback) not in {(Daily, 3), (Daily, 1)})
 
 
-def test_cells_in_another_zone_are_a_plain_dependency():
+def test_a_cell_reads_all_cells_of_an_upstream_in_another_zone():
+    """A superset: so in one backfill of both the reader waits for each targeted cell of its upstream."""
     dep = dependency(Daily(tz="Europe/Berlin"), Upstream("toy.upstream"), Daily(), KEY)
 
-    assert dep.partition_mapping is None
+    assert dep.partition_mapping == dg.AllPartitionMapping()
+
+
+STARTS = {Hourly: "2024-03-31", Daily: "2024-03-25", Weekly: "2024-03-04", Monthly: "2024-02-01"}
+CADENCES = {
+    f"{make.__name__}_{zone}": make(start=start, end="2024-03-31", tz=f"Europe/{zone}")
+    for make, start in STARTS.items()
+    for zone in ("Berlin", "London")
+} | {"Whole": Whole()}
+
+
+@pytest.mark.parametrize("own", CADENCES)
+def test_dagster_loads_and_runs_a_reader_of_every_cadence_and_zone(own: str, tmp_path: Path):
+    """Its upstreams are materialized: before a step runs, Dagster asks its mappings for their cells."""
+    cadence, reads = CADENCES[own], Upstream("toy.upstream", lookback=2)
+    upstreams = [_asset(name, theirs) for name, theirs in CADENCES.items()]
+    readers = [
+        _asset(f"reads_{name}", cadence, dependency(cadence, reads, theirs, _key(name)))
+        for name, theirs in CADENCES.items()
+    ]
+    if cadence.unit is not Unit.WHOLE:
+        readers.append(_asset("itself", cadence, self_dependency(reads, _key("itself"))))
+    every = [*upstreams, *readers]
+    dg.Definitions.validate_loadable(dg.Definitions(assets=every))
+
+    with dg.DagsterInstance.ephemeral(str(tmp_path)) as instance:
+        for name, theirs in CADENCES.items():
+            newest = dg.AssetMaterialization(_key(name), partition=_ends(theirs)[1])
+            instance.report_runless_asset_event(newest)
+        first, last = _ends(cadence)
+        begin, end = "dagster/asset_partition_range_start", "dagster/asset_partition_range_end"
+        run = dg.materialize(
+            every,
+            selection=readers,
+            tags={begin: first, end: last} if first and last else {},
+            instance=instance,
+            raise_on_error=False,
+        )
+
+    assert run.success, [event.message for event in run.all_events if event.is_failure]
+
+
+def _asset(name: str, cadence: Cadence, *deps: dg.AssetDep) -> dg.AssetsDefinition:
+    @dg.asset(
+        key=_key(name),
+        deps=deps,
+        partitions_def=partitions_of(cadence),
+        backfill_policy=dg.BackfillPolicy.single_run(),
+        dagster_type=cast("dg.DagsterType", dg.Nothing),
+    )
+    def nothing() -> None: ...
+
+    return nothing
+
+
+def _key(name: str) -> dg.AssetKey:
+    return dg.AssetKey(["toy", name])
+
+
+def _ends(cadence: Cadence) -> tuple[str | None, str | None]:
+    """The first and the last partition; none of an unpartitioned asset."""
+    partitions = partitions_of(cadence)
+    if partitions is None:
+        return None, None
+    return partitions.get_first_partition_key(), partitions.get_last_partition_key()
 
 
 def test_a_model_reads_earlier_cells_of_itself_and_never_the_same_one():
