@@ -16,7 +16,15 @@ from typing import TYPE_CHECKING
 import sqlalchemy as sa
 
 from backfill_assets.snapshots.publication import PROMOTED
-from backfill_assets.state import batch_rows, counter, owed, pointers, recording, sources
+from backfill_assets.state import (
+    batch_rows,
+    counter,
+    overtaking,
+    owed,
+    pointers,
+    recording,
+    sources,
+)
 from backfill_assets.state.tables import BATCHES, READY_RECORDS
 from backfill_assets.state.versions import NO_COMMIT
 
@@ -46,7 +54,10 @@ def adopt(connection: sa.Connection, commit: BatchCommit, lock: CommitLock, endi
     built_at = _built_at(connection, commit)
     if built_at is None:
         return False
-    recording.record(connection, replace(commit, built_at=built_at), lock, ending)
+    numbered = replace(commit, built_at=built_at)
+    recording.record(connection, numbered, lock, ending)
+    # When it pinned its inputs is not known here, so any publication may have come since.
+    overtaking.owe_what_read_gone_cells(connection, numbered, 0)
     return True
 
 

@@ -12,6 +12,7 @@ from backfill_assets.state import (
     batch_rows,
     claims,
     layers,
+    overtaking,
     owed,
     pointers,
     ready,
@@ -36,6 +37,8 @@ def record(
 ) -> None:
     """Make a commit's cells ready and visible; a commit that is recorded already stays as it is.
 
+    The entry is in the table's log, so what a publication has taken away since the batch looked is owed.
+
     Raises:
         LostLeaseError: the lock was taken over.
         RequestError: a later commit of the table is recorded already.
@@ -53,6 +56,7 @@ def record(
             "rebuild` into an empty state",
         )
     apply_commit(connection, commit, ending, next_number(connection))
+    overtaking.owe_what_read_gone_cells(connection, commit, commit.built_at)
 
 
 def apply_commit(connection: sa.Connection, commit: BatchCommit, ending: Ending, now: int) -> None:

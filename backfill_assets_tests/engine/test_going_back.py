@@ -27,7 +27,7 @@ from backfill_assets.snapshots.environment import PROD, Environment
 from backfill_assets.snapshots.publication import Intent, PublicationKind
 from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets_tests.builders import a_graph, a_model, a_source
-from backfill_assets_tests.engine.dying import before_call
+from backfill_assets_tests.engine.dying import before, before_call, die_after, doomed
 from backfill_assets_tests.engine.plans import Plans
 from backfill_assets_tests.engine.test_plans import (
     CADENCE,
@@ -389,6 +389,39 @@ def test_what_is_computed_from_a_day_while_it_is_taken_back_is_owed(
     undo_plan(plans.project(OLD), plan)
 
     assert text(OLD, COSTS, world.store.views.of(environment).owed[COSTS]) == "2024-01-11"
+
+
+@pytest.mark.parametrize("step", ["commit", "record"])
+def test_what_is_recorded_after_a_day_that_it_read_was_taken_back_is_owed(
+    world: World, plans: Plans, step: str
+):
+    """The undo needs no lock of the reader's table, and finds no record of it."""
+    world.begin(OLD, *ROWS)
+    plan = with_its_day(world, plans)
+    other = replace(world, runs=500)
+    before(other, step, lambda: undo_plan(plans.project(OLD), plan))
+
+    assert "committed" in told(other.fill(OLD, COSTS)[COSTS])
+
+    assert text(OLD, COSTS, world.store.views.of(PROD).owed[COSTS]) == "2024-01-11"
+
+
+def test_what_is_adopted_after_a_day_that_it_read_was_taken_back_is_owed(
+    world: World, plans: Plans, monkeypatch: pytest.MonkeyPatch
+):
+    world.begin(OLD, *ROWS)
+    plan = with_its_day(world, plans)
+    with doomed(world, lambda *_: None, monkeypatch) as process:
+        die_after("commit", process)
+        process.fill(OLD, COSTS)
+    world.clock.pass_lease()
+    undo_plan(plans.project(OLD), plan)
+
+    world.fill(OLD, COSTS)
+
+    view = world.store.views.of(PROD)
+    assert text(OLD, COSTS, view.ready(COSTS)) == "2024-01-07..2024-01-11 (5)"
+    assert text(OLD, COSTS, view.owed[COSTS]) == "2024-01-11"
 
 
 def test_what_a_later_plan_has_touched_is_not_taken_back(world: World, plans: Plans):

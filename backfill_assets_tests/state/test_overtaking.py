@@ -7,7 +7,15 @@ import pytest
 from backfill_assets.snapshots.environment import Environment
 from backfill_assets.state.opening import VersionMovedError
 from backfill_assets.state.overtaking import InputsMovedError
-from backfill_assets_tests.state.building import Asked, add_model, content, days, each_day, fill
+from backfill_assets_tests.state.building import (
+    Asked,
+    add_model,
+    content,
+    days,
+    each_day,
+    fill,
+    write,
+)
 from backfill_assets_tests.state.publishing import Trial, cells
 
 if TYPE_CHECKING:
@@ -37,6 +45,15 @@ def test_a_batch_that_read_what_a_promotion_has_changed_commits_nothing(store: S
     _restate(store, 2, 5, rows=11)
     with pytest.raises(InputsMovedError, match="plan p1 published orders"):
         store.batches.check_inputs(opened)
+
+
+def test_what_changed_before_a_batch_is_recorded_makes_it_stale_and_not_owed(store: Store):
+    opened = _reading(store, 0, 3)
+    _restate(store, 2, 5, rows=11)
+    commit = write(store, opened)
+    *_, now = store.versions.records_ever("orders__v1", cells((2, 3)))
+    assert now.changed_at.row_set > commit.built_at
+    assert not store.views.of("prod").owed["revenue"]
 
 
 def test_cells_that_it_did_not_read_are_no_concern_of_a_batch(store: Store):
