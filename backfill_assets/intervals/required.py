@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from backfill_assets.intervals.cadence import Cadence
 
 
-def required(
+def required(  # noqa: PLR0913 - each bounds the cells in its own way
     cadence: Cadence,
     *,
     start: datetime | None = None,
@@ -24,12 +24,14 @@ def required(
     now: datetime,
     ignore_cron: bool = False,
     end_bounded: bool = False,
+    ready: IntervalSet | None = None,
 ) -> IntervalSet:
     """The cells that must hold audited data.
 
     From the later of the requested and the model's start to the earliest of the requested end, the
     model's end and the boundary up to which cells are due. A requested range rounds outward, but
     one shorter than a cell requires none. A model that is rebuilt as a whole requires its one cell.
+    A cell that is ready stays required where a cron calls it due later only: it is read already.
 
     Args:
         cadence: the model's cells and life.
@@ -38,6 +40,7 @@ def required(
         now: the instant that counts as now.
         ignore_cron: every cell that is over by now is due, whatever the cron says.
         end_bounded: nothing past the requested end: the last cell must be over by then.
+        ready: the cells that are ready, wherever they lie.
 
     Raises:
         DeclarationError: neither the model nor the request has a start.
@@ -45,15 +48,19 @@ def required(
     if cadence.unit is Unit.WHOLE:
         return IntervalSet.of([WHOLE_CELL])
     first = _latest(start, cadence.start)
-    due = now if ignore_cron else cadence.tick(now)
-    bounds = [cadence.floor(due)]
+    bounds = [cadence.floor(now)]
     if cadence.end is not None:
         bounds.append(cadence.end)
     if end is not None:
         if end - first < cadence.shortest_cell(first):
             return IntervalSet.empty()
         bounds.append(cadence.floor(end) if end_bounded else cadence.ceil(end))
-    return IntervalSet.of_pairs([(epoch_of(cadence.floor(first)), epoch_of(min(bounds)))])
+    begin, over = epoch_of(cadence.floor(first)), epoch_of(min(bounds))
+    cells = IntervalSet.of_pairs([(begin, over)])
+    if ignore_cron:
+        return cells
+    due = cells.within(begin, epoch_of(cadence.due(now)))
+    return due | (cells & ready) if ready else due
 
 
 def missing(cadence: Cadence, required: IntervalSet, ready: IntervalSet) -> IntervalSet:

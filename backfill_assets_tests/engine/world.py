@@ -206,7 +206,8 @@ class World:
 
 
 def run_targets(run: RunContext, name: str) -> IntervalSet:
-    return required(run.graph.model(name).cadence, now=run.clock())
+    ready = run.view().ready(name)
+    return required(run.graph.model(name).cadence, now=run.clock(), ready=ready)
 
 
 def arrow(columns: dict[str, str], rows: Iterable[tuple[Any, ...]]) -> pa.Table:

@@ -75,6 +75,20 @@ def test_a_new_table_with_a_rarer_cron_takes_no_published_cell_from_its_readers(
     assert planned.cells == IntervalSet.of([day(1, 10)])
 
 
+@pytest.mark.parametrize("asked", [{}, {"start": "2024-01-08"}])
+def test_a_published_cell_that_a_rarer_cron_calls_due_later_is_planned_where_it_is_wrong(
+    asked: dict[str, Any],
+):
+    graph = edited(cadence=Daily(start="2024-01-01", cron="0 5 * * 1"))
+
+    plan = a_plan(graph, restate=(Restatement("web.a", "2024-01-09", "2024-01-09"),), **asked)
+
+    assert {model.model: model.cells for model in plan.models if model.cells} == {
+        "web.a": IntervalSet.of([day(9)]),
+        "web.b": IntervalSet.of([day(9)]),
+    }
+
+
 RESTATED = (Restatement("web.a", "2024-01-03", "2024-01-04"),)
 
 

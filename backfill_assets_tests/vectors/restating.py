@@ -43,7 +43,10 @@ def restate(case: dict[str, Json]) -> Json:
     state = PlanState(view=view, running=_running(graph))
     plan = build_plan(request, graph, state, now)
     life = CellsByModel(
-        {name: window_of(request, graph.models[name], now).life for name in graph.order}
+        {
+            name: window_of(request, graph.models[name], now, view.ready(name)).life
+            for name in graph.order
+        }
     )
     wrong = wrong_cells(request, graph, view, life, now).spread
     return {

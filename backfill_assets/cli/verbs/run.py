@@ -134,6 +134,7 @@ def _targets(
         OutsideLifeError: the range lies outside the life of every model asked for.
     """
     targets: dict[str, IntervalSet] = {}
+    view, now = opened.view(), opened.clock()
     outside: dict[str, OutsideLifeError] = {}
     for name in names:
         cadence = opened.graph.model(name).cadence
@@ -143,7 +144,7 @@ def _targets(
             outside[name] = error
             continue
         first, last = (window.start, window.end) if window else (None, None)
-        targets[name] = required(cadence, start=first, end=last, now=opened.clock())
+        targets[name] = required(cadence, start=first, end=last, now=now, ready=view.ready(name))
     if outside and not any(_cut(opened, name) for name in targets):
         raise next(iter(outside.values()))
     for name, error in outside.items():

@@ -14,7 +14,6 @@ from backfill_assets.intervals.grid import Unit
 from backfill_assets.intervals.instants import start_at
 from backfill_assets.intervals.interval import epoch_of
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.intervals.required import required
 from backfill_assets.intervals.restated import onward
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.cells import cells_read, cells_reading, cells_without_input
@@ -261,11 +260,8 @@ class _Sweeps:
 
     def _new_version(self, name: str, model_cells: ModelCells) -> None:
         """Widen the range to all cells that a protected environment publishes, so that readers lose none."""
-        cadence, ready = self.planned.models[name].cadence, self.planned.published.ready(name)
-        # A rarer cron calls published cells due later only; their readers would lose them until then.
-        not_due = ready & required(cadence, now=self.planned.now, ignore_cron=True)
-        life = model_cells.life | self.windows[name].beyond | not_due
-        published = ready & life
+        life = model_cells.life | self.windows[name].beyond
+        published = self.planned.published.ready(name) & life
         more = published - model_cells.required
         if more and self.view.environment.protected:
             model_cells.required |= more

@@ -131,6 +131,7 @@ def restated_cells(plan: Plan, graph: Graph, view: StateView) -> CellsByModel:
                 graph.models[name].cadence,
                 now=now,
                 ignore_cron=request.ignore_cron,
+                ready=view.ready(name),
             )
             for name in graph.order
         }

@@ -50,8 +50,14 @@ class Window:
     notes: tuple[str, ...] = ()
 
 
-def window_of(request: PlanRequest, model: Model, now: datetime) -> Window:
+def window_of(request: PlanRequest, model: Model, now: datetime, published: IntervalSet) -> Window:
     """Cut the requested range to the model's cells and life.
+
+    Args:
+        request: what was asked for.
+        model: whose cells they are.
+        now: the instant that history ends at (UTC).
+        published: the cells that the environment reads.
 
     Raises:
         OutsideLifeError: the range lies outside of the model's life.
@@ -60,12 +66,18 @@ def window_of(request: PlanRequest, model: Model, now: datetime) -> Window:
         RequestError: the range starts in the future.
     """
     cadence = model.cadence
-    life = required(cadence, now=now, ignore_cron=request.ignore_cron)
+    life = _life(request, cadence, now, published)
     if cadence.unit is Unit.WHOLE:
         ranged = request.start is not None or request.end is not None
         notes = ("rebuilt as a whole, whatever the range",) if ranged else ()
         return Window(life, life, notes=notes)
-    return _bounded(request, cadence, _ranged(request, cadence, life, now))
+    return _bounded(request, cadence, _ranged(request, cadence, life, now, published))
+
+
+def _life(
+    request: PlanRequest, cadence: Cadence, now: datetime, published: IntervalSet
+) -> IntervalSet:
+    return required(cadence, now=now, ignore_cron=request.ignore_cron, ready=published)
 
 
 def _bounded(request: PlanRequest, cadence: Cadence, window: Window) -> Window:
@@ -95,7 +107,13 @@ def _strict_end(request: PlanRequest, cadence: Cadence) -> datetime | None:
     return max(ends) if ends and len(ends) == len(request.restate) else None
 
 
-def _ranged(request: PlanRequest, cadence: Cadence, life: IntervalSet, now: datetime) -> Window:
+def _ranged(
+    request: PlanRequest,
+    cadence: Cadence,
+    life: IntervalSet,
+    now: datetime,
+    published: IntervalSet,
+) -> Window:
     """Cut the requested range to a life."""
     if request.start is None and request.end is None:
         return Window(life, life)
@@ -107,6 +125,7 @@ def _ranged(request: PlanRequest, cadence: Cadence, life: IntervalSet, now: date
         now=now,
         ignore_cron=request.ignore_cron,
         end_bounded=request.end_bounded,
+        ready=published,
     )
     left_out = _left_out(request, cadence, interval, life)
     text = left_out or note  # a strict end is not rounded outward
@@ -165,12 +184,12 @@ def windows_of(
     windows: dict[str, Window] = {}
     outside: dict[str, OutsideLifeError] = {}
     for name in planned.graph.order:
-        model = planned.models[name]
+        model, published = planned.models[name], planned.published.ready(name)
         try:
-            windows[name] = window_of(request, model, now)
+            windows[name] = window_of(request, model, now, published)
         except OutsideLifeError as error:
             outside[name] = error
-            life = required(model.cadence, now=now)
+            life = _life(request, model.cadence, now, published)
             window = Window(IntervalSet.empty(), life)
             windows[name] = _bounded(request, model.cadence, window)
         if name not in request.lift_cutoffs:

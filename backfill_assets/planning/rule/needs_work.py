@@ -98,8 +98,6 @@ def needs_work(
 ) -> Work:
     """Apply the rule to one model.
 
-    A cell that is ready stays required where a cron calls it due later only: it is read already.
-
     Args:
         graph: every model and source.
         view: what is ready, at the environment's pins.
@@ -108,10 +106,9 @@ def needs_work(
         reads: per upstream, the columns that the model reads (lineage); absent means all.
         ignore_cron: whether every cell that is over is required, whatever the cron says.
     """
-    needed = required(model.cadence, now=now, ignore_cron=ignore_cron)
-    if model.cadence.cron is not None and not ignore_cron:
-        needed |= view.ready(model.name) & required(model.cadence, now=now, ignore_cron=True)
-    ready = view.ready(model.name) & needed
+    ready = view.ready(model.name)
+    needed = required(model.cadence, now=now, ignore_cron=ignore_cron, ready=ready)
+    ready &= needed
     kept = view.kept(model, needed)  # under the old definition: it is not built again
     needed -= kept - ready
     gaps = missing(model.cadence, needed, ready)
