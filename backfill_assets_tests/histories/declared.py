@@ -9,6 +9,9 @@ from backfill_assets.intervals import Unit
 STARTS = ("2024-03-18", "2024-03-20", "2024-03-25")
 """The days on which a model's life may start."""
 
+CRONS = (None, "0 2 * * *", "0 6 * * 1")
+"""When the days of a model are due: as soon as they are over, in the small hours, or on Mondays."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Declared:
@@ -21,6 +24,7 @@ class Declared:
         lookback: how many days before its own `trailing` adds up, and how many hours `local_days`.
         unit: how long a cell of `periods` is.
         start: the first day of the model's life.
+        cron: when cells are due; None for as soon as they are over.
         late_window: how many cells may be refreshed without a person.
         batch_size: how many cells one batch computes.
         expected: an audit warns of totals that are not below it; 0 for no such audit.
@@ -34,6 +38,7 @@ class Declared:
     lookback: int = 2
     unit: Unit = Unit.WEEK
     start: str = STARTS[0]
+    cron: str | None = None
     late_window: int = 3
     batch_size: int = 4
     expected: int = 0

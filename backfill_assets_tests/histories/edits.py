@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.intervals import Unit
-from backfill_assets_tests.histories.declared import STARTS, Declared
+from backfill_assets_tests.histories.declared import CRONS, STARTS, Declared
 from backfill_assets_tests.histories.hours import (
     HOURS,
     LOCAL_DAYS,
@@ -37,16 +37,16 @@ _RECENT_DAYS = 4
 _NUMBERS = (0, 1, 2, 3, 5)
 _EDITED = {
     DAYS: ("factor", "counts", "counts", "start", "note", "expected", "late_window"),
-    TRAILING: ("lookback", "plus", "counts", "note", "start", "late_window"),
-    PERIODS: ("factor", "unit", "unit", "note"),
-    BALANCE: ("factor", "note", "start", "late_window"),
-    RENAMED: ("factor", "note", "start", "late_window"),
-    RUNNING: ("factor", "note", "start", "late_window"),
+    TRAILING: ("lookback", "plus", "counts", "note", "start", "late_window", "cron"),
+    PERIODS: ("factor", "unit", "unit", "note", "cron"),
+    BALANCE: ("factor", "note", "start", "late_window", "cron"),
+    RENAMED: ("factor", "note", "start", "late_window", "cron"),
+    RUNNING: ("factor", "note", "start", "late_window", "cron"),
     REPORT: ("plus",),
     HOURS: ("factor", "note", "late_window"),
     LOCAL_DAYS: ("factor", "lookback", "note", "late_window"),
     LOCAL_WEEKS: ("factor", "note", "late_window"),
-    RECEIPTS: ("factor", "deletes", "deletes", "note", "start", "late_window"),
+    RECEIPTS: ("factor", "deletes", "deletes", "note", "start", "late_window", "cron"),
     TAKINGS: ("plus", "lookback", "note", "late_window"),
 }
 
@@ -141,6 +141,7 @@ def _edited(history: History, old: Declared, attribute: str) -> Any:  # noqa: AN
         return not before
     values = {
         "start": STARTS,
+        "cron": CRONS,
         "late_window": (0, 1, 3, 6),
         "lookback": (0, 1, 2, 4),
         "expected": (10, 1000),

@@ -22,7 +22,7 @@ from backfill_assets.models.model import Model
 from backfill_assets.models.source import Source, TimeColumns
 from backfill_assets.models.sql.query import SqlQuery
 from backfill_assets.models.upstream import Reopens, Upstream
-from backfill_assets_tests.histories.declared import Declared
+from backfill_assets_tests.histories.declared import CRONS, Declared
 from backfill_assets_tests.histories.hours import (
     HOURS,
     LOCAL_DAYS,
@@ -59,7 +59,7 @@ FIRST: Mapping[str, Declared] = {
     DAYS: Declared(),
     TRAILING: Declared(batch_size=5),
     PERIODS: Declared(batch_size=2, late_window=1),
-    BALANCE: Declared(batch_size=6),
+    BALANCE: Declared(batch_size=6, cron=CRONS[1]),
     REPORT: Declared(),
     RUNNING: Declared(batch_size=1, late_window=2),
 }
@@ -132,7 +132,7 @@ def _graph(project: tuple[tuple[str, Declared], ...]) -> Graph:
 def _model(name: str, declared: Declared, sql: str, **more: Any) -> Model:  # noqa: ANN401
     names = more.pop("names")
     given: dict[str, Any] = {
-        "cadence": Daily(start=declared.start),
+        "cadence": Daily(start=declared.start, cron=declared.cron),
         "kind": IncrementalByTimeRange(names[0]),
         "late_window": declared.late_window,
         "batch_size": declared.batch_size,
@@ -183,7 +183,7 @@ def _periods(name: str, declared: Declared) -> Model:
         f"SELECT CAST(DATE_TRUNC('{unit.value}', ds) AS DATE) AS first_day,"
         f" CAST(SUM(total) * {declared.factor} AS BIGINT) AS total FROM {DAYS} {_OWN} GROUP BY 1"
     )
-    cadence = _PERIODS[unit](start=FIRST_OF_PERIODS[unit])
+    cadence = _PERIODS[unit](start=FIRST_OF_PERIODS[unit], cron=declared.cron)
     names = ("first_day", "total")
     return _model(name, declared, sql, names=names, upstreams=[DAYS], cadence=cadence)
 

@@ -91,7 +91,7 @@ def _model(
         name=name,
         query=SqlQuery(sql),
         columns=columns,
-        cadence=Daily(start=declared.start),
+        cadence=Daily(start=declared.start, cron=declared.cron),
         late_window=declared.late_window,
         batch_size=declared.batch_size,
         description=declared.note,

@@ -37,6 +37,8 @@ def _restated(history: History) -> Asked:
         asked["restate_all_snapshots"] = True
     if random.random() < 0.15:
         asked["end_bounded"] = True
+    if random.random() < 0.15:
+        asked["ignore_cron"] = True
     return asked
 
 
@@ -64,6 +66,10 @@ def _within(history: History) -> Asked:
     if history.random.random() < 0.4:
         asked["end_bounded"] = True
     return asked
+
+
+def _whatever_the_cron_says(history: History) -> Asked:
+    return {"ignore_cron": True}
 
 
 def _with_canaries(history: History) -> Asked:
@@ -100,6 +106,7 @@ _KINDS: dict[Callable[[History], Asked], int] = {
     _categorized: 2,
     _selected: 1,
     _within: 1,
+    _whatever_the_cron_says: 1,
     _with_canaries: 1,
     _cut_off: 3,
     _cutoff_lifted: 2,
