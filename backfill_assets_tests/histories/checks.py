@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from backfill_assets.intervals import WHOLE_CELL
+from backfill_assets_tests.histories.deliveries import ARRIVALS
 from backfill_assets_tests.histories.oracle import Oracle
 from backfill_assets_tests.histories.published import WrongError, cell_from
 from backfill_assets_tests.histories.receipts import RECEIPTS, doubled_keys, lost_keys
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
-    from datetime import datetime
+    from datetime import date, datetime
 
     from backfill_assets_tests.histories.declared import Declared
-    from backfill_assets_tests.histories.oracle import Cells, When
+    from backfill_assets_tests.histories.oracle import Cells, Landed
     from backfill_assets_tests.histories.published import Contents, Looked
 
 
@@ -31,13 +32,13 @@ Allowed = dict[str, "Collection[datetime] | None"]
 def holds_what_follows(
     found: Contents,
     looked: Looked,
-    sales: Mapping[When, Mapping[int, int]],
+    landed: Landed,
     mixed: Mapping[str, Collection[Declared]],
     blank: Mapping[str, Collection[datetime]],
     *,
     written: Mapping[str, Collection[datetime]] | None = None,
 ) -> None:
-    """Each published cell that nothing is said against follows from the sales and the published upstreams.
+    """Each published cell that nothing is said against follows from the sources and the published upstreams.
 
     A model that keeps older cells by decision may hold in each what one of several definitions gives; `blank` cells
     were recorded as empty by decision, and may hold nothing until they are built. Cells that
@@ -46,13 +47,22 @@ def holds_what_follows(
     """
     if doubled := doubled_keys(found.of(RECEIPTS)):
         raise WrongError(f"{found.environment}: {RECEIPTS} holds {doubled} more than once")
-    oracles = Oracle(sales, found.cells), Oracle(sales, _within_lives(found))
+    oracles = Oracle(landed, found.cells), Oracle(landed, _within_lives(found))
     for name in found.cells.keys() & looked.works.keys():
         accepted = {found.declared(name), *mixed.get(name, ())}
         cells = found.of(name).keys() if written is None else written.get(name, ())
         nothing = {at for at in blank.get(name, ()) if found.of(name).get(at) == ()}
         for start in set(cells) - looked.unfinished(name) - looked.read_elsewhere(name) - nothing:
             _follows(oracles, found, name, start, accepted)
+
+
+def waits_for_rows(
+    found: Contents, told: Collection[date], blank: Mapping[str, Collection[datetime]]
+) -> None:
+    """No cell is published of a day that no delivery was ever told of, unless it was recorded as empty."""
+    cells = found.of(ARRIVALS).keys() - {*blank.get(ARRIVALS, ())}
+    if untold := [at for at in cells if at.date() not in told]:
+        raise WrongError(f"{found.environment}: {ARRIVALS} does not wait for rows of {untold}")
 
 
 def _within_lives(found: Contents) -> dict[str, Cells]:
@@ -117,11 +127,11 @@ def unchanged(before: Contents, after: Contents, what: str) -> None:
 
 
 def settled(looked: Looked, what: str) -> None:
-    """Nothing needs work, and no declaration differs from what is published."""
+    """Nothing needs work but gaps that wait for a cron, and no declaration differs from what is published."""
     for name, work in looked.works.items():
-        if work.gaps or work.stale_cells or work.owed:
+        if work.runnable or work.stale_cells or work.owed:
             raise WrongError(
-                f"{what}, but {name} has gaps {work.gaps}, stale {work.stale}, owed {work.owed}"
+                f"{what}, but {name} has gaps {work.runnable}, stale {work.stale}, owed {work.owed}"
             )
     if looked.run.changed:
         raise WrongError(f"{what}, but {looked.run.changed} are declared otherwise")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from backfill_assets.intervals import Unit
 from backfill_assets_tests.histories.declared import CRONS, STARTS, Declared
+from backfill_assets_tests.histories.deliveries import ARRIVALS, STOCK
 from backfill_assets_tests.histories.hours import (
     HOURS,
     LOCAL_DAYS,
@@ -26,6 +27,7 @@ from backfill_assets_tests.histories.models import (
 )
 from backfill_assets_tests.histories.oracle import midnight
 from backfill_assets_tests.histories.receipts import DELETES, RECEIPTS, TAKINGS
+from backfill_assets_tests.histories.supplying import deliver_in_time
 
 if TYPE_CHECKING:
     from datetime import date
@@ -47,6 +49,8 @@ _EDITED = {
     LOCAL_DAYS: ("factor", "lookback", "note", "late_window"),
     LOCAL_WEEKS: ("factor", "note", "late_window"),
     RECEIPTS: ("factor", "deletes", "deletes", "note", "start", "late_window", "cron"),
+    ARRIVALS: ("factor", "lookback", "note", "late_window", "cron"),
+    STOCK: ("factor", "note", "late_window", "cron"),
     TAKINGS: ("plus", "lookback", "note", "late_window"),
 }
 
@@ -65,6 +69,8 @@ def _a_day_passes(history: History) -> None:
         history.sales.sell_some(today, random.randint(1, 2), random)
     if history.has_hours:
         visit(history, day_in_berlin(history.world.clock.now) - DAY)
+    if history.has_deliveries:
+        deliver_in_time(history, today)
 
 
 def visit(history: History, day: date) -> None:

@@ -14,11 +14,13 @@ from backfill_assets.planning.plan.plan_json import read_plan
 from backfill_assets.snapshots.environment import PROD
 from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets_tests.engine.plans import Plans
-from backfill_assets_tests.histories.checks import holds_what_follows, unchanged
+from backfill_assets_tests.histories.checks import holds_what_follows, unchanged, waits_for_rows
+from backfill_assets_tests.histories.deliveries import ARRIVALS, FIRST_DELIVERY, deliveries
 from backfill_assets_tests.histories.hours import HOURS, visits
 from backfill_assets_tests.histories.models import (
     FIRST,
     FIRST_DAY,
+    WITH_DELIVERIES,
     WITH_HOURS,
     WITH_RECEIPTS,
     graph_of,
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
     from backfill_assets.planning.plan.plan import Plan
     from backfill_assets_tests.engine.world import World
     from backfill_assets_tests.histories.declared import Declared
-    from backfill_assets_tests.histories.oracle import When
+    from backfill_assets_tests.histories.oracle import Landed, When
     from backfill_assets_tests.histories.published import Contents, Looked
 
 Chosen = TypeVar("Chosen")
@@ -64,6 +66,7 @@ class History:
         random: what everything is chosen by.
         sales: what was sold, by the day.
         visits: who visited, by the hour, where there are hours; else it stays without rows.
+        delivered: what was delivered, by the day, where there are deliveries.
         first: what is declared at first.
         project: what is declared now, by model.
         said: what was done, a line each.
@@ -74,6 +77,7 @@ class History:
         held: what the reader is held at; None while it is not.
         mixed: by environment, the models of which older cells keep an earlier definition by decision.
         blank: by environment and model, the cells that a plan has recorded as empty by decision.
+        withdrawn: the amounts of deliveries that have vanished, by the day.
         scans: what the queue's sensor remembers of its scans.
     """
 
@@ -82,6 +86,7 @@ class History:
     random: Random
     sales: Sales
     visits: Sales
+    delivered: Sales
     first: Mapping[str, Declared]
     project: dict[str, Declared]
     said: list[str] = field(default_factory=list[str])
@@ -96,15 +101,16 @@ class History:
     blank: defaultdict[tuple[str, str], set[datetime]] = field(
         default_factory=lambda: defaultdict(set)
     )
+    withdrawn: dict[When, list[int]] = field(default_factory=dict["When", list[int]])
     scans: ScanMemory = field(default_factory=ScanMemory)
 
     @classmethod
     def of(cls, seed: int, world: World) -> History:
-        """Give the history of a seed, before its first step; every third one has hours, every third one receipts."""
-        sales, visited = Sales(world.root, source()), Sales(world.root, visits())
-        first = (WITH_HOURS, WITH_RECEIPTS, FIRST)[seed % 3]
+        """Give the history of a seed, before its first step; every fourth one has hours, receipts or deliveries."""
+        landed = (Sales(world.root, one) for one in (source(), visits(), deliveries()))
+        first = (WITH_HOURS, WITH_RECEIPTS, FIRST, WITH_DELIVERIES)[seed % 4]
         random = Random(seed)  # noqa: S311 - no secret
-        return cls(seed, world, random, sales, visited, first, dict(first))
+        return cls(seed, world, random, *landed, first, dict(first))
 
     @property
     def graph(self) -> Graph:
@@ -132,14 +138,25 @@ class History:
         return RECEIPTS in self.first
 
     @property
-    def amounts(self) -> dict[When, dict[int, int]]:
-        """What was sold on each day, and by whom it was visited in each hour."""
-        return self.sales.by_day() | self.visits.by_day()
+    def has_deliveries(self) -> bool:
+        """Whether deliveries are a part of the project."""
+        return ARRIVALS in self.first
+
+    @property
+    def landed(self) -> Landed:
+        """What the sources hold."""
+        sources = self.sales, self.visits, self.delivered
+        return {one.source.name: one.by_day() for one in sources}
 
     @property
     def past_days(self) -> list[date]:
         """Every day of the history that is over."""
         return [FIRST_DAY + number * DAY for number in range((self.today - FIRST_DAY).days)]
+
+    @property
+    def delivery_days(self) -> list[date]:
+        """Every day that is over and has deliveries, be they told of or not."""
+        return [day for day in self.past_days if str(day) >= FIRST_DELIVERY]
 
     @property
     def environments(self) -> list[str]:
@@ -166,7 +183,7 @@ class History:
         return look(self.world, self.graph, environment)
 
     def check(self, environment: str) -> None:
-        """Hold what is published against what follows from the sales."""
+        """Hold what is published against what follows from the sources."""
         looked, found = self.look(environment), self.contents(environment)
         reads = {PROD, environment}
         mixed = {
@@ -176,7 +193,8 @@ class History:
         blank = {
             name: self.blank[PROD, name] | self.blank[environment, name] for name in found.cells
         }
-        holds_what_follows(found, looked, self.amounts, mixed, blank)
+        holds_what_follows(found, looked, self.landed, mixed, blank)
+        waits_for_rows(found, self.delivered.had, blank)
         if self.held:
             unchanged(self.held, self.contents(self.held.environment), "what a consumer is held at")
 

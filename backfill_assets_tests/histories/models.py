@@ -9,7 +9,7 @@ two models; `report` is built as a whole; `running` reads its own day before.
 from __future__ import annotations
 
 from datetime import date
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.intervals import Daily, Monthly, Unit, Weekly, Whole
@@ -23,6 +23,13 @@ from backfill_assets.models.source import Source, TimeColumns
 from backfill_assets.models.sql.query import SqlQuery
 from backfill_assets.models.upstream import Reopens, Upstream
 from backfill_assets_tests.histories.declared import CRONS, Declared
+from backfill_assets_tests.histories.deliveries import (
+    ARRIVALS,
+    STOCK,
+    arrivals_model,
+    deliveries,
+    stock_model,
+)
 from backfill_assets_tests.histories.hours import (
     HOURS,
     LOCAL_DAYS,
@@ -80,6 +87,13 @@ WITH_RECEIPTS: Mapping[str, Declared] = {
 }
 """The same with receipts instead."""
 
+WITH_DELIVERIES: Mapping[str, Declared] = {
+    **FIRST,
+    ARRIVALS: Declared(lookback=1),
+    STOCK: Declared(late_window=2),
+}
+"""The same with deliveries instead."""
+
 _made: dict[tuple[str, str, Any], Declared] = {}
 
 
@@ -125,7 +139,8 @@ def _graph(project: tuple[tuple[str, Declared], ...]) -> Graph:
     models = [_MODELS[name](name, declared) for name, declared in project]
     for declared, model in zip(dict(project).values(), models, strict=True):
         _made[_computing(model)] = declared
-    sources = [source(), *([visits()] if HOURS in dict(project) else [])]
+    others = {HOURS: visits, ARRIVALS: deliveries}
+    sources = [source(), *(made() for name, made in others.items() if name in dict(project))]
     return build_graph(models, sources, [_READER])
 
 
@@ -233,4 +248,6 @@ _MODELS = {
     LOCAL_WEEKS: local_weeks_model,
     RECEIPTS: receipts_model,
     TAKINGS: takings_model,
+    ARRIVALS: arrivals_model,
+    STOCK: partial(stock_model, sold=DAYS),
 }

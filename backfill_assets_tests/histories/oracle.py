@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from typing import TYPE_CHECKING, Any
 
-from backfill_assets_tests.histories.hours import HOURS, LOCAL_DAYS, LOCAL_WEEKS, day_in_berlin
+from backfill_assets_tests.histories.deliveries import (
+    ARRIVALS,
+    DELIVERIES,
+    FIRST_DELIVERY,
+    STOCK,
+)
+from backfill_assets_tests.histories.hours import (
+    HOURS,
+    LOCAL_DAYS,
+    LOCAL_WEEKS,
+    VISITS,
+    day_in_berlin,
+)
 from backfill_assets_tests.histories.models import (
     BALANCE,
     DAYS,
@@ -17,9 +30,10 @@ from backfill_assets_tests.histories.models import (
     TRAILING,
 )
 from backfill_assets_tests.histories.receipts import RECEIPTS, SOFT, TAKINGS
+from backfill_assets_tests.histories.sales import SALES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator
 
     from backfill_assets.intervals import Interval
     from backfill_assets_tests.histories.declared import Declared
@@ -31,7 +45,10 @@ Cells = dict[datetime, tuple[Row, ...]]
 """The rows of each cell, by the instant at which it begins."""
 
 When = date | datetime
-"""The day or the hour of a sale."""
+"""The day or the hour of a row of a source."""
+
+Landed = Mapping[str, Mapping[When, Mapping[int, int]]]
+"""The amounts that sources hold, by source, day or hour, and id."""
 
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)
 
@@ -46,11 +63,11 @@ class Oracle:
     """What cells follow from.
 
     Attributes:
-        sales: the amounts of each day, and of each hour, by the id of the sale.
+        landed: what the sources hold.
         published: what an environment publishes, by model.
     """
 
-    sales: Mapping[When, Mapping[int, int]]
+    landed: Landed
     published: Mapping[str, Cells]
 
     def rows(self, name: str, declared: Declared, cell: Interval) -> tuple[Row, ...]:
@@ -75,11 +92,13 @@ class Oracle:
             LOCAL_WEEKS: self._local_weeks,
             RECEIPTS: self._receipts,
             TAKINGS: self._takings,
+            ARRIVALS: self._arrivals,
+            STOCK: self._stock,
         }
 
     def _days(self, declared: Declared, cell: Interval) -> Iterator[Row]:
         day = cell.start.date()
-        if amounts := self.sales.get(day):
+        if amounts := self.landed[SALES].get(day):
             count = {"sold": len(amounts)} if declared.counts else {}
             yield {"ds": day, "total": sum(amounts.values()) * declared.factor, **count}
 
@@ -112,7 +131,7 @@ class Oracle:
             yield {"ds": cell.start.date(), "total": total + (before[0]["total"] if before else 0)}
 
     def _hours(self, declared: Declared, cell: Interval) -> Iterator[Row]:
-        if amounts := self.sales.get(cell.start):
+        if amounts := self.landed[VISITS].get(cell.start):
             yield {"hour": cell.start, "total": sum(amounts.values()) * declared.factor}
 
     def _local_days(self, declared: Declared, cell: Interval) -> Iterator[Row]:
@@ -128,7 +147,7 @@ class Oracle:
     def _receipts(self, declared: Declared, cell: Interval) -> Iterator[Row]:
         """Give a row for each sale, and the published rows of sales that are gone as they are kept."""
         day = cell.start.date()
-        sold = self.sales.get(day, {})
+        sold = self.landed[SALES].get(day, {})
         for one, amount in sold.items():
             yield {"ds": day, "id": one, "total": amount * declared.factor, "gone": False}
         if declared.deletes != "absent":
@@ -140,6 +159,20 @@ class Oracle:
         found = self._read(RECEIPTS, cell.start - declared.lookback * DAY, cell.end)
         if here := [row for row in found if not row["gone"]]:
             yield {"ds": cell.start.date(), "total": _plus(_total(here, "total"), declared.plus)}
+
+    def _arrivals(self, declared: Declared, cell: Interval) -> Iterator[Row]:
+        last, landed = cell.start.date(), self.landed[DELIVERIES]
+        days = [last - back * DAY for back in range(declared.lookback + 1)]
+        read = [landed.get(day, {}) for day in days if str(day) >= FIRST_DELIVERY]
+        if amounts := [amount for amounts in read for amount in amounts.values()]:
+            yield {"ds": last, "total": sum(amounts) * declared.factor}
+
+    def _stock(self, declared: Declared, cell: Interval) -> Iterator[Row]:
+        arrivals = self._read(ARRIVALS, cell.start, cell.end)
+        days = self._read(DAYS, cell.start, cell.end)
+        if arrivals and days:
+            total = arrivals[0]["total"] * declared.factor - days[0]["total"]
+            yield {"ds": cell.start.date(), "total": total}
 
     def _read(self, name: str, start: datetime, end: datetime) -> list[Row]:
         """The published rows of the cells that begin within a stretch."""

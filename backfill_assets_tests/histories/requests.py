@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.planning.plan.request import Category, Restatement, Strategy
-from backfill_assets_tests.histories.hours import VISITS
-from backfill_assets_tests.histories.sales import SALES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,8 +26,7 @@ def _plain(history: History) -> Asked:
 
 def _restated(history: History) -> Asked:
     random = history.random
-    sources = [SALES, VISITS] if history.has_hours else [SALES]
-    name = random.choice([*sources, *history.project])
+    name = random.choice([*history.graph.sources, *history.project])
     asked: Asked = {"restate": (Restatement(name),)}
     if random.random() < 0.8:
         asked["restate"] = (Restatement(name, *_stretch(history)),)

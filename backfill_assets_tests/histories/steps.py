@@ -10,7 +10,15 @@ from backfill_assets.errors import BackfillAssetsError, RequestError
 from backfill_assets.models.graph import UnknownModelError
 from backfill_assets.snapshots.environment import PROD
 from backfill_assets.snapshots.stored_plan import PlanStatus
-from backfill_assets_tests.histories import deaths, edits, launching, meanwhile, queueing, verbs
+from backfill_assets_tests.histories import (
+    deaths,
+    edits,
+    launching,
+    meanwhile,
+    queueing,
+    supplying,
+    verbs,
+)
 from backfill_assets_tests.histories.checks import settled
 from backfill_assets_tests.histories.history import MINUTE
 from backfill_assets_tests.histories.hours import FIRST_HOUR_ON
@@ -28,6 +36,7 @@ NOW = datetime(2024, 4, 2, tzinfo=UTC)
 
 STEPS: dict[Step, int] = {
     edits.late_sales: 4,
+    supplying.late_deliveries: 6,
     edits.days_pass: 3,
     edits.edit: 4,
     edits.edit_all_back: 1,
@@ -72,6 +81,8 @@ def begin(history: History) -> None:
         for day in history.past_days:
             if day >= FIRST_HOUR_ON:
                 edits.visit(history, day)
+    if history.has_deliveries:
+        supplying.deliver_rest(history)
     history.world.fill(history.graph)
     check(history)
 
@@ -110,7 +121,7 @@ def _is_possible(history: History, chosen: Step) -> bool:
 
 
 def check(history: History) -> None:
-    """Hold each environment against what follows from the sales."""
+    """Hold each environment against what follows from the sources."""
     for environment in history.environments:
         history.check(environment)
 
@@ -140,6 +151,8 @@ def _land_lost_rows(history: History) -> None:
         history.sales.sell_some(day, 1, history.random)
     for hour in sorted(history.visits.had - set(history.visits.days)):
         history.visits.sell_some(hour, 1, history.random)
+    if history.has_deliveries:
+        supplying.deliver_rest(history)
 
 
 def _lifting(history: History) -> dict[str, Any]:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-FEW = (6, 7, 8)
-"""Seeds of the usual tests: with hours and without; in some of them a process dies."""
+FEW = (4, 5, 6, 7)
+"""Seeds of the usual tests: with hours, receipts, neither, and deliveries; in some of them a process dies."""
 
 _ENOUGH = 30
 """So many histories together do everything."""

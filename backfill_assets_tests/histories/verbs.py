@@ -31,6 +31,7 @@ from backfill_assets_tests.histories.models import READER
 from backfill_assets_tests.histories.published import Contents, WrongError, starts
 from backfill_assets_tests.histories.receipts import RECEIPTS
 from backfill_assets_tests.histories.requests import Asked, any_request
+from backfill_assets_tests.histories.supplying import late_deliveries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -68,8 +69,8 @@ def fill(history: History) -> None:
 
 def _written_as_declared(history: History, before: Contents, after: Contents) -> None:
     """What a run has written follows from the present definitions, also where older cells keep another."""
-    looked, sales = history.look(), history.amounts
-    holds_what_follows(after, looked, sales, {}, {}, written=differing(before, after))
+    looked, landed = history.look(), history.landed
+    holds_what_follows(after, looked, landed, {}, {}, written=differing(before, after))
 
 
 def refresh(history: History) -> None:
@@ -413,6 +414,7 @@ def _tells_what_differs(history: History, held: Contents, told: CellsByModel) ->
 
 
 _NEEDS: Mapping[Verb, Callable[[History], object]] = {
+    late_deliveries: lambda history: history.has_deliveries,
     fill_in_dev: lambda history: DEV in history.environments,
     apply: lambda history: history.plans_for(PROD, *UNBUILT),
     promote: lambda history: history.plans_for(PROD, PlanStatus.BUILT),
