@@ -103,7 +103,7 @@ def fill(
     model = run.graph.model(name)
     if name in run.changed:
         context.log.warning(
-            "%s: the code has changed; filled with the version that %s still runs", name, PROD
+            "%s: its declaration has changed; filled with the snapshot that %s runs", name, PROD
         )
     with as_run_failure():
         _refuse_other_cells(graph.models[name], model)

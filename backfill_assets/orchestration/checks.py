@@ -17,7 +17,7 @@ from backfill_assets.models.model import Model
 from backfill_assets.orchestration.metadata import asset_key
 from backfill_assets.orchestration.partitions import cells_of, partitions_of
 from backfill_assets.orchestration.released_runs import CELLS_TAG, MODEL_TAG, cells_of_text
-from backfill_assets.orchestration.reporting import check_result
+from backfill_assets.orchestration.reporting import check_result, not_promoted
 from backfill_assets.orchestration.resources import SparkResource, StateResource
 from backfill_assets.snapshots.environment import PROD
 from backfill_assets.snapshots.loaded import Loaded
@@ -64,9 +64,14 @@ def published_checks(graph: Graph, model: Model) -> dg.AssetChecksDefinition:
             due = required(model.cadence, now=run.clock())
             remaining = (target & due) - run.view().ready(model.name)
             lacking = ranges_text(model.cadence, remaining) if remaining else ""
+        promoted = {audit.name for audit in audits_of(run.graph.model(model.name))}
         for audit in audits_of(model):
+            check = f"{PUBLISHED}{audit.name}"
+            if audit.name not in promoted:
+                yield not_promoted(key, check, PROD)
+                continue
             evaluated = [each for each in results if each.audit == audit.name]
-            result = check_result(key, f"{PUBLISHED}{audit.name}", evaluated)
+            result = check_result(key, check, evaluated)
             yield _unless_published(result, lacking, audited=bool(evaluated))
 
     return published

@@ -143,7 +143,7 @@ class Reporter:
         for spec in self.context.assets_def.check_specs:
             results = [result for result in self.results if result.audit == spec.name]
             if spec.name not in audits:
-                yield _not_promoted(spec, self.environment)
+                yield not_promoted(spec.asset_key, spec.name, self.environment)
             elif results or not self.lacking:
                 yield check_result(spec.asset_key, spec.name, results)
 
@@ -277,10 +277,11 @@ def check_result(
     )
 
 
-def _not_promoted(spec: dg.AssetCheckSpec, environment: str) -> dg.AssetCheckResult:
+def not_promoted(key: dg.AssetKey, name: str, environment: str) -> dg.AssetCheckResult:
+    """Warn of an audit that is declared, and that what an environment runs does not have yet."""
     return dg.AssetCheckResult(
-        asset_key=spec.asset_key,
-        check_name=spec.name,
+        asset_key=key,
+        check_name=name,
         passed=False,
         severity=dg.AssetCheckSeverity.WARN,
         description=f"not evaluated: what {environment} runs does not have this audit until a plan of the edit "

@@ -26,7 +26,6 @@ from backfill_assets.state.tables import (
     ENVIRONMENTS,
     HOLDS,
     OWED,
-    POINTERS,
     PROMOTIONS,
 )
 from backfill_assets.state.versions import NewVersion, owned_elsewhere
@@ -223,21 +222,6 @@ class Environments(Aggregate[D]):
         """
         now, place = self._clock(), self.place(path)
         return self._database.write(pointers.ensure_pointer, pointer, place, now)
-
-    def repoint_metadata(self: Environments[Database], seen: Pointer, fingerprint_id: str) -> None:
-        """Run another snapshot of the same version from now on: only its metadata differs.
-
-        A pointer that another process has moved since it was seen stays.
-        """
-        now = self._clock()
-        as_seen = sa.and_(
-            POINTERS.c.environment == seen.environment,
-            POINTERS.c.model == seen.model,
-            POINTERS.c.version == seen.version,
-            POINTERS.c.fingerprint == seen.fingerprint,
-        )
-        moved = sa.update(POINTERS).where(as_seen).values(fingerprint=fingerprint_id, moved_at=now)
-        self._database.write(lambda connection: connection.execute(moved))
 
     def mark_owed_everywhere(
         self: Environments[Database],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -14,18 +15,25 @@ from backfill_assets.engine.project.events import Committed, Waiting
 from backfill_assets.engine.project.opening import look
 from backfill_assets.intervals import Daily
 from backfill_assets.models import fingerprint
+from backfill_assets.models.audit import accepted_range
 from backfill_assets.models.column import Column
 from backfill_assets.models.kind import IncrementalByTimeRange
 from backfill_assets.models.source import TimeColumns
 from backfill_assets.models.sql.query import SqlQuery
+from backfill_assets.planning.plan.plan import Change
+from backfill_assets.planning.plan.request import Category, Restatement
+from backfill_assets.planning.plan.stale_inputs import moved_inputs
+from backfill_assets.snapshots.environment import PROD, Environment
 from backfill_assets.snapshots.snapshot import snapshots_of
 from backfill_assets_tests.builders import a_graph, a_model, a_source, days
+from backfill_assets_tests.engine.plans import Plans
 from backfill_assets_tests.engine.world import ended, kept, row, text, told
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from backfill_assets_tests.engine.world import World
+    from backfill_assets_tests.engine.plans import Plans
+from backfill_assets_tests.engine.world import World
 
 VISITS = "web.visits"
 CADENCE = Daily(start="2024-01-09")
@@ -69,16 +77,59 @@ def test_after_an_edit_the_environment_goes_on_with_its_own_snapshot(world: Worl
     assert world.pointer(VISITS).version == table
 
 
-def test_a_change_of_words_keeps_the_table_and_what_is_ready(world: World):
-    world.land(a_source(), row(9), row(10))
-    world.fill(a_graph(a_model(cadence=CADENCE)))
-    before = world.pointer(VISITS)
-    told_anew = a_graph(a_model(cadence=CADENCE, description="Every visit.", owner="team:new"))
-    assert world.open(told_anew).changed == ()
-    assert told(world.fill(told_anew)[VISITS]) == ["skipped"]
-    after = world.pointer(VISITS)
-    assert (after.version, after.delta_version) == (before.version, before.delta_version)
-    assert after.fingerprint != before.fingerprint
+@pytest.mark.parametrize(
+    "edited",
+    [
+        {"description": "Every visit."},
+        {"late_window": 5},
+        {"audits": [accepted_range("cost", None, 10)]},
+        {"cadence": Daily(start="2024-01-08")},
+    ],
+    ids=["words", "late window", "audits", "start"],
+)
+@pytest.mark.parametrize("environment", [PROD, "dev_visits"])
+def test_an_edit_that_changes_no_row_takes_effect_when_its_plan_is_promoted_too(
+    world: World, edited: dict[str, Any], environment: str
+):
+    world.land(a_source(), row(8), row(9), row(10))
+    if environment != PROD:
+        world.store.environments.save_environment(
+            Environment(environment, protected=False, follows=PROD)
+        )
+    here = replace(world, environment=environment)
+    before, after = (a_graph(a_model(**{"cadence": CADENCE, **asked})) for asked in ({}, edited))
+    here.fill(before)
+    at, plans = here.pointer(VISITS), Plans(here)
+    waiting = plans.make(before, environment, reason="later", restate=(Restatement(VISITS),))
+
+    assert here.open(after).changed == (VISITS,)
+    assert told(here.fill(after)[VISITS]) == ["skipped"]
+    assert here.open(after).graph.models == before.models
+    assert here.pointer(VISITS) == at
+    assert not moved_inputs(waiting, before, world.store.views.of(environment))
+    plan = plans.published(after, environment)
+    assert [(one.change, one.category) for one in plan.models] == [
+        (Change.MODIFIED, Category.METADATA)
+    ]
+    assert here.open(after).graph.models == after.models
+    assert here.pointer(VISITS).version == at.version
+    assert here.open(before).changed == (VISITS,)  # a server with older code takes nothing back
+    assert here.pointer(VISITS).fingerprint == snapshots_of(after)[VISITS].fingerprint.id
+
+
+def test_the_plan_of_a_corrected_audit_builds_what_the_wrong_one_has_stopped(world: World):
+    wrong, right = (
+        a_graph(a_model(cadence=CADENCE, audits=[accepted_range("cost", None, most)]))
+        for most in (5, 10)
+    )
+    world.land(a_source(), row(9, cost=5.0), row(10, cost=10.0))
+    world.fill(wrong, cells=days(9))
+    assert "failed" in told(world.fill(right)[VISITS])
+
+    Plans(world).published(right)
+
+    assert world.rows(VISITS) == kept(row(9, cost=5.0), row(10, cost=10.0))
+    assert told(world.fill(right)[VISITS]) == ["skipped"]
 
 
 @pytest.mark.spark
@@ -141,13 +192,13 @@ def test_a_new_model_over_one_that_still_runs_its_old_logic_gets_the_table_of_th
     )
 
 
-def test_who_only_looks_sees_new_models_and_words_and_writes_nothing(world: World):
+def test_who_only_looks_sees_new_models_and_writes_nothing(world: World):
     world.open(a_graph(a_model(cadence=CADENCE)))
     before = world.store.environments.pointers(world.environment)
     graph = a_graph(a_model(cadence=CADENCE, owner="team:new"), a_model("web.other"))
     seen = look(world.project(graph), world.environment)
     assert set(seen.graph.models) == set(seen.pointers) == {VISITS, "web.other"}
-    assert seen.graph.models[VISITS].owner == "team:new"
+    assert seen.graph.models[VISITS].owner != "team:new"
     assert world.store.environments.pointers(world.environment) == before
 
 
@@ -163,9 +214,9 @@ def test_a_state_that_an_older_release_fingerprinted_otherwise_rebuilds_nothing(
 
     assert world.open(graph).changed == ()
     assert told(world.fill(graph)[VISITS]) == ["skipped"]
-    after = world.pointer(VISITS)
-    assert (after.version, after.delta_version) == (before.version, before.delta_version)
-    assert after.fingerprint == snapshots_of(graph)[VISITS].fingerprint.id != before.fingerprint
+    assert world.pointer(VISITS) == before
+    assert before.fingerprint != snapshots_of(graph)[VISITS].fingerprint.id
+    assert not Plans(world).make(graph).models
 
 
 def _as_sqlglot_wrote_it(sql: str) -> str:

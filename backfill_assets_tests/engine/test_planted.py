@@ -69,6 +69,17 @@ def test_an_audit_against_what_is_published_notices_them(world: World):
 
 
 @pytest.mark.spark
+def test_audits_are_tested_as_they_are_declared_before_they_are_promoted(world: World):
+    world.begin(visits(), *rows())
+    edited = world.open(visits(accepted_range("cost", 0, None)))
+    assert edited.changed == (VISITS,)
+
+    found = {noticed.planted: noticed for noticed in audit_planted(edited, VISITS)}
+
+    assert found[Planted(Defect.NEGATED, "cost")].stopped_by == ("accepted_range_cost",)
+
+
+@pytest.mark.spark
 def test_a_cell_that_stops_half_way_is_noticed_by_its_freshness(world: World):
     columns = (Column("at", "timestamp"), Column("id", "bigint"))
     events = a_source(columns=columns, times=TimeColumns(event="at"))

@@ -9,6 +9,7 @@ import dagster as dg
 import pytest
 
 from backfill_assets import Daily, build_definitions
+from backfill_assets.models.audit import row_rule
 from backfill_assets.models.column import Column
 from backfill_assets.models.sql.query import SqlQuery
 from backfill_assets_tests.orchestration.shop import (
@@ -22,6 +23,9 @@ from backfill_assets_tests.orchestration.shop import (
 from backfill_assets_tests.toy import DAYS, EMPTY_DAY, LAST, MODELS, MONTHS, SOURCES, sales
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from backfill_assets.models.model import Model
     from backfill_assets_tests.orchestration.shop import Shop
 
 ALL = f"{DAYS[0]}...{DAYS[-1]}"
@@ -61,13 +65,25 @@ def test_a_range_tells_every_cell_once_empty_ones_too_and_a_re_execution_skips_t
     assert checks(again, "toy.sales").keys() == checks(first, "toy.sales").keys()
 
 
-def test_an_edit_that_brings_other_checks_fails_no_run_before_it_is_promoted(shop: Shop):
-    assert shop.fill("toy.sales", cells=DAYS[0]).success
+def with_orders() -> Model:
+    """The daily sales with another column, which has an audit."""
     assert isinstance(sales.logic, SqlQuery)
     counted = SqlQuery(sales.logic.sql.replace("AS amount", "AS amount, COUNT(*) AS orders"))
     columns = [*sales.schema, Column("orders", "bigint", nullable=False)]
-    more = replace(sales, query=counted, columns=columns)
-    models = [more if each is sales else each for each in MODELS]
+    return replace(sales, query=counted, columns=columns)
+
+
+def with_another_audit() -> Model:
+    """The daily sales with another audit in the place of their own."""
+    return replace(sales, audits=[row_rule("not_null_orders", "amount < 0")])
+
+
+@pytest.mark.parametrize("declared", [with_orders, with_another_audit])
+def test_an_edit_that_brings_other_checks_fails_no_run_before_it_is_promoted(
+    shop: Shop, declared: Callable[[], Model]
+):
+    assert shop.fill("toy.sales", cells=DAYS[0]).success
+    models = [declared() if each is sales else each for each in MODELS]
 
     edited = replace(shop, defs=build_definitions(models=models, sources=SOURCES))
     result = edited.fill("toy.sales", cells=DAYS[1])
@@ -78,7 +94,8 @@ def test_an_edit_that_brings_other_checks_fails_no_run_before_it_is_promoted(sho
     warned = {name: evaluation for name, evaluation in found.items() if not evaluation.passed}
     assert warned.keys() == {"not_null_orders", "published_not_null_orders"}
     assert {evaluation.severity for evaluation in warned.values()} == {dg.AssetCheckSeverity.WARN}
-    assert "what prod runs does not have this audit" in str(warned["not_null_orders"].description)
+    for evaluation in warned.values():
+        assert "what prod runs does not have this audit" in str(evaluation.description)
 
 
 def test_every_grain_is_filled_from_what_it_reads(shop: Shop):

@@ -119,17 +119,6 @@ def test_a_first_pointer_never_moves_another(store: Store):
         store.versions.version_path("orders__v2")
 
 
-def test_a_change_of_metadata_moves_the_fingerprint_only(store: Store):
-    fill(store, Asked())
-    before = store.environments.pointers("prod")["orders"]
-    store.environments.repoint_metadata(before, "print-2")
-    store.environments.repoint_metadata(before, "print-3")  # moved since it was seen: it stays
-
-    after = store.environments.pointers("prod")["orders"]
-    assert after.fingerprint == "print-2"
-    assert (after.version, after.delta_version) == (before.version, before.delta_version)
-
-
 def test_a_saved_snapshot_stays_as_it_was_saved(store: Store):
     for definition in ("first", "second"):
         store.snapshots.save_snapshot(

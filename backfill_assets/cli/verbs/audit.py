@@ -67,7 +67,7 @@ def audit(
 
     With `--mutate` the audits themselves are tested: duplicates, a fanned-out join, dropped rows, a cell that stops half-way, a shifted zone, doubled values, a
     flipped sign and a burst of NULLs are planted in a copy of the newest published cells, one after the other, and judged as a batch of
-    these rows would be. Nothing is written.
+    these rows would be. Nothing is written. Audits count as they are declared now, where the edit leaves how rows are computed.
 
     Exit code: 0 when no blocking audit fails, else 1; with `--mutate` 1 when fewer defects are stopped than `--min` says.
 
@@ -168,6 +168,14 @@ def _announce(run: RunContext, names: Sequence[str]) -> None:
         f"{counted(len(published), 'model')} over all that is published; no data is written",
         to=err,
     )
+    for name in published:
+        if name in run.changed:
+            say(
+                f"{name}: its declaration has changed; audited as {run.environment.name} runs it, "
+                "what is edited is audited by a plan",
+                to=err,
+                indent=2,
+            )
 
 
 _HEADINGS = (

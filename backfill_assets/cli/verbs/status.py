@@ -259,7 +259,7 @@ def _remarks(env: str, row: dict[str, Any]) -> list[str]:
         remarks.append(f"cutoff   {name}: {Cutoff(**row['cutoff']).words(name)}{kept}")
     if row["changed"]:
         remarks.append(
-            f"changed  {name}: the code has changed; {env} still runs the previous version until a plan "
+            f"changed  {name}: its declaration has changed; {env} runs the previous snapshot until a plan "
             "is promoted"
         )
     return remarks

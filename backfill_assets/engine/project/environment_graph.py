@@ -1,8 +1,9 @@
 """Bring an environment and the loaded models together: each runs the snapshot it points at.
 
-This only looks. A model whose logic changed goes on with the environment's own snapshot until a plan
-promotes the new one; it is reported, never silently run. A workspace runs nothing but the snapshots
-that its pointers name. What a run has yet to write is listed: new models, and new descriptions.
+This only looks. A model whose declaration changed, be it only an audit or a word, goes on with the
+environment's own snapshot until a plan promotes the new one; it is reported, never silently run. A
+workspace runs nothing but the snapshots that its pointers name. What a run has yet to write is listed:
+the first pointers of new models.
 """
 
 from __future__ import annotations
@@ -43,13 +44,12 @@ class EnvironmentGraph:
         graph: its snapshots' models, and the sources as these snapshots declare them.
         pointers: where it keeps each model; a new one where it would be kept.
         reads: per model, what it reads by column.
-        changed: models whose loaded logic is not the environment's: a plan is owed.
+        changed: models whose loaded declaration is not the environment's: a plan is owed.
         running: the snapshots that its pointers name, models that are not loaded any more included.
         misread: by model, the sources that its snapshot relies on otherwise than others do whose
             declarations count here, and of each of them the models to plan; it can't be run until
             a plan has made these anew.
         new: snapshots of models that it never saw.
-        reworded: snapshots of its own models that differ in descriptions only, and keep their table.
     """
 
     graph: Graph
@@ -59,7 +59,6 @@ class EnvironmentGraph:
     running: Mapping[str, Snapshot]
     misread: Misread = field(default_factory=dict[str, "Mapping[str, tuple[str, ...]]"])
     new: tuple[Snapshot, ...] = ()
-    reworded: tuple[Snapshot, ...] = ()
 
 
 def environment_graph(store: Store, known: Loaded, environment: Environment) -> EnvironmentGraph:
@@ -80,11 +79,7 @@ def environment_graph(store: Store, known: Loaded, environment: Environment) -> 
     changed = tuple(
         name
         for name in loaded.order
-        if name in running
-        and (
-            running[name].fingerprint.data != snapshots[name].fingerprint.data
-            or _lives_shorter(running[name].model, snapshots[name].model)
-        )
+        if name in running and running[name].fingerprint != snapshots[name].fingerprint
     )
     kept = {
         name: running[name].model
@@ -97,17 +92,10 @@ def environment_graph(store: Store, known: Loaded, environment: Environment) -> 
         graph = _graph({**loaded.models, **kept}, loaded)
         graph, misread = _as_relied_on(graph, running, environment, pointers)
     new = _new(graph, pointers, snapshots, changed)
-    reworded = tuple(
-        snapshots[name]
-        for name, at in pointers.items()
-        if name in snapshots
-        and name not in changed
-        and _is_reworded(environment, at, snapshots[name])
-    )
     first = {snapshot.model.name: _first(environment, snapshot) for snapshot in new}
     reads = known.reads if graph is loaded else Reads(graph)
     seen = {**first, **pointers}
-    return EnvironmentGraph(graph, seen, reads, changed, running, misread, new, reworded)
+    return EnvironmentGraph(graph, seen, reads, changed, running, misread, new)
 
 
 def sources_read(store: Store, loaded: Loaded) -> Mapping[str, Source]:
@@ -122,14 +110,6 @@ def sources_read(store: Store, loaded: Loaded) -> Mapping[str, Source]:
     """
     prod = store.environments.get(PROD)
     return environment_graph(store, loaded, prod).graph.sources
-
-
-def _lives_shorter(before: Model, after: Model) -> bool:
-    """Whether a model begins later or ends earlier: that may take published cells away."""
-    old, new = before.cadence, after.cadence
-    later = new.start is not None and (old.start is None or new.start > old.start)
-    earlier = new.end is not None and (old.end is None or new.end < old.end)
-    return later or earlier
 
 
 def _running(
@@ -233,11 +213,6 @@ def _as_relied_on(
 ) -> tuple[Graph, Misread]:
     own = {name for name, at in pointers.items() if at.environment == environment.name}
     return as_relied_on(graph, {name: snapshot.sources for name, snapshot in running.items()}, own)
-
-
-def _is_reworded(environment: Environment, pointer: Pointer, snapshot: Snapshot) -> bool:
-    own = pointer.environment == environment.name
-    return own and pointer.fingerprint != snapshot.fingerprint.id
 
 
 def _first(environment: Environment, snapshot: Snapshot) -> Pointer:

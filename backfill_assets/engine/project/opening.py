@@ -31,7 +31,7 @@ def open_run(
 ) -> RunContext:
     """Bring the store, an environment and the loaded models together for one run.
 
-    New models get their first pointers.
+    New models get their first pointers; every other runs the snapshot that its pointer names.
 
     Args:
         project: what is loaded, and what the run works with.
@@ -47,17 +47,13 @@ def open_run(
     refuse_hold(project.store, environment)
     run, own = _seen(project, environment)
     store, target, data_root = project.store, run.environment, project.data_root
-    settled = {
-        **{
-            snapshot.model.name: _pointed(store, target, snapshot, data_root)
-            for snapshot in own.new
-        },
-        **{snapshot.model.name: _reworded(store, own, snapshot) for snapshot in own.reworded},
+    first = {
+        snapshot.model.name: _pointed(store, target, snapshot, data_root) for snapshot in own.new
     }
     enter_missing(run)
     return replace(
         run,
-        pointers={**own.pointers, **settled},
+        pointers={**own.pointers, **first},
         root_id=root_id or project.run_id,
         published=published,
     )
@@ -131,11 +127,3 @@ def _is_there(store: Store, version: str, environment: Environment) -> bool:
     except UnknownVersionError:
         return False
     return owner not in (None, environment.name) or (environment.protected and head >= 0)
-
-
-def _reworded(store: Store, own: EnvironmentGraph, snapshot: Snapshot) -> Pointer:
-    """Point at a snapshot with new descriptions over the same table."""
-    pointer, fingerprint = own.pointers[snapshot.model.name], snapshot.fingerprint.id
-    save_snapshot(store, snapshot)
-    store.environments.repoint_metadata(pointer, fingerprint)
-    return replace(pointer, fingerprint=fingerprint)

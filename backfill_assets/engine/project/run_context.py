@@ -53,7 +53,7 @@ class RunContext(InProject):
         until: the instant that history ends at for this run, so that all its batches agree.
         root_id: the root run or backfill; the same over re-executions.
         plan_id: the plan served; None for a gap fill.
-        changed: models whose loaded logic is not what the environment runs.
+        changed: models whose loaded declaration is not what the environment runs.
         misread: by model, the sources that its snapshot relies on otherwise than the graph declares,
             and of each of them the models to plan.
         published: what a person who launched this run by hand wants of published cells.
