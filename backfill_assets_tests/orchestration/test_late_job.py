@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 import dagster as dg
-import pytest
 
 from backfill_assets_tests.orchestration.shop import failure, keys
 from backfill_assets_tests.toy import DAYS
@@ -18,11 +18,8 @@ ALL = f"{DAYS[0]}...{DAYS[-1]}"
 READER = "toy.sales_of_three_days"
 
 
-def test_late_rows_reach_the_last_model_in_one_plan_and_dagster_is_told_of_what_changed(
-    shop: Shop, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr("backfill_assets_tests.orchestration.shop.defs", defs)
-    filled = shop.fill("toy.sales", READER, cells=ALL)
+def test_late_rows_reach_the_last_model_in_one_plan_and_dagster_is_told_of_what_changed(shop: Shop):
+    filled = replace(shop, defs=defs).fill("toy.sales", READER, cells=ALL)
     assert filled.success, failure(filled)
     assert len(keys(filled, READER)) == len(DAYS)
     shop.sell(DAYS[3], "north", 500)
