@@ -13,6 +13,7 @@ from backfill_assets.engine.fill.late_cells import lease_name
 from backfill_assets.engine.fill.outstanding import outstanding
 from backfill_assets.engine.plans.making import make_plan
 from backfill_assets.engine.project.events import LeftStale
+from backfill_assets.engine.project.opening import open_run
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals import Monthly
 from backfill_assets.intervals.text import ranges_text
@@ -26,6 +27,7 @@ from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus
 from backfill_assets_tests.builders import EVENTS, a_graph, a_model, a_source, days
 from backfill_assets_tests.engine.plans import Plans
 from backfill_assets_tests.engine.world import arrow, ended, kept, row, text, told
+from backfill_assets_tests.signing import quick_gate
 
 if TYPE_CHECKING:
     from backfill_assets.engine.automatic.late_plan import Refreshed
@@ -91,6 +93,21 @@ def test_a_late_row_inside_all_windows_is_published_in_every_model_at_once(world
     for name in (A, B, C):
         assert world.rows(name) == kept(*ROWS, row(8, 2))
     assert refresh(world, graph).plan_id is None
+
+
+def test_late_data_that_a_policy_lets_people_approve_waits_for_a_plan(world: World):
+    graph = chain()
+    filled(world, graph)
+    apart(world, row(8, 2), row(10, 2))
+    rule = "[[rules]]\napprovers = ['bob@shop']\nlate_data = true\nclosed_before = 2024-01-09"
+    gate = quick_gate(rule, "bob@shop")
+
+    done = refresh_late(open_run(world.project(graph, gate=lambda: gate), world.environment))
+
+    assert said(graph, done.cells) == {A: "2024-01-10"}
+    assert said(graph, done.waiting) == {A: "2024-01-08"}
+    needed = read_plan(world.store.plans.get(str(done.needed)).content)
+    assert needed.request.late == ()
 
 
 def test_what_did_not_really_change_is_spared_and_counted(world: World):

@@ -96,6 +96,13 @@ def test_cells_whose_whole_reach_lies_in_late_windows_heal_by_themselves():
     assert found.because[A] == "web.events got, lost or changed rows"
 
 
+def test_what_is_reserved_to_people_and_all_that_reaches_it_waits_for_a_plan():
+    graph = chain()
+    found = split(graph, picture(graph, days(8, 9, 10)), reserved={C: days(9)})
+    assert found.automatic == {A: days(10)}
+    assert found.waiting == {A: days(8, 9)}
+
+
 def test_a_smaller_window_downstream_decides():
     graph = chain(late_window=2)
     found = split(graph, picture(graph, days(8, 9)))

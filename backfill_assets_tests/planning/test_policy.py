@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta
 from fnmatch import fnmatchcase
+from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
@@ -15,6 +16,7 @@ from backfill_assets.planning.review.policy import (
     Policy,
     PolicyError,
     Rule,
+    closed_to_late_data,
     read_policy,
     still_required,
     unknown_names,
@@ -156,6 +158,19 @@ def test_what_changes_no_published_cell_and_late_plans_need_no_approval():
     assert still_required(one_rule(), new, (), NOW) == ()
     assert still_required(one_rule(always=True), late, (), NOW) == ()
     assert still_required(one_rule(always=True), new, (), NOW) != ()
+
+
+def test_late_data_before_a_closed_date_waits_where_a_rule_says_so():
+    def closed(**rule: Any) -> date | None:  # noqa: ANN401
+        return closed_to_late_data(one_rule(**rule), "prod", "sales.days", NOW)
+
+    assert closed(closed_after_days=90) is None
+    assert closed(late_data=True, closed_after_days=90) == date(2024, 3, 3)
+    assert closed(late_data=True) == date.max
+    assert closed(late_data=True, models=["other.*"]) is None
+    assert closed(late_data=True, environment="dev") is None
+    with pytest.raises(ValueError, match="write two rules"):
+        one_rule(late_data=True, over_cost=1)
 
 
 def test_closed_periods_need_two():

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import date
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.project.plan_age import open_plans, stands
 from backfill_assets.intervals.cadence import WHOLE_CELL
+from backfill_assets.intervals.grid import Unit
+from backfill_assets.intervals.instants import start_at
+from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.plan.plan import Build
+from backfill_assets.planning.review.policy import closed_to_late_data
 from backfill_assets.planning.rule.late_work import late_work
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from backfill_assets.engine.project.run_context import RunContext
+    from backfill_assets.intervals.cadence import Cadence
     from backfill_assets.planning.plan.plan import Plan
     from backfill_assets.planning.rule.late_work import LateWork
     from backfill_assets.planning.rule.needs_work import Work
@@ -43,6 +49,7 @@ def late_work_of(
         reads=run.reads,
         held=_held_by_plans(run),
         failed=(failed or CellsByModel()) | dict.fromkeys(run.misread, _EVERYTHING),
+        reserved=_reserved_by_policy(run),
     )
     planned = {name: cells for name, cells in work.held.items() if name in run.misread}
     return replace(work, waiting=work.waiting | planned, held=work.held - planned)
@@ -112,6 +119,26 @@ def _held_by_plans(run: RunContext) -> CellsByModel:
         for plan in plans_at_work(run)
         for planned in plan.models
     )
+
+
+def _reserved_by_policy(run: RunContext) -> CellsByModel:
+    """Give the cells whose late data the environment's policy lets people approve."""
+    gate = run.project.gate()
+    if gate is None:
+        return CellsByModel()
+    reserved = CellsByModel()
+    for name, model in run.graph.models.items():
+        before = closed_to_late_data(gate.policy, run.environment.name, name, run.until)
+        if before is not None:
+            reserved |= {name: _cells_before(model.cadence, before)}
+    return reserved
+
+
+def _cells_before(cadence: Cadence, day: date) -> IntervalSet:
+    """Give all that begins before a local day; of a model without cells in time that is everything."""
+    if day == date.max or cadence.unit is Unit.WHOLE:
+        return _EVERYTHING
+    return IntervalSet.of([Interval(WHOLE_CELL.start, start_at(day, cadence.tz))])
 
 
 def _without_marks(run: RunContext, view: StateView) -> StateView:

@@ -77,6 +77,7 @@ class Rule(_Strict):
         owner: the validation owner, a principal who has to be one of them; empty: none.
         holds_days: for how many days an approval holds.
         always: whether it concerns plans that move these models without rewriting a cell, too.
+        late_data: whether it concerns late data inside of late windows, too: cells that it concerns wait for a plan.
         closed_before: condition: a cell before this local date is rewritten.
         closed_after_days: condition: a cell that began longer ago than this is rewritten.
         over_cost: condition: the estimate (P90) costs more than this, or no cost is known.
@@ -90,6 +91,7 @@ class Rule(_Strict):
     owner: str = ""
     holds_days: Annotated[float, Field(gt=0, le=3650)] = 7.0
     always: bool = False
+    late_data: bool = False
     closed_before: date | None = None
     closed_after_days: Annotated[int, Field(ge=0)] | None = None
     over_cost: Annotated[float, Field(ge=0)] | None = None
@@ -105,6 +107,14 @@ class Rule(_Strict):
         if len(self.may_approve) < self.approvals:
             raise ValueError(
                 f"asks for {self.approvals} approvals, and names {len(self.may_approve)} who may approve"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _is_judged_by_date(self) -> Rule:
+        if self.late_data and (self.over_cost, self.over_hours) != (None, None):
+            raise ValueError(
+                "has late_data and a limit of the estimate, which late data has none of; write two rules"
             )
         return self
 
@@ -283,6 +293,26 @@ def unknown_names(
         if not any(fnmatchcase(name, glob) for name in names)
     )
     return (*unkeyed, *unmatched)
+
+
+def closed_to_late_data(policy: Policy, environment: str, model: str, now: datetime) -> date | None:
+    """Give the local date before which late data of a model waits for a plan that people approve.
+
+    Args:
+        policy: who must approve what.
+        environment: whose history it is.
+        model: its name.
+        now: the instant (UTC).
+
+    Returns:
+        The date; its maximum: every cell waits; None: none does.
+    """
+    dates = (
+        max(_closed(rule, now), default=date.max)
+        for rule in policy.rules_of(environment)
+        if rule.late_data and any(fnmatchcase(model, glob) for glob in rule.models)
+    )
+    return max(dates, default=None)
 
 
 def still_required(

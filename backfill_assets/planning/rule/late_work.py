@@ -2,7 +2,8 @@
 
 A stale cell is built again automatically if it, and every ready cell that its change may reach, lies in
 the late window of its model. If one lies outside of its window, the change would rewrite published
-history further back than its model declares: then the cell is left stale, and counted.
+history further back than its model declares: then the cell is left stale, and counted. So is one that a
+policy lets only people change.
 
 A change is published at once or not at all: if one of the cells that it has overtaken is left, in any
 model, all of them are. Changes that have overtaken the same cell are connected, because building that
@@ -48,7 +49,8 @@ class LateWork:
     Attributes:
         automatic: they are built again by an automatic plan.
         in_place: they are built again in the model's own table by its next run: no other model moves.
-        waiting: they need a plan: something that they reach lies outside of its model's late window.
+        waiting: they need a plan: something that they reach lies outside of its model's late window, or is
+            reserved to people.
         held: they wait for an open plan or a live batch at cells that they, or other cells of the
             same change, reach.
         awaits: by source, those that wait for its rows, or reach a cell that does, with all other cells
@@ -68,7 +70,7 @@ class LateWork:
         return {source: cells[model] for source, cells in self.awaits.items() if cells[model]}
 
 
-def late_work(
+def late_work(  # noqa: PLR0913 - what holds a change back, each in its own way
     graph: Graph,
     view: StateView,
     *,
@@ -76,6 +78,7 @@ def late_work(
     reads: Mapping[str, Mapping[str, frozenset[str]]],
     held: CellsByModel | None = None,
     failed: CellsByModel | None = None,
+    reserved: CellsByModel | None = None,
 ) -> LateWork:
     """Split the stale cells of an environment.
 
@@ -87,6 +90,7 @@ def late_work(
         held: per model, cells that another plan or batch builds: a change that reaches one waits.
         failed: per model, cells that can't be built: a cell that reaches them waits; the other cells
             of its change do not, since a failure blocks only its readers.
+        reserved: per model, cells that only a plan of people may build again, with all that reaches them.
     """
     works = {
         name: needs_work(graph, view, graph.models[name], now=now, reads=reads.get(name))
@@ -99,7 +103,7 @@ def late_work(
     changes = _changes(works)
     held, failed = held or CellsByModel(), failed or CellsByModel()
     closed = held | failed
-    free = _Windows(graph, view, now, view.owed - closed).open()
+    free = _Windows(graph, view, now, (view.owed - closed) | (reserved or CellsByModel())).open()
     far = together(changes, stale - free)
     alone = CellsByModel({name: works[name].refresh for name in stale}) - far
     due = stale - (_left(graph, view, changes, far) - alone)
