@@ -129,15 +129,23 @@ class Collection(Aggregate[D]):
 
         self._database.write(work)
 
-    def forget_version(self: Collection[Database], version: str) -> None:
+    def forget_version(
+        self: Collection[Database], version: str, grace: timedelta = timedelta(0)
+    ) -> None:
         """Forget a version whose table is deleted: its records, owed marks, lock, snapshots and itself.
 
         Its batches stay in the history.
+
+        Args:
+            version: which.
+            grace: how long a snapshot is kept that was saved and that nothing names yet: a pointer may be
+                about to.
 
         Raises:
             VersionNeededError: it was not marked as collecting.
         """
         marked = sa.select(VERSIONS.c.collecting_at).where(VERSIONS.c.version == version)
+        saved_until = self._clock() - grace
 
         def work(connection: sa.Connection) -> None:
             row = connection.execute(marked).first()
@@ -147,7 +155,7 @@ class Collection(Aggregate[D]):
                 raise VersionNeededError(version, "it was not marked as being deleted")
             for table in (READY_RECORDS, OWED, COMMIT_LOCKS, ICEBERG_ENTRIES, VERSIONS):
                 connection.execute(sa.delete(table).where(table.c.version == version))
-            _drop_snapshots(connection, version)
+            _drop_snapshots(connection, version, saved_until)
             drop_unnamed(connection)
 
         self._database.write(work)
@@ -156,9 +164,11 @@ class Collection(Aggregate[D]):
         return _Needs(now, promise, now - self._lease, now - grace)
 
 
-def _drop_snapshots(connection: sa.Connection, version: str) -> None:
+def _drop_snapshots(connection: sa.Connection, version: str, saved_until: datetime) -> None:
     """Drop the snapshots that were made for a version, but for those that run in another one."""
-    made = sa.select(SNAPSHOTS.c.fingerprint).where(SNAPSHOTS.c.version == version)
+    made = sa.select(SNAPSHOTS.c.fingerprint).where(
+        SNAPSHOTS.c.version == version, SNAPSHOTS.c.saved_at <= saved_until
+    )
     fingerprints = {*connection.execute(made).scalars()}
     if not fingerprints:
         return  # the moves below are the whole history of the state

@@ -79,7 +79,10 @@ class Snapshots(Aggregate[D]):
         metadata: str,
         sources: str | None = None,
     ) -> None:
-        """Keep what running a snapshot later needs; one that is there already stays."""
+        """Keep what running a snapshot later needs; one that is there already stays, saved as of now.
+
+        Until a pointer names it, that instant keeps it from being collected.
+        """
         now = self._clock()
         values = {
             "fingerprint": fingerprint_id, "model": model, "version": version, "logic": logic,
@@ -87,8 +90,9 @@ class Snapshots(Aggregate[D]):
         }  # fmt: skip
 
         def work(connection: sa.Connection) -> None:
-            query = sa.select(SNAPSHOTS.c.model).where(SNAPSHOTS.c.fingerprint == fingerprint_id)
-            if connection.execute(query).first() is None:
+            same = SNAPSHOTS.c.fingerprint == fingerprint_id
+            again = connection.execute(sa.update(SNAPSHOTS).where(same).values(saved_at=now))
+            if not again.rowcount:
                 named, texts = taken_apart(definition)
                 keep_texts(connection, texts)
                 connection.execute(sa.insert(SNAPSHOTS).values({**values, "definition": named}))

@@ -4,8 +4,10 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -573,6 +575,34 @@ def test_an_expired_environment_with_a_dead_publication_keeps_no_other_from_bein
 
     assert collected.environments == ("old",)
     assert world.store.environments.exists("dev")
+
+
+def test_a_table_whose_publication_died_is_named_and_keeps_no_other_from_being_collected(
+    world: World,
+):
+    world.begin(OLD, *ROWS)
+    orphans = [Path(world.path(model)) / "orphan.parquet" for model in (COSTS, VISITS)]
+    for orphan in orphans:
+        orphan.write_bytes(b"of a batch that died")
+        os.utime(orphan, (0, 0))
+    version = world.pointer(COSTS).version
+    world.store.publications.begin_promotion(
+        Intent(
+            plan_id="p1",
+            environment=PROD,
+            kind=PublicationKind.PROMOTE,
+            holder="dead",
+            versions=(version,),
+        )
+    )
+    world.clock.pass_lease()
+
+    collected = collect(world.open(OLD), timedelta(days=30))
+
+    (left,) = collected.passed_over
+    assert left.version == version
+    assert "the promote of plan p1" in left.why
+    assert [orphan.exists() for orphan in orphans] == [True, False]
 
 
 @pytest.mark.parametrize("back", [undo_plan, rollback_plan])

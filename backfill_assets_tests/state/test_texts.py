@@ -119,6 +119,29 @@ def test_texts_of_an_older_state_are_taken_out_of_its_snapshots(url: str, clock:
         assert len(texts(store)) == 4
 
 
+@pytest.mark.parametrize("again", [False, True])
+def test_a_snapshot_that_was_just_saved_is_kept_while_its_old_table_is_collected(
+    store: Store, clock: Clock, *, again: bool
+):
+    trial = Trial(store)
+    trial.new_version("orders")
+    trial.open()
+    day = timedelta(days=1)
+    save(store, "old", definition(1), "orders__v2")
+    save(store, "seldom", definition(2), "orders__v2")
+    clock.pass_by(day.total_seconds() + 1)
+    if again:  # a run is about to let a pointer name it
+        save(store, "old", definition(1), "orders__v2")
+    store.environments.drop_workspace(trial.plan_id)
+    store.collection.mark_collecting("orders__v2", timedelta(0))
+    store.collection.forget_version("orders__v2", day)
+
+    if again:
+        assert store.snapshots.definition("old") == definition(1)
+    with pytest.raises(UnknownSnapshotError):
+        store.snapshots.get("seldom")
+
+
 def test_texts_go_with_the_last_snapshot_that_names_them(store: Store):
     trial = Trial(store)
     trial.new_version("orders")

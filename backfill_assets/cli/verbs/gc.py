@@ -106,3 +106,5 @@ def _list(collected: Collected, sizes: dict[str, int], *, aside: bool = False) -
     for compacted in collected.compacted:
         text = f"{counted(compacted.files, 'small file')} joined into {compacted.blocks:,}"
         say(f"files {compacted.path}: {text}", to=to, indent=2)
+    for left in collected.passed_over:
+        say(f"table {left.version}: left to the next gc: {left.why}", to=to, indent=2)

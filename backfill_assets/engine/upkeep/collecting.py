@@ -17,6 +17,7 @@ from backfill_assets.engine.project.iceberg import describe_head, drop_old
 from backfill_assets.engine.project.views import rewrite_views
 from backfill_assets.errors import RequestError
 from backfill_assets.state.collection import VersionNeededError
+from backfill_assets.state.locks import TableLockedError
 from backfill_assets.state.promotions import PromotionPendingError
 from backfill_assets.warehouse.files.collection import (
     GRACE,
@@ -44,6 +45,19 @@ REPLAYS = "replays"
 
 
 @dataclass(frozen=True, slots=True)
+class PassedOver:
+    """A table that could not be collected now, and is left to a later collection.
+
+    Attributes:
+        version: its id.
+        why: in words.
+    """
+
+    version: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Collected:
     """What a collection deleted, or would delete.
 
@@ -52,12 +66,14 @@ class Collected:
         tables: of versions that are not needed any more.
         vacuumed: old files of tables that go on, and of replays that died.
         compacted: tables whose small files were joined.
+        passed_over: tables at which another is at work, or whose publication died half-way.
     """
 
     environments: tuple[str, ...]
     tables: tuple[Collectable, ...]
     vacuumed: tuple[Vacuumed, ...]
     compacted: tuple[Compacted, ...]
+    passed_over: tuple[PassedOver, ...] = ()
 
 
 def settle_read(run: RunContext) -> None:
@@ -84,7 +100,7 @@ def what_to_collect(run: RunContext, promise: timedelta) -> Collected:
     return Collected(
         environments=tuple(environment.name for environment in _expired(run)),
         tables=tuple(run.store.collection.collectable_versions(promise, GRACE)),
-        vacuumed=tuple(_vacuumed(run, promise, dry_run=True)),
+        vacuumed=tuple(_vacuumed(run, promise, {}, dry_run=True)),
         compacted=tuple(_piled_up(run)),
     )
 
@@ -98,11 +114,13 @@ def collect(run: RunContext, promise: timedelta) -> Collected:
     """
     environments = tuple(_forgotten(run))
     tables = tuple(_deleted(run, promise))
-    vacuumed = tuple(_vacuumed(run, promise, dry_run=False))
-    compacted = tuple(_compacted(run))
+    passed_over: dict[str, str] = {}
+    vacuumed = tuple(_vacuumed(run, promise, passed_over, dry_run=False))
+    compacted = tuple(_compacted(run, passed_over))
     for environment in sorted({file.environment for file in run.project.views}):
         rewrite_views(run, environment)  # before a later collection deletes what was joined
-    return Collected(environments, tables, vacuumed, compacted)
+    left = tuple(PassedOver(version, why) for version, why in passed_over.items())
+    return Collected(environments, tables, vacuumed, compacted, left)
 
 
 def _expired(run: RunContext) -> list[Environment]:
@@ -130,24 +148,38 @@ def _deleted(run: RunContext, promise: timedelta) -> Iterator[Collectable]:
         with suppress(VersionNeededError):  # it is needed since it was listed
             run.store.collection.mark_collecting(version.version, promise, GRACE)
             delete_table(version.path)
-            run.store.collection.forget_version(version.version)
+            run.store.collection.forget_version(version.version, GRACE)
             yield version
 
 
-def _vacuumed(run: RunContext, promise: timedelta, *, dry_run: bool) -> Iterator[Vacuumed]:
+def _vacuumed(
+    run: RunContext, promise: timedelta, passed_over: dict[str, str], *, dry_run: bool
+) -> Iterator[Vacuumed]:
     """Vacuum the tables that environments read, each under its commit lock, and what replays left."""
     for version, oldest in sorted(_oldest_needed(run, promise).items()):
         path, now = run.store.versions.version_path(version), run.clock()
         if oldest < 0 <= head(path):
             continue  # the state knows no commit of this table
-        with nullcontext() if dry_run else _alone(run, version, oldest):
+        with (
+            _passing_over(version, passed_over),
+            nullcontext() if dry_run else _alone(run, version, oldest),
+        ):
             vacuumed = _vacuum(path, oldest, now, dry_run=dry_run)
-        if vacuumed.files:
-            yield vacuumed
+            if vacuumed.files:
+                yield vacuumed
     replays = f"{run.data_root}/{REPLAYS}"
     vacuumed_replays = vacuum_unborn(replays, now=run.clock(), grace=GRACE, dry_run=dry_run)
     if vacuumed_replays.files:
         yield vacuumed_replays
+
+
+@contextmanager
+def _passing_over(version: str, passed_over: dict[str, str]) -> Iterator[None]:
+    """Leave a table alone that is not free, and note why: the others are collected all the same."""
+    try:
+        yield
+    except (PromotionPendingError, TableLockedError) as error:
+        passed_over[version] = str(error)
 
 
 @contextmanager
@@ -173,14 +205,18 @@ def _piled_up(run: RunContext) -> Iterator[Compacted]:
             yield compacted
 
 
-def _compacted(run: RunContext) -> Iterator[Compacted]:
+def _compacted(run: RunContext, passed_over: dict[str, str]) -> Iterator[Compacted]:
     """Join files before the lock is taken; where one of them has gone by then, the next time.
 
     What lay there for longer than the grace another collection may be about to delete.
     """
     for version in _tables_read(run):
         path, since = run.store.versions.version_path(version), run.clock()
-        with suppress(CommitConflictError), joined_files(path) as joined:
+        with (
+            _passing_over(version, passed_over),
+            suppress(CommitConflictError),
+            joined_files(path) as joined,
+        ):
             if not joined.instead_of:
                 continue
             with _turn(run, version) as lock:
