@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+import dagster as dg
 import pytest
 
 from backfill_assets.engine.plans.operation import Operation
@@ -64,16 +65,20 @@ def test_the_sensor_asks_for_the_promotion_once_its_time_has_come(
     world.clock.now += 2 * HOUR
     appoint_at(plans.project(OLD), plan.plan_id, "04:00", "later")
     at = {hour: world.clock.now.replace(hour=hour) for hour in (3, 4)}
+    instance = dg.DagsterInstance.ephemeral()
 
-    assert promotions_due(world.store, at[3]) == ()
-    (request,) = promotions_due(world.store, at[4])
+    def requested(hour: int) -> list[dg.RunRequest]:
+        return [*promotions_due(instance, world.store, at[hour])]
+
+    assert requested(3) == []
+    (request,) = requested(4)
     assert request.job_name == "promote"
     assert [*request.run_config["ops"].values()] == [
         {"config": {"plan": plan.plan_id, "who": "sensor"}}
     ]
     assert appointments_due(world.store, at[4])[plan.plan_id].why == "later"
     plans.promote(OLD, plan)
-    assert promotions_due(world.store, at[4]) == ()
+    assert requested(4) == []
 
 
 def test_an_appointment_that_is_taken_back_or_could_not_be_kept_is_over(
