@@ -78,6 +78,8 @@ class PlanEventKind(StrEnum):
     LOOKED = "looked"
     WATCH_ENDED = "watch ended"
     ABANDONED = "abandoned"
+    DROPPED = "environment dropped"
+    """The environment that it had changed was dropped; another one may have its name since."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

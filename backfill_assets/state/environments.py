@@ -10,13 +10,13 @@ import sqlalchemy as sa
 from backfill_assets.errors import BackfillAssetsError, RequestError
 from backfill_assets.snapshots.environment import Environment, Pointer, workspace_name
 from backfill_assets.snapshots.publication import IntentStatus
-from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
+from backfill_assets.snapshots.stored_plan import OPEN, PlanEventKind, PlanStatus
 from backfill_assets.state import owed, pointers, versions
 from backfill_assets.state.aggregate import Aggregate, D
 from backfill_assets.state.claims import CellsClaimedError
 from backfill_assets.state.counter import next_number
 from backfill_assets.state.cutoffs import save_cutoffs
-from backfill_assets.state.plans import find_plan, wrong_status
+from backfill_assets.state.plans import NewEvent, find_plan, plans, tell, wrong_status
 from backfill_assets.state.promotions import PromotionPendingError, open_intents
 from backfill_assets.state.rows import read_as, values_of
 from backfill_assets.state.tables import (
@@ -121,6 +121,8 @@ class Environments(Aggregate[D]):
     def drop_environment(self: Environments[Database], name: str) -> None:
         """Forget an environment and its pointers; its tables stay until they are collected.
 
+        The plans that have changed it are told: nothing of them is left to take back.
+
         Raises:
             UnknownEnvironmentError: there is none of this name.
             RequestError: it is protected, another one follows it, or it is being
@@ -141,6 +143,8 @@ class Environments(Aggregate[D]):
                 begun = f"work of plan {plan_id} is not finished"
                 raise _environment_needed(name, begun)
             forget_environment(connection, name, now)
+            for plan in plans(connection, name, (PlanStatus.PROMOTED,)):
+                tell(connection, NewEvent(plan.plan_id, PlanEventKind.DROPPED, "", "", {}), now)
 
         self._database.write(work)
 

@@ -15,6 +15,7 @@ from deltalake import DeltaTable
 
 from backfill_assets.engine.plans import going_back, publishing
 from backfill_assets.engine.plans.plan_verbs import abandon_plan, rollback_plan, undo_plan
+from backfill_assets.engine.plans.rollback_checks import promoted_after
 from backfill_assets.engine.project.plan_terms import PlanTerms
 from backfill_assets.engine.upkeep.collecting import collect, what_to_collect
 from backfill_assets.errors import RequestError
@@ -616,6 +617,26 @@ def test_a_first_plan_of_a_model_that_others_are_declared_to_read_is_taken_back(
     plans.published(OLD)
     world.fill(OLD)
     assert totals(world) == [7, 8, 9, 10]
+
+
+def test_what_a_plan_has_published_in_an_environment_that_was_dropped_is_not_brought_into_another_one(
+    world: World, plans: Plans
+):
+    world.begin(OLD, row(8), row(9))
+    dev = Environment("dev", protected=False, follows=PROD)
+    world.store.environments.save_environment(dev)
+    first = plans.published(EDITED, "dev")
+    second = plans.published(EDITED, "dev", restate=(Restatement(COSTS),))
+
+    world.store.environments.drop_environment("dev")
+    world.store.environments.save_environment(dev)
+
+    for way_back in (rollback_plan, undo_plan):
+        with pytest.raises(RequestError, match="'dev' was dropped"):
+            way_back(plans.project(EDITED), second)
+    with pytest.raises(RequestError, match="'dev' was dropped"):
+        promoted_after(world.store, first)
+    assert world.store.environments.own_pointers("dev") == {}
 
 
 def test_what_dev_takes_back_it_reads_from_prod_again(world: World, plans: Plans):

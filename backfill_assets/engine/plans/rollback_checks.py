@@ -10,7 +10,7 @@ from backfill_assets.errors import RequestError
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.planning.plan.plan_json import read_plan
 from backfill_assets.snapshots.publication import PublicationKind
-from backfill_assets.snapshots.stored_plan import PlanStatus
+from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus
 from backfill_assets.state.versions import UnknownVersionError
 from backfill_assets.warehouse.log.delta_log import head
 
@@ -39,6 +39,7 @@ def moves_to_take_back(op: Operation, kind: PublicationKind) -> list[PointerMove
 
     Raises:
         RequestError: the plan is not promoted.
+        RequestError: its environment was dropped since.
         RequestError: a later plan has touched the same.
         RequestError: what was published before is not kept any more.
     """
@@ -46,12 +47,24 @@ def moves_to_take_back(op: Operation, kind: PublicationKind) -> list[PointerMove
     moves = op.store.history.promoting_moves(op.plan_id)
     if status is not PlanStatus.PROMOTED or not moves:
         raise nothing_to_take_back(op.plan_id, status)
+    _refuse_dropped(op.store, op.plan)
     refuse_after_promise(op, moves)
     for move in moves:
         if move.old is not None and not _is_kept(op, move.old):
             refuse_expired(op, moves, f"the old table of {move.model} was deleted")
     refuse_later(op, moves, cells_only=kind is PublicationKind.UNDO)
     return moves
+
+
+def _refuse_dropped(store: Store, plan: Plan) -> None:
+    """Refuse where the environment that a plan has changed is gone, also if another one has its name."""
+    for event in store.plans.events(plan.plan_id):
+        if event.event == PlanEventKind.DROPPED:
+            raise RequestError(
+                found=f"environment '{plan.environment}' was dropped at {event.at:%Y-%m-%dT%H:%MZ}, and what "
+                f"plan {plan.plan_id} had published there with it. Nothing was changed",
+                do="Make a new plan for what should be built",
+            )
 
 
 def refuse_after_promise(op: Operation, moves: Sequence[PointerMove]) -> None:
@@ -124,7 +137,9 @@ def promoted_after(store: Store, last: Plan) -> tuple[Plan, ...]:
 
     Raises:
         RequestError: there is none, or the plan itself was never promoted.
+        RequestError: the environment was dropped since.
     """
+    _refuse_dropped(store, last)
     own = [move.number for move in store.history.promoting_moves(last.plan_id)]
     after = store.history.moves_in(last.environment, max(own, default=0))
     ids = dict.fromkeys(move.plan_id for move in reversed(after))
