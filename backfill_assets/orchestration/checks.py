@@ -4,7 +4,11 @@ from collections.abc import Iterator
 
 import dagster as dg
 
-from backfill_assets.engine.batch.audit_run import audit_and_keep, audited_on_record
+from backfill_assets.engine.batch.audit_run import (
+    audit_and_keep,
+    audited_on_record,
+    refuse_nothing_published,
+)
 from backfill_assets.engine.project.opening import look
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.required import required
@@ -19,6 +23,7 @@ from backfill_assets.orchestration.partitions import cells_of, partitions_of
 from backfill_assets.orchestration.released_runs import CELLS_TAG, MODEL_TAG, cells_of_text
 from backfill_assets.orchestration.reporting import check_result, not_promoted
 from backfill_assets.orchestration.resources import SparkResource, StateResource
+from backfill_assets.orchestration.steps import as_run_failure
 from backfill_assets.snapshots.environment import PROD
 from backfill_assets.snapshots.loaded import Loaded
 
@@ -32,7 +37,8 @@ def published_checks(graph: Graph, model: Model) -> dg.AssetChecksDefinition:
 
     In a run that also fills the model they are about its cells, as the environment reads them: rows
     that a batch of today's snapshot has built and audited before its commit are not read again, all
-    others are. A cell that is not published, as it waits for a plan, keeps them from passing.
+    others are. A cell that is not published, as it waits for a plan, keeps them from passing. Where
+    nothing of any model is published, a run that only audits fails, as the command does.
     """
     key, step = asset_key(model.name), model.name.replace(".", "__")
 
@@ -58,6 +64,8 @@ def published_checks(graph: Graph, model: Model) -> dg.AssetChecksDefinition:
         run = look(state.project(Loaded.of(graph), context.run.run_id, spark), PROD)
         target = _targeted(context.run, model) if _ran_here(context, step) else None
         if target is None:
+            with as_run_failure():
+                refuse_nothing_published(run, run.graph.models)
             results, lacking = audit_and_keep(run, model.name), ""
         else:
             results = audited_on_record(run, model.name, target)

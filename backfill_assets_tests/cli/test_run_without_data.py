@@ -110,15 +110,20 @@ def test_a_model_whose_life_a_range_misses_is_left_out_with_a_note(
     assert ended.err.startswith("toy.clicks: left out: the range ")
 
 
-def test_an_audit_of_nothing_passes_and_says_what_is_not_published(backfill: Backfill):
-    ended = backfill("audit", "--select", "toy.sales")
+def test_an_audit_of_nothing_fails_and_says_where_it_has_looked(
+    shop: Prepared, backfill: Backfill, tmp_path: Path
+):
+    """A job of a CI with a wrong data folder must not be green."""
+    shop.fill("toy.sales", "2024-01-28", "2024-02-03")
 
-    assert ended.code == 0
-    assert "audit of" not in ended.err
-    assert ended.lines == [
-        "nothing is published yet of toy.sales",
-        "prod: 0 audits of 1 model: 0 passed, 0 blocking and 0 warning ones failed.",
-    ]
+    ended = backfill("audit", "--select", "toy.clicks", "--junit", str(tmp_path / "audits.xml"))
+
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.err == (
+        f"error: no audit has run: prod publishes nothing of toy.clicks in {shop.data}; fill it "
+        "first: `backfill run`; or set BACKFILL_DATA_DIR to where it was filled\n"
+    )
+    assert not (tmp_path / "audits.xml").exists()
 
 
 def test_an_audit_says_what_it_is_before_it_starts(

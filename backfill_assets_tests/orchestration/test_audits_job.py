@@ -15,7 +15,7 @@ from backfill_assets.orchestration.catching_up import report_ready
 from backfill_assets.orchestration.resources import StateResource
 from backfill_assets.snapshots.environment import PROD
 from backfill_assets.snapshots.loaded import Loaded
-from backfill_assets_tests.orchestration.shop import checks, lent
+from backfill_assets_tests.orchestration.shop import checks, failure, lent
 from backfill_assets_tests.planting import plant, publish_head
 from backfill_assets_tests.toy import MODELS, SOURCES, sales
 
@@ -70,6 +70,14 @@ def test_the_job_of_the_audits_gives_no_model_a_place_that_it_did_not_have(shop:
     state = StateResource()
     assert not state.store.environments.pointers(PROD)
     state.store.close()
+
+
+def test_the_job_fails_where_nothing_at_all_is_published(shop: Shop):
+    result = shop.audit()
+
+    assert not result.success
+    assert "no audit has run: prod publishes nothing of " in failure(result)
+    assert not result.get_asset_check_evaluations()
 
 
 def test_dagster_is_told_what_the_command_has_found_and_only_once(shop: Shop):

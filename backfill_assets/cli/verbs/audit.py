@@ -12,7 +12,7 @@ from backfill_assets.cli.named_model import model_named
 from backfill_assets.cli.operating import looking
 from backfill_assets.cli.options import AsJson, Env, Select, refuse_together, refuse_without
 from backfill_assets.cli.output import Heading, err, print_json, print_table, say, writing
-from backfill_assets.engine.batch.audit_run import audit_and_keep
+from backfill_assets.engine.batch.audit_run import audit_and_keep, refuse_nothing_published
 from backfill_assets.engine.batch.planted_run import audit_planted
 from backfill_assets.engine.project.at_work import Phase
 from backfill_assets.intervals.text import counted
@@ -69,7 +69,7 @@ def audit(
     flipped sign and a burst of NULLs are planted in a copy of the newest published cells, one after the other, and judged as a batch of
     these rows would be. Nothing is written. Audits count as they are declared now, where the edit leaves how rows are computed.
 
-    Exit code: 0 when no blocking audit fails, else 1; with `--mutate` 1 when fewer defects are stopped than `--min` says.
+    Exit code: 0 when no blocking audit fails, else 1, also when nothing is published that could be audited; with `--mutate` 1 when fewer defects are stopped than `--min` says.
 
     Example: backfill audit
 
@@ -90,6 +90,7 @@ def audit(
     with looking() as at:
         run = at.run(env)
         names = selected(run.graph, chosen(select))
+        refuse_nothing_published(run, names)
         _announce(run, names)
         with run.at_work.at(Phase.CHECKING, of=len(names)) as step:
             for name in names:
@@ -157,11 +158,9 @@ def _print_noticed(model: str, noticed: Sequence[Noticed]) -> None:
 
 
 def _announce(run: RunContext, names: Sequence[str]) -> None:
-    """Say what the audit is before its first step; nothing where nothing of its models is published."""
+    """Say what the audit is before its first step."""
     view = run.view()
     published = [name for name in names if view.ready(name)]
-    if not published:
-        return
     audits = sum(len(audits_of(run.graph.models[name])) for name in published)
     say(
         f"audit of {run.environment.name}: {counted(audits, 'audit')} of "

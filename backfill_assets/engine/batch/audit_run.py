@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from backfill_assets.engine.batch.batch_inputs import published_table
 from backfill_assets.engine.batch.judge import judge
 from backfill_assets.engine.batch.requests import input_cells
+from backfill_assets.errors import RequestError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.audits_of import audits_of
 from backfill_assets.models.source import Source
@@ -21,13 +22,28 @@ from backfill_assets.warehouse.rows.samples import failing_rows
 from backfill_assets.warehouse.spark.session import batch_session
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from backfill_assets.engine.project.run_context import RunContext
     from backfill_assets.intervals.interval import Interval
     from backfill_assets.models.audit import Audit
     from backfill_assets.models.audit_result import AuditResult
     from backfill_assets.models.model import Model
+
+
+def refuse_nothing_published(run: RunContext, names: Iterable[str]) -> None:
+    """Refuse to audit models of which no cell is published: no audit could fail.
+
+    Raises:
+        RequestError: an environment publishes none of the models.
+    """
+    view, models = run.view(), tuple(names)
+    if not any(view.ready(name) for name in models):
+        raise RequestError(
+            found=f"no audit has run: {run.environment.name} publishes nothing of {', '.join(models)} "
+            f"in {run.data_root}",
+            do="fill it first: `backfill run`; or set BACKFILL_DATA_DIR to where it was filled",
+        )
 
 
 def audit_published(
