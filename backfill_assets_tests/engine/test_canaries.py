@@ -73,6 +73,15 @@ def test_the_first_apply_builds_the_canaries_and_the_next_one_the_rest(world: Wo
     assert not plans.apply(changed, plan).canaries
 
 
+def test_the_cell_with_the_most_published_rows_is_a_canary(world: World, plans: Plans):
+    world.begin(a_graph(visits()), *(row(day) for day in range(1, 11)), row(6, 2))
+
+    plan = plans.make(a_graph(visits(times=2)), canary=True)
+
+    named = text(a_graph(visits()), VISITS, plan.canaries[VISITS])
+    assert named == "2024-01-01, 2024-01-06, 2024-01-10"
+
+
 def test_a_plan_whose_canaries_alone_are_built_is_not_promoted(world: World, plans: Plans):
     begun(world)
     before = world.rows(VISITS)

@@ -43,11 +43,12 @@ if TYPE_CHECKING:
     from backfill_assets.engine.fill.observing import SourceLook
     from backfill_assets.engine.fill.outstanding import Outstanding
     from backfill_assets.engine.project.project import Project
+    from backfill_assets.intervals.interval import Interval
     from backfill_assets.planning.plan.plan import Plan
     from backfill_assets.planning.plan.request import PlanRequest
     from backfill_assets.snapshots.person import Person
     from backfill_assets.snapshots.snapshot import Snapshot
-    from backfill_assets.snapshots.state_view import ModelState
+    from backfill_assets.snapshots.state_view import ModelState, StateView
     from backfill_assets.state.store import Store
 
 
@@ -128,7 +129,7 @@ def plan_of(project: Project, request: PlanRequest, as_of: datetime | None = Non
     with project.at_work.at(Phase.PLANNING):
         made_at = project.clock()
         until = as_of or made_at
-        graph, state = project.loaded.graph, _state(project, request.environment, until)
+        graph, state = project.loaded.graph, _state(project, request, until)
         built = build_plan(request, graph, state, until, project.loaded)
         if as_of is not None:
             lasts = built.expires_at - built.created_at
@@ -195,10 +196,13 @@ def left_before(project: Project, made: MadePlan, as_of: datetime | None = None)
     return outstanding(run, run.graph.order, made.looks)
 
 
-def _state(project: Project, environment: str, instant: datetime) -> PlanState:
+def _state(project: Project, request: PlanRequest, instant: datetime) -> PlanState:
     """Read the state that planning works on; a new environment reads all that prod reads."""
-    new = new_environment(project, environment)
-    state = plan_state(project, PROD if new else environment, instant)
+    new = new_environment(project, request.environment)
+    environment = PROD if new else request.environment
+    state = plan_state(project, environment, instant)
+    if request.canary:
+        state = replace(state, rows=_rows(project.store, environment, state.view))
     if new is None:
         return state
     taken = project.store.environments.taken(new, _versions(project.loaded.snapshots))
@@ -235,6 +239,15 @@ def plan_state(project: Project, environment: str, now: datetime) -> PlanState:
         source_heads=sources,
         plan_days=project.terms.plan_days,
     )
+
+
+def _rows(store: Store, environment: str, view: StateView) -> dict[str, dict[Interval, int]]:
+    """Read how many rows each published cell has, by model."""
+    return {
+        name: {cell: content.rows for cell, content in contents.items()}
+        for name in view.models
+        if (contents := store.views.content_at_pin(environment, name, view.ready(name)))
+    }
 
 
 def _versions(snapshots: Mapping[str, Snapshot]) -> list[str]:

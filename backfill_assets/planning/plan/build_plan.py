@@ -97,7 +97,7 @@ def build_plan(
         rollback=_rollback(models, publishes=publishes),
         notes=planner.notes(models),
     )
-    plan = with_canaries(plan, planned.graph, state.view) if request.canary else plan
+    plan = with_canaries(plan, planned.graph, state.rows) if request.canary else plan
     return identified(replace(plan, contract=planner.contract(plan)))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from backfill_assets.intervals.grid import Unit
@@ -14,26 +13,27 @@ from backfill_assets.models.cells import cells_read
 from backfill_assets.models.cells_by_model import CellsByModel
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from backfill_assets.intervals.cadence import Cadence
     from backfill_assets.models.graph import Graph
     from backfill_assets.models.model import Model
     from backfill_assets.planning.plan.plan import ModelPlan, Plan
-    from backfill_assets.snapshots.state_view import ModelState, StateView
 
 FEWEST = 10
 """A model with fewer planned cells has no canaries of its own: it is built as soon as it can be."""
 
 
-def with_canaries(plan: Plan, graph: Graph, view: StateView) -> Plan:
+def with_canaries(plan: Plan, graph: Graph, rows: Mapping[str, Mapping[Interval, int]]) -> Plan:
     """Name the canaries of each model that a plan builds apart.
 
-    Of each model these are the oldest and the newest planned cell, the largest by what was recorded, the
-    last day on which clocks change, and the last day of a month; and whatever planned cells they read.
+    Of each model these are the oldest and the newest planned cell, the one that has the most published rows,
+    the last day on which clocks change, and the last day of a month; and whatever planned cells they read.
 
     Args:
         plan: the plan.
         graph: the models as it would run them.
-        view: what its environment publishes.
+        rows: by model, how many rows each published cell has.
     """
     built = {
         planned.model: planned
@@ -45,7 +45,7 @@ def with_canaries(plan: Plan, graph: Graph, view: StateView) -> Plan:
         if name not in built:
             continue
         model = graph.models[name]
-        chosen |= {name: _own(model, built[name], view.models.get(name))}
+        chosen |= {name: _own(model, built[name], rows.get(name, {}))}
         for upstream in model.reads:
             if upstream.name in built and upstream.name != name:
                 upstream_cadence = graph.models[upstream.name].cadence
@@ -57,7 +57,7 @@ def with_canaries(plan: Plan, graph: Graph, view: StateView) -> Plan:
     return replace(plan, models=models)
 
 
-def _own(model: Model, planned: ModelPlan, published: ModelState | None) -> IntervalSet:
+def _own(model: Model, planned: ModelPlan, rows: Mapping[Interval, int]) -> IntervalSet:
     """Give a model's own canaries; of one that is built in order, the first cells alone can be."""
     cells = [*model.cadence.cells(planned.cells)]
     if model.cadence.unit is Unit.WHOLE or len(cells) < FEWEST:
@@ -67,21 +67,11 @@ def _own(model: Model, planned: ModelPlan, published: ModelState | None) -> Inte
     telling = [
         cells[0],
         cells[-1],
-        *_largest(model, planned.cells, published),
+        *sorted(rows.keys() & {*cells}, key=lambda cell: (-rows[cell], cell))[:1],
         *[cell for cell in cells if _has_clock_change(model.cadence, cell)][-1:],
         *[cell for cell in cells if _ends_month(model.cadence, cell)][-1:],
     ]
     return IntervalSet.of(telling)
-
-
-def _largest(model: Model, planned: IntervalSet, published: ModelState | None) -> list[Interval]:
-    """Give the first planned cell of the run that wrote the most bytes per second of its time."""
-    runs = [run for run in (published.runs if published else ()) if run.bytes_per_second]
-    for run in sorted(runs, key=lambda run: run.bytes_per_second or 0, reverse=True):
-        cells = planned & IntervalSet.of([run.interval])
-        if cells:
-            return [*islice(model.cadence.cells(cells), 1)]
-    return []
 
 
 def _has_clock_change(cadence: Cadence, cell: Interval) -> bool:

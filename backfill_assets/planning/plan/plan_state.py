@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from backfill_assets.intervals.interval import Interval
     from backfill_assets.planning.plan.plan import Plan
     from backfill_assets.snapshots.snapshot import Snapshot
     from backfill_assets.snapshots.state_view import ModelState, StateView
@@ -27,6 +28,7 @@ class PlanState:
         open_plans: plans that are applied and neither promoted nor abandoned.
         furthest_read: per model, the earliest local date that a declared consumer reads.
         source_heads: per source, the delta_version that was its head a moment ago.
+        rows: per model, how many rows each published cell has; read for a plan with canaries alone.
         plan_days: after how many days a plan expires.
     """
 
@@ -37,4 +39,7 @@ class PlanState:
     open_plans: tuple[Plan, ...] = ()
     furthest_read: Mapping[str, str] = field(default_factory=dict[str, str])
     source_heads: Mapping[str, int] = field(default_factory=dict[str, int])
+    rows: Mapping[str, Mapping[Interval, int]] = field(
+        default_factory=dict[str, "Mapping[Interval, int]"]
+    )
     plan_days: int = 7
