@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.intervals.cadence import WHOLE_CELL
 from backfill_assets.intervals.instants import When, end_at, read, start_at
 from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
@@ -66,17 +67,29 @@ def parse_interval(start: When, end: When, cadence: Cadence) -> Interval:
     return Interval(first, last)
 
 
-def parse_range(start: When, end: When, cadence: Cadence) -> RequestedRange:
+def parse_range(
+    start: When | None, end: When | None, cadence: Cadence, *, due: datetime | None = None
+) -> RequestedRange:
     """A range in the model's zone, rounded outward to cells and clipped to the model's life.
+
+    Args:
+        start: None: where the model's life begins.
+        end: None: where its life ends, or else `due`.
+        cadence: the model's cells and life.
+        due: the boundary up to which cells are due, which the note respects; None: it does not.
 
     Raises:
         InstantFormatError: a bound is neither a date nor an instant with its offset.
         ReversedRangeError: the end is not after the start.
         OutsideLifeError: nothing of it lies in the model's life.
     """
-    request = parse_interval(start, end, cadence)
+    request = _with_bounds(start, end, cadence, due)
     within = _clipped(request, cadence)
-    if _is_instant(end) and not _holds_a_cell(Interval(within.start, request.end), cadence):
+    if (
+        end is not None
+        and _is_instant(end)
+        and not _holds_a_cell(Interval(within.start, request.end), cadence)
+    ):
         note = f"shorter than one cell of one {cadence.unit.value}, so it requires none"
         return RequestedRange(within, request, note)
     cells = Interval(cadence.floor(request.start), cadence.ceil(request.end))
@@ -86,8 +99,34 @@ def parse_range(start: When, end: When, cadence: Cadence) -> RequestedRange:
         notes.append(f"rounded outward to whole cells of one {cadence.unit.value}")
     if meant != cells:
         notes.append("clipped to the model's life")
-    span = f": {ranges_text(cadence, IntervalSet.of([meant]))}"
-    return RequestedRange(meant, request, " and ".join(notes) + span if notes else None)
+    if due is not None and meant.start >= due:
+        return RequestedRange(meant, request, "no cell of it is due yet")
+    if due is not None and meant.end > due:
+        notes.append("without cells that are not due yet")
+        return RequestedRange(meant, request, _note(cadence, notes, Interval(meant.start, due)))
+    return RequestedRange(meant, request, _note(cadence, notes, meant))
+
+
+def _with_bounds(
+    start: When | None, end: When | None, cadence: Cadence, due: datetime | None
+) -> Interval:
+    """Take the bounds of the model's life for those that were not asked for."""
+    if start is not None and end is not None:
+        return parse_interval(start, end, cadence)
+    begins = cadence.start or cadence.ceil(WHOLE_CELL.start)
+    first = begins if start is None else start_at(start, cadence.tz)
+    one = cadence.shift(cadence.floor(first), 1)
+    over = cadence.end or max(one, due or one)
+    last = over if end is None else end_at(end, cadence.tz)
+    if last <= first:  # it lies before the life, or after it
+        asked = Interval(last - cadence.shortest_cell(last), last)
+        raise OutsideLifeError(Interval(first, one) if end is None else asked, cadence)
+    return Interval(first, last)
+
+
+def _note(cadence: Cadence, notes: list[str], cells: Interval) -> str | None:
+    span = f": {ranges_text(cadence, IntervalSet.of([cells]))}"
+    return " and ".join(notes) + span if notes else None
 
 
 def _clipped(request: Interval, cadence: Cadence) -> Interval:

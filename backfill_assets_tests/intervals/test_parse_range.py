@@ -57,6 +57,34 @@ def test_a_range_that_only_overlaps_the_life_is_clipped_with_a_note():
     assert (found.note or "").startswith("clipped to the model's life: 2024-01-01..2024-01-02 (2)")
 
 
+@pytest.mark.parametrize(
+    ("asked", "note"),
+    [
+        ((None, None), None),
+        (("2024-01-05", None), None),
+        (("2024-01-05T06:00Z", None), "rounded outward to whole cells of one day: 2024-01-05..2024-01-09 (5)"),
+        (("2020-01-01", None), "clipped to the model's life: 2024-01-01..2024-01-09 (9)"),
+        ((None, "2024-01-04"), None),
+        (("2024-01-08", "2024-01-20"), "without cells that are not due yet: 2024-01-08..2024-01-09 (2)"),
+        (("2024-01-10", "2024-01-10"), "no cell of it is due yet"),
+        (("2024-01-10", None), "no cell of it is due yet"),
+    ],
+)  # fmt: skip
+def test_a_bound_that_is_not_asked_for_is_that_of_the_life_and_only_a_change_is_noted(
+    asked: tuple[str | None, str | None], note: str | None
+):
+    """At noon of the 10th, nine days are over."""
+    assert parse_range(*asked, UTC_DAILY, due=utc(2024, 1, 10)).note == note
+
+
+@pytest.mark.parametrize("asked", [(None, "2023-12-31"), ("2025-01-01", None)])
+def test_one_bound_outside_the_life_is_refused_as_a_range_outside_it(
+    asked: tuple[str | None, str | None],
+):
+    with pytest.raises(OutsideLifeError, match="lies wholly outside the model's life"):
+        parse_range(*asked, BERLIN, due=utc(2026, 1, 1))
+
+
 @pytest.mark.parametrize("days", [("2023-01-01", "2023-12-31"), ("2025-01-01", "2025-02-01")])
 def test_a_range_wholly_outside_the_life_is_refused(days: tuple[str, str]):
     with pytest.raises(OutsideLifeError, match="lies wholly outside the model's life"):

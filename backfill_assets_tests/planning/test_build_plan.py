@@ -89,6 +89,24 @@ def test_a_published_cell_that_a_rarer_cron_calls_due_later_is_planned_where_it_
     }
 
 
+def test_a_plan_says_what_it_has_clipped_of_a_range_and_which_models_the_range_misses():
+    later = Daily(start="2024-02-01", end="2024-02-10")
+    graph = a_graph(*GRAPH.models.values(), a_model("web.later", cadence=later))
+    state = a_state(graph, a=IntervalSet.of([day(2, 9)]))
+
+    early = a_plan(graph, state, start="2020-01-01", end="2024-01-08")
+    open_end = a_plan(state=state, start="2020-01-01")
+    future = a_plan(
+        state=a_state(a=IntervalSet.of([day(1, 8)])), start="2024-01-08", end="2024-01-20"
+    )
+
+    [clipped, opened, cut] = [plan.models[0].notes[0] for plan in (early, open_end, future)]
+    assert clipped == "clipped to the model's life: 2024-01-01..2024-01-08 (8)"
+    assert opened == "clipped to the model's life: 2024-01-01..2024-01-10 (10)"
+    assert cut == "without cells that are not due yet: 2024-01-08..2024-01-10 (3)"
+    assert [note.partition(": the range")[0] for note in early.notes] == ["web.later: left out"]
+
+
 RESTATED = (Restatement("web.a", "2024-01-03", "2024-01-04"),)
 
 

@@ -22,11 +22,11 @@ from backfill_assets.engine.fill.outstanding import outstanding
 from backfill_assets.engine.plans.told_cells import cells_json
 from backfill_assets.engine.project.events import Committed, Failed, LeftStale, Waiting
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.intervals.parse_range import OutsideLifeError, parse_range
-from backfill_assets.intervals.required import required
 from backfill_assets.intervals.text import counted
 from backfill_assets.models.cells_by_model import CellsByModel
+from backfill_assets.planning.plan.request import PlanRequest
 from backfill_assets.planning.plan.selecting import selected
+from backfill_assets.planning.plan.windows import cut_windows
 from backfill_assets.planning.plan.written_options import chosen
 from backfill_assets.render.plan_words import naming_of
 from backfill_assets.snapshots.timing import RUN, Timing
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from backfill_assets.engine.fill.outstanding import Outstanding
     from backfill_assets.engine.project.events import Event
     from backfill_assets.engine.project.run_context import RunContext
-    from backfill_assets.intervals.cadence import Cadence
-    from backfill_assets.intervals.interval import Interval
 
 
 def run(
@@ -132,41 +130,15 @@ def _targets(
 
     Raises:
         OutsideLifeError: the range lies outside the life of every model asked for.
+        RequestError: it starts in the future.
     """
-    targets: dict[str, IntervalSet] = {}
-    view, now = opened.view(), opened.clock()
-    outside: dict[str, OutsideLifeError] = {}
-    for name in names:
-        cadence = opened.graph.model(name).cadence
-        try:
-            window = _window(opened, name, cadence, start, end)
-        except OutsideLifeError as error:
-            outside[name] = error
-            continue
-        first, last = (window.start, window.end) if window else (None, None)
-        targets[name] = required(cadence, start=first, end=last, now=now, ready=view.ready(name))
-    if outside and not any(_cut(opened, name) for name in targets):
-        raise next(iter(outside.values()))
-    for name, error in outside.items():
-        say(f"{name}: left out: {error}", to=err, indent=2)
-    return targets
-
-
-def _window(
-    opened: RunContext, name: str, cadence: Cadence, start: str | None, end: str | None
-) -> Interval | None:
-    if cadence.start is None or (start is None and end is None):
-        return None
-    last = cadence.end or opened.clock()
-    request = parse_range(start or cadence.start, end or last, cadence)
-    if request.note:
-        say(f"{name}: {request.note}", to=err, indent=2)
-    return request.interval
-
-
-def _cut(opened: RunContext, name: str) -> bool:
-    """Whether a model lives on a grid that a range can be cut on."""
-    return opened.graph.model(name).cadence.start is not None
+    request = PlanRequest(environment=opened.environment.name, start=start, end=end)
+    models = {name: opened.graph.models[name] for name in names}
+    windows = cut_windows(request, models, models.keys(), opened.view(), opened.clock())
+    for name, window in windows.items():
+        for note in window.notes:
+            say(f"{name}: {note}", to=err, indent=2)
+    return {name: window.cells for name, window in windows.items() if not window.missed}
 
 
 def _missing(opened: RunContext, targets: Mapping[str, IntervalSet]) -> dict[str, int]:

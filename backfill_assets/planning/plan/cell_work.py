@@ -151,6 +151,7 @@ class _Sweeps:
         if name not in self.planned.chosen:
             return
         model_cells.notes += window.notes
+        model_cells.missed = window.missed
         if self.planned.request.late:  # these cells and no others
             self._late_again(name, model_cells, model)
             return

@@ -25,6 +25,7 @@ class ModelCells:
         waiting: cells left out, since something that they read can't become ready.
         stale_later: cells that read planned ones and are left out, since they reach past the end
             that the request is bounded by.
+        missed: whether the requested range lies wholly outside of the model's life.
         before_data: cells left out of the requested range, since the source data begins later.
         cutoff: in force for the model once the plan is promoted.
         notes: what a reader should know.
@@ -37,6 +38,7 @@ class ModelCells:
     cells: IntervalSet = field(default_factory=IntervalSet.empty)
     waiting: IntervalSet = field(default_factory=IntervalSet.empty)
     stale_later: IntervalSet = field(default_factory=IntervalSet.empty)
+    missed: bool = False
     before_data: IntervalSet = field(default_factory=IntervalSet.empty)
     cutoff: Cutoff | None = None
     notes: list[str] = field(default_factory=list[str])
@@ -49,7 +51,7 @@ class ModelCells:
     @property
     def leaves_out(self) -> bool:
         """Whether cells that were asked for, or follow from it, are no part of the plan."""
-        return bool(self.waiting or self.stale_later or self.before_data)
+        return bool(self.waiting or self.stale_later or self.before_data or self.missed)
 
     def add(self, why: Why, cells: IntervalSet, because: str = "", *, certain: bool = True) -> None:
         """Plan the cells that no earlier reason has planned."""

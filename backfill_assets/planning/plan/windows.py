@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import RequestError
-from backfill_assets.intervals.cadence import WHOLE_CELL
 from backfill_assets.intervals.grid import Unit
 from backfill_assets.intervals.instants import end_at, start_at
 from backfill_assets.intervals.interval import Interval, epoch_of
@@ -16,12 +15,14 @@ from backfill_assets.intervals.required import required
 from backfill_assets.intervals.text import ranges_text
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Set as AbstractSet
     from datetime import datetime
 
     from backfill_assets.intervals.cadence import Cadence
     from backfill_assets.models.model import Model
     from backfill_assets.planning.change.planned_graph import PlannedGraph
     from backfill_assets.planning.plan.request import PlanRequest
+    from backfill_assets.snapshots.state_view import StateView
 
 
 def in_the_future(what: str, when: str, now: datetime) -> RequestError:
@@ -42,12 +43,14 @@ class Window:
             that reaches past that.
         beyond: the required cells that such a request leaves out.
         notes: what was rounded, clipped or left out, in words.
+        missed: whether the range lies wholly outside of its life.
     """
 
     cells: IntervalSet
     life: IntervalSet
     beyond: IntervalSet = field(default_factory=IntervalSet.empty)
     notes: tuple[str, ...] = ()
+    missed: bool = False
 
 
 def window_of(request: PlanRequest, model: Model, now: datetime, published: IntervalSet) -> Window:
@@ -69,7 +72,7 @@ def window_of(request: PlanRequest, model: Model, now: datetime, published: Inte
     life = _life(request, cadence, now, published)
     if cadence.unit is Unit.WHOLE:
         ranged = request.start is not None or request.end is not None
-        notes = ("rebuilt as a whole, whatever the range",) if ranged else ()
+        notes = ("one cell, whatever the range",) if ranged else ()
         return Window(life, life, notes=notes)
     return _bounded(request, cadence, _ranged(request, cadence, life, now, published))
 
@@ -117,34 +120,22 @@ def _ranged(
     """Cut the requested range to a life."""
     if request.start is None and request.end is None:
         return Window(life, life)
-    interval, note = _asked(request, cadence, now)
+    check_start(request.start, cadence, now)
+    due = cadence.floor(now if request.ignore_cron else cadence.tick(now))
+    requested = parse_range(request.start, request.end, cadence, due=due)
+    asked = requested.asked
     cells = required(
         cadence,
-        start=interval.start,
-        end=interval.end,
+        start=asked.start,
+        end=None if request.end is None else asked.end,
         now=now,
         ignore_cron=request.ignore_cron,
         end_bounded=request.end_bounded,
         ready=published,
     )
-    left_out = _left_out(request, cadence, interval, life)
-    text = left_out or note  # a strict end is not rounded outward
+    left_out = _left_out(request, cadence, asked, life)
+    text = left_out or requested.note  # a strict end is not rounded outward
     return Window(cells, life, notes=(text,) if text else ())
-
-
-def _asked(request: PlanRequest, cadence: Cadence, now: datetime) -> tuple[Interval, str | None]:
-    """Read the range, with notes on rounding and clipping."""
-    check_start(request.start, cadence, now)
-    start = request.start if request.start is not None else cadence.start
-    if start is None:  # a source may declare no start
-        start = WHOLE_CELL.start
-    first = start_at(start, cadence.tz)
-    end = request.end if request.end is not None else max(now, cadence.next(first))
-    last = end_at(end, cadence.tz)
-    if request.start is None and last <= first:
-        raise OutsideLifeError(Interval(last - cadence.shortest_cell(last), last), cadence)
-    parsed = parse_range(start, end, cadence)
-    return Interval(first, last), parsed.note if request.end is not None else None
 
 
 def check_start(start: str | None, cadence: Cadence, now: datetime) -> None:
@@ -170,9 +161,7 @@ def _left_out(
     return f"left out: {named}, which reaches past the requested end"
 
 
-def windows_of(
-    planned: PlannedGraph,
-) -> dict[str, Window]:
+def windows_of(planned: PlannedGraph) -> dict[str, Window]:
     """Cut the requested range to every model; some may lie outside of it, but not all.
 
     Cells that a cutoff keeps under the old definition are left out until the cutoff is lifted.
@@ -180,22 +169,48 @@ def windows_of(
     Raises:
         OutsideLifeError: the range lies outside the life of every chosen model.
     """
-    request, now = planned.request, planned.now
+    request = planned.request
+    models = {name: planned.models[name] for name in planned.graph.order}
+    windows = cut_windows(request, models, planned.chosen, planned.published, planned.now)
+    for name, model in models.items():
+        if name not in request.lift_cutoffs:
+            kept = planned.published.kept(model, windows[name].life)
+            windows[name] = _without(kept, windows[name])
+    return windows
+
+
+def cut_windows(
+    request: PlanRequest,
+    models: Mapping[str, Model],
+    chosen: AbstractSet[str],
+    view: StateView,
+    now: datetime,
+) -> dict[str, Window]:
+    """Cut the requested range to models; one whose life it misses has no cell in it, and says so.
+
+    Args:
+        request: whose range it is.
+        models: by name.
+        chosen: those that the request is about.
+        view: what the environment publishes.
+        now: the instant that history ends at (UTC).
+
+    Raises:
+        OutsideLifeError: the range lies outside the life of every chosen model that a range can cut.
+        RequestError: the range starts in the future.
+    """
     windows: dict[str, Window] = {}
     outside: dict[str, OutsideLifeError] = {}
-    for name in planned.graph.order:
-        model, published = planned.models[name], planned.published.ready(name)
+    for name, model in models.items():
+        published = view.ready(name)
         try:
             windows[name] = window_of(request, model, now, published)
         except OutsideLifeError as error:
             outside[name] = error
             life = _life(request, model.cadence, now, published)
-            window = Window(IntervalSet.empty(), life)
+            window = Window(IntervalSet.empty(), life, notes=(f"left out: {error}",), missed=True)
             windows[name] = _bounded(request, model.cadence, window)
-        if name not in request.lift_cutoffs:
-            windows[name] = _without(
-                planned.published.kept(model, windows[name].life), windows[name]
-            )
-    if outside and planned.chosen <= outside.keys():
+    cut = {name for name in models.keys() & chosen if models[name].cadence.unit is not Unit.WHOLE}
+    if cut and cut <= outside.keys():
         raise next(iter(outside.values()))
     return windows
