@@ -40,7 +40,8 @@ WRONG = {
     ("run", "--start", "2024-02-30"): "'2024-02-30' is no day of the calendar; give a date such as",
     ("run", "--start", "2024-01-31", "--end", "2024-01-29"): "it ends where it starts, or before",
     ("run", "--start", "soon"): "'soon' is neither a date nor an instant;",
-    ("run", "--start", "2030-01-01", "--end", "2030-01-31"): "lies wholly outside the model's life",
+    ("run", "--start", "2019-01-01", "--end", "2019-01-31"): "lies wholly outside the model's life",
+    ("run", "--start", "2124-01-01"): "the start 2124-01-01 lies in the future",
     (
         "batches",
         "--model",

@@ -97,13 +97,6 @@ def test_a_range_is_clipped_to_the_life_of_each_model_with_a_note(
     )
 
 
-def test_a_run_can_not_start_in_the_future(backfill: Backfill):
-    ended = backfill("run", "--start", "2124-01-01")
-
-    assert ended.code == 1
-    assert "the start 2124-01-01 lies in the future" in ended.err
-
-
 def test_a_model_whose_life_a_range_misses_is_left_out_with_a_note(
     shop: Prepared, backfill: Backfill
 ):
