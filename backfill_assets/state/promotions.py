@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 
 _NO_HOLDER = ""
+"""The holder of an intent that its run has let go of: any other may finish it."""
 
 
 class PromotionPendingError(BackfillAssetsError):
@@ -28,8 +29,8 @@ class PromotionPendingError(BackfillAssetsError):
     def __init__(self, intent: Intent, version: str) -> None:
         self.intent, self.plan_id, self.version = intent, intent.plan_id, version
         super().__init__(
-            f"the {intent.kind.value} of plan {intent.plan_id} was begun by {intent.holder} and never "
-            f"finished; table {version} accepts no commits until then. Readers do not see the change. The next batch "
+            f"the {intent.kind.value} of plan {intent.plan_id} was begun"
+            f"{f' by {intent.holder}' if intent.holder else ''} and never finished; table {version} accepts no commits until then. Readers do not see the change. The next batch "
             f"or publication of this table finishes it, and so does `backfill {intent.kind.value} {intent.plan_id}`"
         )
 
@@ -93,7 +94,7 @@ def begin(connection: sa.Connection, intent: Intent, now: datetime, lease: timed
         raise PromotionTakenOverError(intent, find_intent(connection, intent.number))
     for version in intent.versions:
         check_kept(connection, version)
-        check_closed(connection, version, _NO_HOLDER, now - lease)
+        check_closed(connection, version, None, now - lease)
     number = next_number(connection)
     begun = replace(intent, number=number, begun_at=now, heartbeat_at=now)
     connection.execute(
@@ -103,7 +104,7 @@ def begin(connection: sa.Connection, intent: Intent, now: datetime, lease: timed
 
 
 def check_closed(
-    connection: sa.Connection, version: str, holder: str, heard_after: datetime
+    connection: sa.Connection, version: str, holder: str | None, heard_after: datetime
 ) -> None:
     """Make sure that no open intent but the holder's own keeps a table closed.
 
@@ -113,7 +114,7 @@ def check_closed(
     Args:
         connection: to the state.
         version: whose table.
-        holder: a run, or a batch.
+        holder: a run, or a batch; None for one that has no intent yet.
         heard_after: a holder that was heard since then is alive.
 
     Raises:
@@ -155,6 +156,13 @@ def withdraw(connection: sa.Connection, intent: Intent) -> Intent:
     return stored
 
 
+def let_go(connection: sa.Connection, intent: Intent) -> None:
+    """Leave an open intent, whose run can't go on with it, to the next process that comes across it."""
+    stored = find_intent(connection, intent.number)
+    if stored and stored.status is IntentStatus.OPEN and stored.holder == intent.holder:
+        _put(connection, intent.number, holder=_NO_HOLDER)
+
+
 def finish(connection: sa.Connection, intent: Intent, published: int) -> None:
     """Close an intent that is published."""
     _put(connection, intent.number, status=IntentStatus.DONE, published=published)
@@ -194,7 +202,9 @@ def _taken(
 
 
 def _is_live(intent: Intent, heard_after: datetime) -> bool:
-    return intent.heartbeat_at is not None and intent.heartbeat_at > heard_after
+    if intent.holder == _NO_HOLDER or intent.heartbeat_at is None:
+        return False
+    return intent.heartbeat_at > heard_after
 
 
 def _named(intent: Intent) -> str:

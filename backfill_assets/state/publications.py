@@ -150,6 +150,19 @@ class Publications(Aggregate[D]):
 
         self._database.write(work)
 
+    def let_go_of_promotion(self: Publications[Database], intent: Intent) -> None:
+        """Leave an intent that is still open to the next process, and release its run's locks.
+
+        Its run can't finish it, and would keep it for as long as it lives. One that is closed, or another
+        run's by now, stays as it is.
+        """
+
+        def work(connection: sa.Connection) -> None:
+            promotions.let_go(connection, intent)
+            release_all(connection, intent.versions, intent.holder)
+
+        self._database.write(work)
+
     def publish(
         self: Publications[Database], publication: Publication, locks: Iterable[CommitLock] = ()
     ) -> int:

@@ -13,12 +13,13 @@ from backfill_assets.errors import RequestError
 from backfill_assets.planning.plan.request import Restatement
 from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus
 from backfill_assets.state.publications import PointerMovedError
+from backfill_assets.state.versions import TableLockedError
 from backfill_assets_tests.builders import a_source
 from backfill_assets_tests.engine.dying import MortalStore, doomed
 from backfill_assets_tests.engine.plans import Plans
 from backfill_assets_tests.engine.test_plans import COSTS, MORE, OLD, ROWS, VISITS, changed
-from backfill_assets_tests.engine.world import World, on, row
-from backfill_assets_tests.state.building import open_promotions
+from backfill_assets_tests.engine.world import World, on, row, told
+from backfill_assets_tests.state.building import FIRST, open_promotions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -105,6 +106,32 @@ def test_a_dead_promotion_that_cannot_be_finished_keeps_no_other_work_from_going
     assert open_promotions(world.store) == []
     plans.promote(OLD, plan)
     assert world.rows(COSTS, "ds", "total") == [(on(n), 99 if n == 8 else n) for n in range(7, 12)]
+
+
+def test_a_dead_promotion_that_a_living_run_could_not_finish_is_finished_by_the_next(
+    world: World, monkeypatch: pytest.MonkeyPatch
+):
+    plans = Plans(world)
+    world.begin(OLD, *ROWS)
+    world.land(a_source(), *changed(row(8, 1, 99.0)))
+    plan = plans.make(OLD, restate=(Restatement(VISITS),))
+    plans.apply(OLD, plan)
+    with doomed(world, between_two_copies, monkeypatch) as process:
+        Plans(process).promote(OLD, plan)
+    world.clock.pass_lease()
+    a_day_lands(world)
+    with monkeypatch.context() as patch:
+        patch.setattr(publishing, "take", nth(1, publishing.take, table_is_locked))
+        assert told(world.fill(OLD)[VISITS])[-1] == "failed"
+
+    world.fill(OLD)
+
+    assert world.store.plans.get(plan.plan_id).status is PlanStatus.PROMOTED
+    assert open_promotions(world.store) == []
+
+
+def table_is_locked(*_: object, **__: object) -> None:
+    raise TableLockedError("web__visits", "another", FIRST)
 
 
 def test_the_history_of_a_plan_names_what_a_dead_promotion_had_carried_over(

@@ -59,6 +59,24 @@ def test_a_batch_of_the_run_that_finishes_a_dead_one_waits_like_anybody(store: S
         store.locks.take_commit_lock(TABLE, opened.request.batch_id)
 
 
+def test_one_that_its_run_has_let_go_of_is_finished_by_any_other_although_that_run_lives(
+    store: Store,
+):
+    trial = Trial(store)
+    begun = trial.begin(TABLE, holder="boss")
+    store.locks.take_commit_lock(TABLE, "boss")
+
+    store.publications.let_go_of_promotion(begun)
+    store.batches.heartbeat("boss")
+
+    with pytest.raises(PromotionPendingError, match="was begun and never finished"):
+        store.locks.take_commit_lock(TABLE, "run-9")
+    heir = trial.begin(TABLE, holder="heir")
+    store.locks.take_commit_lock(TABLE, "heir")
+    store.publications.let_go_of_promotion(begun)  # it is not its own any more
+    assert open_promotions(store) == [heir]
+
+
 def test_one_that_was_published_meanwhile_is_not_begun_again(store: Store, clock: Clock):
     trial = Trial(store)
     dead = trial.begin(TABLE, holder="boss")

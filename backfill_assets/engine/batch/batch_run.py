@@ -43,7 +43,6 @@ from backfill_assets.engine.project.events import (
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.models.audits_of import audits_of
 from backfill_assets.snapshots.batch import EMPTY, BatchCommit
-from backfill_assets.state.database import StateBusyError, StateUnavailableError
 from backfill_assets.state.opening import CellsReadyError
 from backfill_assets.state.queue import PlanPausedOrStoppedError
 from backfill_assets.warehouse.files.collection import GRACE
@@ -163,9 +162,6 @@ def _failed(
         finished_at=run.clock(),
         failure=kind,
     )
-    try:
-        record()
-    except (StateBusyError, StateUnavailableError) as unheard:
-        run.unrecorded.append(record)
+    if unheard := run.tell(record):
         message = f"{message} (and that could not be recorded: {unheard})"
     return Failed(request.model, request.batch_id, request.stretches, message, audits, kind)

@@ -8,6 +8,7 @@ recording was cut off, or which a restored state has forgotten) or taken back (a
 from __future__ import annotations
 
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tenacity import stop_after_delay
@@ -86,9 +87,14 @@ def take(run: RunContext, version: str, holder: str) -> CommitLock:
     try:
         _fence_off(path, lock)
     except BaseException:
-        run.store.locks.release_commit_lock(lock)
+        give_back(run, lock)
         raise
     return lock
+
+
+def give_back(run: RunContext, lock: CommitLock) -> None:
+    """Let others commit to a table: now, or once the state can be told."""
+    run.tell(partial(run.store.locks.release_commit_lock, lock))
 
 
 def _fence_off(path: str, lock: CommitLock) -> None:
@@ -145,7 +151,7 @@ def reconciled(run: RunContext, lock: CommitLock) -> Iterator[CommitLock]:
         reconcile(run, lock)
         yield lock
     finally:
-        run.store.locks.release_commit_lock(lock)
+        give_back(run, lock)
 
 
 def _tell_copies(run: RunContext, commits: tuple[LoggedCommit, ...]) -> None:

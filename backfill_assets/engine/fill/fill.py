@@ -93,7 +93,7 @@ def fill_cells(
     try:
         # Closed before the heart stops beating: a batch in flight needs its claims to the end.
         with (
-            renewing_claims(run.store, run.run_id, run.record_failures),
+            renewing_claims(run.store, run.run_id, run.tell_untold),
             watching(run),
             closing(scheduled(run, fillings)) as events,
             giving_up(run),

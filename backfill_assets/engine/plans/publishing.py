@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import logging
 import threading
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.batch.rewriting import Rewrite, rewritten
@@ -105,18 +107,19 @@ def publish(run: RunContext, wanted: Intent, prepare: Callable[[], Prepared]) ->
     """
     with _ONE_AT_A_TIME, renewing_claims(run.store, run.run_id):
         intent = _begun(run, wanted)
-        if _NOTED in intent.steps:
-            return _carried_out(run, intent, _locked(run, intent))
-        try:
-            locks = _locked(run, intent)
-            for lock in locks.values():
-                reconcile(run, lock)
-            steps = {_NOTED: dumps(prepare())}
-        except BaseException:
-            run.store.publications.withdraw_promotion(intent)
-            raise
-        run.store.publications.note_promotion(intent, steps)
-        return _carried_out(run, replace(intent, steps=steps), locks)
+        with _left_to_others(run, intent):
+            if _NOTED in intent.steps:
+                return _carried_out(run, intent, _locked(run, intent))
+            try:
+                locks = _locked(run, intent)
+                for lock in locks.values():
+                    reconcile(run, lock)
+                steps = {_NOTED: dumps(prepare())}
+            except BaseException:
+                run.store.publications.withdraw_promotion(intent)
+                raise
+            run.store.publications.note_promotion(intent, steps)
+            return _carried_out(run, replace(intent, steps=steps), locks)
 
 
 def finish_publication(run: RunContext, plan_id: str) -> None:
@@ -133,11 +136,23 @@ def finish_publication(run: RunContext, plan_id: str) -> None:
             intent = run.store.publications.begin_promotion(replace(begun, holder=run.run_id))
         except PromotionTakenOverError:  # another process has finished it meanwhile
             return
+        with _left_to_others(run, intent):
+            if _NOTED in intent.steps:
+                _carried_out_or_given_up(run, intent)
+            else:
+                run.store.publications.withdraw_promotion(intent)
         if _NOTED in intent.steps:
-            _carried_out_or_given_up(run, intent)
             write_owed_evidence(run)
-        else:
-            run.store.publications.withdraw_promotion(intent)
+
+
+@contextmanager
+def _left_to_others(run: RunContext, intent: Intent) -> Iterator[None]:
+    """Let go of an intent that an error leaves open: the next process finishes it, or this run later."""
+    try:
+        yield
+    except BaseException:
+        run.tell(partial(run.store.publications.let_go_of_promotion, intent))
+        raise
 
 
 def _carried_out_or_given_up(run: RunContext, intent: Intent) -> None:

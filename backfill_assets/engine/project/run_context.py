@@ -16,6 +16,7 @@ from backfill_assets.planning.rule.needs_work import needs_work
 from backfill_assets.snapshots.batch import GAP
 from backfill_assets.snapshots.loaded import Loaded
 from backfill_assets.snapshots.snapshot import snapshots_of
+from backfill_assets.state.database import StateBusyError, StateUnavailableError
 from backfill_assets.warehouse.files.collection import GRACE
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from backfill_assets.engine.project.frozen_code import FrozenCode
     from backfill_assets.engine.project.project import Project
     from backfill_assets.engine.project.relied_sources import Misread
+    from backfill_assets.errors import BackfillAssetsError
     from backfill_assets.models.graph import Graph
     from backfill_assets.models.model import Model
     from backfill_assets.planning.plan.batch_size import BatchSize
@@ -67,7 +69,7 @@ class RunContext(InProject):
         interrupted: set when the run is to end: what waits for a slot, or for its next attempt, gives
             up.
         flights: its batches in flight, so that they can be given up before their commit.
-        unrecorded: what records the failures that the state could not be told of.
+        untold: what tells the state things of which it could not be told yet.
     """
 
     environment: Environment
@@ -87,7 +89,7 @@ class RunContext(InProject):
     kept_rows: Mapping[str, KeptRows] = field(default_factory=dict[str, "KeptRows"])
     interrupted: threading.Event = field(default_factory=threading.Event)
     flights: RunningBatches = field(default_factory=RunningBatches)
-    unrecorded: deque[Callable[[], object]] = field(default_factory=deque["Callable[[], object]"])
+    untold: deque[Callable[[], object]] = field(default_factory=deque["Callable[[], object]"])
 
     @property
     def own(self) -> Project:
@@ -136,15 +138,30 @@ class RunContext(InProject):
         size = batch_size(self.graph, view, model)
         return replace(size, cells=self.batch_cells.get(model.name, size.cells))
 
-    def record_failures(self) -> None:
-        """Record the failures that the state could not be told of; until then their claims hold slots.
+    def tell(self, telling: Callable[[], object]) -> BackfillAssetsError | None:
+        """Tell the state that something has ended; the run's heartbeat tells it where the state is away.
+
+        Else what has ended would be held for as long as the run lives: its heartbeat renews all that is its own.
+
+        Returns:
+            Why the state could not be told yet; None where it was.
+        """
+        try:
+            telling()
+        except (StateBusyError, StateUnavailableError) as error:
+            self.untold.append(telling)
+            return error
+        return None
+
+    def tell_untold(self) -> None:
+        """Tell the state what it could not be told of; until then it holds claims, slots and locks.
 
         Raises:
-            StateUnavailableError: the database is still away; none is forgotten.
+            StateUnavailableError: the database is still away; nothing is forgotten.
         """
-        while self.unrecorded:
-            self.unrecorded[0]()
-            self.unrecorded.popleft()
+        while self.untold:
+            self.untold[0]()
+            self.untold.popleft()
 
     def pointer(self, model: Model) -> Pointer:
         """Where the environment keeps a model."""

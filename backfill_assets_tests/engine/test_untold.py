@@ -1,0 +1,45 @@
+"""What the state could not be told of while it was away: the run's heartbeat tells it, and nothing stays held."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from backfill_assets.engine.batch.table_turn import reconciled
+from backfill_assets.state.database import StateUnavailableError
+from backfill_assets_tests.engine.queue_world import QueueWorld
+from backfill_assets_tests.engine.test_looked_again import VISITS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from backfill_assets.state.locks import CommitLock
+
+
+def test_a_lock_that_could_not_be_given_back_is_given_back_once_the_state_is_there_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    world = QueueWorld.of(tmp_path, VISITS)
+    run = world.run()
+    version = run.pointer(VISITS).version
+    lock = world.store.locks.take_commit_lock(version, "a-batch")
+
+    real, failing = world.store.locks.release_commit_lock, [2, 1]
+
+    def release(held: CommitLock) -> None:
+        if failing:
+            failing.pop()
+            raise StateUnavailableError("state.db", "its disk is full")
+        real(held)
+
+    monkeypatch.setattr(world.store.locks, "release_commit_lock", release)
+    with reconciled(run, lock):
+        pass
+    with pytest.raises(StateUnavailableError):
+        run.tell_untold()
+
+    run.tell_untold()
+
+    assert not run.untold
+    assert not world.store.locks.take_commit_lock(version, "another").taken_over
