@@ -1,4 +1,4 @@
-"""Column types of the state beside text and numbers: instants, choices, and values of the core."""
+"""Column types of the state beside numbers: texts, instants, choices, and values of the core."""
 
 from __future__ import annotations
 
@@ -21,6 +21,28 @@ if TYPE_CHECKING:
 
 _MICROSECOND = timedelta(microseconds=1)
 _STORED = (Content, ChangedAt, InputPin, IntervalSet, Layer, Pointer)
+
+
+class Text(sa.TypeDecorator[str]):
+    """A text, as every database can keep it.
+
+    Messages of Spark quote values, and PostgreSQL keeps no NUL character: one is kept as its picture, ␀. Half
+    a surrogate pair, which no encoding has, is kept as its escape.
+    """
+
+    impl = sa.Text
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
+        """Write what can be kept."""
+        del dialect
+        return None if value is None else _storable(value)
+
+
+def _storable(text: str) -> str:
+    if "\0" in text:
+        text = text.replace("\0", "␀")
+    return text if text.isascii() else text.encode(errors="backslashreplace").decode()
 
 
 class Instant(sa.TypeDecorator[datetime]):
@@ -70,7 +92,7 @@ class Value(sa.TypeDecorator[Any]):
     def process_bind_param(self, value: object, dialect: Dialect) -> str:
         """Write JSON."""
         del dialect
-        return dumps(value)
+        return _storable(dumps(value))  # JSON escapes NUL itself, and an escape of ours is JSON's
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> object:
         """Read the value back."""

@@ -16,7 +16,7 @@ from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.snapshots.publication import IntentStatus, PublicationKind
 from backfill_assets.snapshots.queued_plan import Control
 from backfill_assets.snapshots.stored_plan import PlanStatus
-from backfill_assets.state.column_types import Choice, Instant, Value
+from backfill_assets.state.column_types import Choice, Instant, Text, Value
 
 if TYPE_CHECKING:
     from enum import StrEnum
@@ -26,7 +26,7 @@ METADATA = sa.MetaData()
 
 def _text(name: str, *, key: bool = False, field: str | None = None) -> sa.Column[Any]:
     """A text; `field` is its name in our code, where that means something in SQL."""
-    return sa.Column(name, sa.Text, primary_key=key, nullable=False, key=field)
+    return sa.Column(name, Text, primary_key=key, nullable=False, key=field)
 
 
 def _choice(name: str, kind: type[StrEnum]) -> sa.Column[Any]:
@@ -63,11 +63,11 @@ ENVIRONMENTS = sa.Table(
     METADATA,
     _text("name", key=True),
     sa.Column("protected", sa.Boolean, nullable=False),
-    sa.Column("follows", sa.Text),
+    sa.Column("follows", Text),
     sa.Column("expires_at", Instant),
     sa.Column("opened", sa.BigInteger),
     sa.Column("finalized_at", Instant),
-    sa.Column("finalized_by", sa.Text),
+    sa.Column("finalized_by", Text),
     sa.Column("removed", Value),
 )
 
@@ -82,7 +82,7 @@ SNAPSHOTS = sa.Table(
     _text("upstream"),
     _text("metadata"),
     _instant("saved_at"),
-    sa.Column("sources", sa.Text),
+    sa.Column("sources", Text),
 )
 
 # `text` is what a module or file of some snapshot says; its definition names it by the SHA-256.
@@ -98,8 +98,8 @@ VERSIONS = sa.Table(
     _text("model"),
     _text("path"),
     _number("known_head"),
-    sa.Column("owner", sa.Text),
-    sa.Column("made_by", sa.Text),
+    sa.Column("owner", Text),
+    sa.Column("made_by", Text),
     sa.Column("collecting_at", Instant),
     sa.Column("left_at", Instant),
 )
@@ -153,7 +153,7 @@ COMMIT_LOCKS = sa.Table(
     "commit_locks",
     METADATA,
     _text("version", key=True),
-    sa.Column("holder", sa.Text),
+    sa.Column("holder", Text),
     _number("token"),
     _instant("taken_at"),
     _instant("heartbeat_at"),
@@ -174,7 +174,7 @@ BATCHES = sa.Table(
     _number("ends"),
     _text("run_id"),
     _text("root_id"),
-    sa.Column("plan_id", sa.Text),
+    sa.Column("plan_id", Text),
     _text("reason"),
     _number("attempt"),
     _text("status"),
@@ -185,12 +185,12 @@ BATCHES = sa.Table(
     sa.Column("delta_version", sa.BigInteger),
     sa.Column("row_count", sa.BigInteger, key="rows"),
     sa.Column("bytes_written", sa.BigInteger),
-    sa.Column("error", sa.Text),
+    sa.Column("error", Text),
     sa.Column("failure", Choice(FailureKind)),
     sa.Column("resources", Value),
     sa.Column("stretches", Value),
     sa.Column("seconds", sa.BigInteger),
-    sa.Column("who", sa.Text),
+    sa.Column("who", Text),
     sa.Index("batches_cells", "version", "starts", "ends"),
     sa.Index("batches_run", "run_id"),
     sa.Index("batches_plan", "plan_id"),
@@ -248,8 +248,8 @@ OWED = sa.Table(
     _number("since", key=True),
     _number("ends"),
     _text("reason"),
-    sa.Column("plan_id", sa.Text),
-    sa.Column("environment", sa.Text),
+    sa.Column("plan_id", Text),
+    sa.Column("environment", Text),
 )
 
 PLANS = sa.Table(
@@ -333,7 +333,7 @@ POINTER_MOVES = sa.Table(
 OBSERVED_SOURCES = sa.Table(
     "observed_sources", METADATA, _text("source", key=True), _text("path"), _text("table_id"),
     _text("declared"), _number("head"), _instant("observed_at"), _text("runs"),
-    sa.Column("changes", sa.Text), sa.Column("bytes", sa.BigInteger),
+    sa.Column("changes", Text), sa.Column("bytes", sa.BigInteger),
 )  # fmt: skip
 
 # What each cell of a source held when it was looked at last; `changed_at` is 0 for what was there
@@ -341,8 +341,8 @@ OBSERVED_SOURCES = sa.Table(
 # `columns_changed_at` has the columns (JSON) that changed after `changed_at`, while the rest did not.
 SOURCE_CELLS = sa.Table(
     "source_cells", METADATA, _text("source", key=True), _number("starts", key=True),
-    _number("ends"), _number("row_count"), sa.Column("content", sa.Text), _number("changed_at"),
-    sa.Column("columns_changed_at", sa.Text),
+    _number("ends"), _number("row_count"), sa.Column("content", Text), _number("changed_at"),
+    sa.Column("columns_changed_at", Text),
 )  # fmt: skip
 
 # How many batches may be in flight at once: `all`, `model:<name>` or `plan:<id>`.
@@ -362,13 +362,13 @@ SLOT_WAITERS = sa.Table(
 CUTOFFS = sa.Table(
     "cutoffs", METADATA,
     _text("environment", key=True), _text("model", key=True), _number("number", key=True),
-    _text("plan_id"), sa.Column("since", sa.Text), _text("reason"),
+    _text("plan_id"), sa.Column("since", Text), _text("reason"),
 )  # fmt: skip
 
 # Plans that are released to the run queue, and whether a person has paused or stopped them.
 QUEUED_PLANS = sa.Table(
     "queued_plans", METADATA, _text("plan_id", key=True), _choice("control", Control),
-    sa.Column("off_peak", sa.Text), _text("set_by"), _instant("set_at"),
+    sa.Column("off_peak", Text), _text("set_by"), _instant("set_at"),
     sa.Column("queued_at", Instant),
 )  # fmt: skip
 
@@ -421,8 +421,8 @@ ICEBERG_ENTRIES = sa.Table(
 # whether the folder holds it. Rows are only added.
 EVIDENCE = sa.Table(
     "evidence", METADATA, _number("number", key=True), _text("plan_id"), _text("ended"),
-    _instant("at"), _text("why"), sa.Column("place", sa.BigInteger), sa.Column("sha256", sa.Text),
-    sa.Column("manifest", sa.Text), sa.Column("noted", sa.Text),
+    _instant("at"), _text("why"), sa.Column("place", sa.BigInteger), sa.Column("sha256", Text),
+    sa.Column("manifest", Text), sa.Column("noted", Text),
     sa.Column("written", sa.Boolean, nullable=False), sa.Index("evidence_plan", "plan_id"),
 )  # fmt: skip
 
