@@ -53,7 +53,7 @@ class Database:
         self._busy_seconds = busy_seconds
         self._engine = _engine(url, busy_seconds)
         self._reader = self._engine.execution_options(**_reading(url))
-        self._writer = self._engine.execution_options(begin="BEGIN IMMEDIATE")
+        self._writer = self._engine.execution_options(**_writing(url))
 
     @classmethod
     def open(cls, url: str, *, busy_seconds: float) -> Self:
@@ -223,19 +223,33 @@ def _create_private(path: Path) -> None:
 
 def _engine(url: sa.URL, busy_seconds: float) -> sa.Engine:
     if not _is_sqlite(url):
-        options = f"-c lock_timeout={max(1, int(busy_seconds * 1000))}"
-        how = {"options": options, "connect_timeout": 10}
-        return sa.create_engine(url, connect_args=how, pool_pre_ping=True)
+        return sa.create_engine(_with_ours(url, busy_seconds), pool_pre_ping=True)
     engine = sa.create_engine(url, connect_args={"timeout": min(5.0, busy_seconds)})
     event.listen(engine, "connect", _disable_driver_transactions)
     event.listen(engine, "begin", _begin)
     return engine
 
 
+def _with_ours(url: sa.URL, busy_seconds: float) -> sa.URL:
+    """Add what we ask of a connection to what the URL does."""
+    given = url.query.get("options", ())
+    options = (given,) if isinstance(given, str) else given
+    ours = f"-c lock_timeout={max(1, int(busy_seconds * 1000))}"
+    asked = {"connect_timeout": "10", **url.query, "options": " ".join((*options, ours))}
+    return url.set(query=asked)
+
+
 def _reading(url: sa.URL) -> dict[str, Any]:
     if _is_sqlite(url):
         return {"begin": "BEGIN"}
     return {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+
+
+def _writing(url: sa.URL) -> dict[str, Any]:
+    if _is_sqlite(url):
+        return {"begin": "BEGIN IMMEDIATE"}
+    # Whatever the server's default: a writer that has waited for the lock sees what was written meanwhile.
+    return {"isolation_level": "READ COMMITTED"}
 
 
 def _disable_driver_transactions(connection: Any, _record: object) -> None:  # noqa: ANN401 - a driver's own

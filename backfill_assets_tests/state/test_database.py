@@ -22,6 +22,8 @@ from backfill_assets_tests.state.building import Asked, Clock, days, fill
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from backfill_assets_tests.postgres import Server
+
 NOBODY = 65534
 
 
@@ -60,6 +62,27 @@ def test_processes_never_draw_the_same_number(store: Store, url: str):
 
     assert sorted(chain(*drawn)) == list(range(1, 61))
     assert all(each == sorted(each) for each in drawn)
+
+
+def test_what_the_url_asks_of_a_connection_counts_but_for_how_writers_are_isolated(
+    postgres: Server,
+):
+    asked = "-cwork_mem%3D8MB%20-cdefault_transaction_isolation%3Dserializable"
+    with Store.open(
+        f"{postgres.create('with_options')}?options={asked}", clock=Clock(), busy_seconds=7
+    ) as store:
+        shown = {
+            name: store._database.write(
+                lambda open_, name=name: open_.exec_driver_sql(f"SHOW {name}").scalar_one()
+            )
+            for name in ("work_mem", "lock_timeout", "transaction_isolation")
+        }
+
+    assert shown == {
+        "work_mem": "8MB",
+        "lock_timeout": "7s",
+        "transaction_isolation": "read committed",
+    }
 
 
 def test_threads_that_open_a_new_state_at_once_all_find_it_ready(url: str):
