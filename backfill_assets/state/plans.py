@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -72,7 +72,7 @@ class NewEvent:
     event: PlanEventKind
     who: str
     why: str
-    detail: Mapping[str, Any]
+    detail: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
 class Plans(Aggregate[D]):
@@ -174,12 +174,17 @@ class Plans(Aggregate[D]):
         rows = self._rows(query.order_by(COMPARISONS.c.at, COMPARISONS.c.key))
         return [row.found for row in rows]
 
-    def save_plan(self: Plans[Database], plan: StoredPlan) -> None:
+    def save_plan(self: Plans[Database], plan: StoredPlan, told: NewEvent | None = None) -> None:
         """Keep a plan; the same one saved again stays as it is, its status too.
+
+        Args:
+            plan: the plan.
+            told: what its history tells of it.
 
         Raises:
             RequestError: another content is kept under its id.
         """
+        now = self._clock()
 
         def work(connection: sa.Connection) -> None:
             stored = find_plan(connection, plan.plan_id)
@@ -191,6 +196,8 @@ class Plans(Aggregate[D]):
                     "id is derived from the content, so one of the two was edited",
                     do="Run `backfill plan` again",
                 )
+            if told is not None:
+                tell(connection, told, now)
 
         self._database.write(work)
 
@@ -199,8 +206,15 @@ class Plans(Aggregate[D]):
         plan_id: str,
         expected: PlanStatus | Iterable[PlanStatus],
         new: PlanStatus,
+        told: NewEvent | None = None,
     ) -> None:
         """Move a plan's status on, if it still stands where the caller believes.
+
+        Args:
+            plan_id: the plan.
+            expected: where it stands.
+            new: where it stands from now on.
+            told: what its history tells of it.
 
         Raises:
             UnknownPlanError: there is no such plan.
@@ -214,6 +228,8 @@ class Plans(Aggregate[D]):
             if stored.status not in allowed:
                 raise wrong_status(plan_id, stored.status, allowed)
             put_status(connection, plan_id, new, now)
+            if told is not None:
+                tell(connection, told, now)
 
         self._database.write(work)
 

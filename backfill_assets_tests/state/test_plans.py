@@ -9,9 +9,7 @@ import pytest
 from backfill_assets.errors import RequestError
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.snapshots.stored_plan import OPEN, PlanEventKind, PlanStatus, StoredPlan
-from backfill_assets.state.plans import (
-    UnknownPlanError,
-)
+from backfill_assets.state.plans import NewEvent, UnknownPlanError
 from backfill_assets_tests.state.building import NOON
 from backfill_assets_tests.state.publishing import cells
 
@@ -33,6 +31,20 @@ def test_a_plan_is_read_back_as_it_was_saved(store: Store):
     saved = _plan("p1a2b")
     store.plans.save_plan(saved)
     assert store.plans.get("p1a2b") == saved
+
+
+def test_what_a_plan_becomes_and_its_event_are_one(store: Store):
+    kept = NewEvent("p1", PlanEventKind.NEEDED, "ada", "late rows")
+    store.plans.save_plan(_plan("p1"), kept)
+    begun = NewEvent("p1", PlanEventKind.APPLYING, "ada", "")
+    store.plans.set_plan_status("p1", PlanStatus.PROPOSED, PlanStatus.APPLYING, begun)
+    with pytest.raises(RequestError):
+        store.plans.set_plan_status("p1", PlanStatus.PROPOSED, PlanStatus.APPLYING, begun)
+    with pytest.raises(RequestError):
+        store.plans.save_plan(replace(_plan("p1"), content_hash="of another"), kept)
+
+    told = [event.event for event in store.plans.events("p1")]
+    assert told == [PlanEventKind.NEEDED, PlanEventKind.APPLYING]
 
 
 def test_a_plan_is_found_by_the_beginning_of_its_id(store: Store):

@@ -17,6 +17,7 @@ from backfill_assets.planning.plan.request import PlanRequest
 from backfill_assets.planning.plan.stale_inputs import moved_inputs
 from backfill_assets.planning.rule.late_work import ASKED_BY
 from backfill_assets.snapshots.stored_plan import OPEN, PlanEventKind, PlanStatus
+from backfill_assets.state.plans import NewEvent
 
 if TYPE_CHECKING:
     from backfill_assets.engine.project.project import Project
@@ -77,10 +78,9 @@ def _proposed(
     plan = plan_of(project, request)
     if plan.is_empty:
         return None
-    keep(project, plan)
     planned_cells = CellsByModel.of(each for stored in before for each in stored.cells.items())
-    if work.waiting - planned_cells:
-        run.store.plans.tell(plan.plan_id, PlanEventKind.NEEDED, who=ASKED_BY, why=request.reason)
+    needed = NewEvent(plan.plan_id, PlanEventKind.NEEDED, ASKED_BY, request.reason)
+    keep(project, plan, needed if work.waiting - planned_cells else None)
     for stored in before:
         if stored.plan_id != plan.plan_id:
             abandon_plan(project, read_plan(stored.content), f"{plan.plan_id} takes its place")

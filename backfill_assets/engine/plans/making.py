@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from backfill_assets.snapshots.person import Person
     from backfill_assets.snapshots.snapshot import Snapshot
     from backfill_assets.snapshots.state_view import ModelState, StateView
+    from backfill_assets.state.plans import NewEvent
     from backfill_assets.state.store import Store
 
 
@@ -137,8 +138,14 @@ def plan_of(project: Project, request: PlanRequest, as_of: datetime | None = Non
         return estimated(project, built)
 
 
-def keep(project: Project, plan: Plan) -> None:
-    """Keep a plan as it was shown; the same one again stays as it is, and an empty one is not kept."""
+def keep(project: Project, plan: Plan, told: NewEvent | None = None) -> None:
+    """Keep a plan as it was shown; the same one again stays as it is, and an empty one is not kept.
+
+    Args:
+        project: whose.
+        plan: the plan.
+        told: what its history tells of it.
+    """
     if plan.is_empty:
         return
     project.store.plans.save_plan(
@@ -153,7 +160,8 @@ def keep(project: Project, plan: Plan) -> None:
             reason=plan.request.reason,
             expires_at=plan.expires_at,
             cells=CellsByModel({planned.model: planned.cells for planned in plan.models}),
-        )
+        ),
+        told,
     )
 
 

@@ -13,6 +13,7 @@ from backfill_assets.planning.plan.overhead import by_rows, planned_cells
 from backfill_assets.planning.plan.request import KeptRows
 from backfill_assets.snapshots.environment import workspace_name
 from backfill_assets.snapshots.timing import Timing
+from backfill_assets.state.plans import NewEvent
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -83,6 +84,10 @@ class Operation(InProject):
         """Read where the environment that the plan's one follows reads each model; none where it follows none."""
         follows = self.store.environments.get(self.plan.environment).follows
         return {} if follows is None else self.store.environments.pointers(follows)
+
+    def event(self, kind: PlanEventKind, **detail: object) -> NewEvent:
+        """Give what the plan's history is to tell, where another step writes it."""
+        return NewEvent(self.plan_id, kind, self.who, self.why, detail)
 
     def tell(self, event: PlanEventKind, **detail: object) -> None:
         """Add to the plan's history."""

@@ -328,8 +328,8 @@ def start_applying(op: Operation) -> None:
         if not (op.plan.request.late or op.plan.request.launch):
             op = signed_for(op, Act.APPLY)
         _owe_everywhere(op)  # before: a plan that is resumed does not come here again
-        op.store.plans.set_plan_status(op.plan_id, PlanStatus.PROPOSED, PlanStatus.APPLYING)
-        op.tell(PlanEventKind.APPLYING)
+        told = op.event(PlanEventKind.APPLYING)
+        op.store.plans.set_plan_status(op.plan_id, PlanStatus.PROPOSED, PlanStatus.APPLYING, told)
 
 
 def _refuse_unopened(op: Operation) -> None:

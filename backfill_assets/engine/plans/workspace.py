@@ -56,10 +56,11 @@ def close(op: Operation, stage: Close, so_far: Outcome) -> Outcome:
     if stage.status is PlanStatus.ABANDONED:
         store.environments.drop_workspace(op.plan_id)
     if store.plans.get(op.plan_id).status is not stage.status:
-        store.plans.set_plan_status(op.plan_id, (PlanStatus.PROPOSED, *OPEN), stage.status)
-        if stage.status is PlanStatus.ABANDONED:
+        abandoned = stage.status is PlanStatus.ABANDONED
+        told = op.event(PlanEventKind.ABANDONED) if abandoned else None
+        store.plans.set_plan_status(op.plan_id, (PlanStatus.PROPOSED, *OPEN), stage.status, told)
+        if abandoned:
             store.environments.drop_workspace(op.plan_id)  # one that was opened in between
-            op.tell(PlanEventKind.ABANDONED)
     return replace(so_far, status=stage.status)
 
 
