@@ -27,6 +27,8 @@ _DESCRIBED = (
 )  # fmt: skip
 
 
+_AT_ONCE = 10_000
+"""How many ids one query names: PostgreSQL takes 65,535 at most."""
 _SECONDS = sa.cast(sa.func.coalesce(BATCHES.c.seconds, BATCHES.c.ends - BATCHES.c.starts), sa.Float)
 OF_BATCH: Mapping[str, sa.ColumnElement[Any]] = {
     "pinned_at": BATCHES.c.built_at,
@@ -137,10 +139,15 @@ def inputs_of(
     connection: sa.Connection, batch_ids: Iterable[str]
 ) -> dict[str, tuple[InputPin, ...]]:
     """Read what batches have read, by their ids; one that was never opened is not among them."""
-    query = sa.select(BATCHES.c.batch_id, BATCHES.c.inputs).where(
-        BATCHES.c.batch_id.in_(sorted(set(batch_ids)))
-    )
-    return {row.batch_id: row.inputs for row in connection.execute(query)}
+    query = sa.select(BATCHES.c.batch_id, BATCHES.c.inputs)
+    ids = sorted(set(batch_ids))
+    return {
+        row.batch_id: row.inputs
+        for first in range(0, len(ids), _AT_ONCE)
+        for row in connection.execute(
+            query.where(BATCHES.c.batch_id.in_(ids[first : first + _AT_ONCE]))
+        )
+    }
 
 
 def find_batch(connection: sa.Connection, batch_id: str) -> BatchRow | None:

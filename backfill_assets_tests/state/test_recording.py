@@ -39,6 +39,13 @@ def _everything(store: Store) -> tuple[object, ...]:
     )  # fmt: skip
 
 
+def test_the_inputs_of_more_batches_are_read_than_one_query_may_name(store: Store):
+    opened = store.batches.open_batch(Asked().request)
+    ids = (f"batch-{number}" for number in range(70_000))
+    inputs = store.batches.inputs_of((opened.request.batch_id, *ids))
+    assert inputs == {opened.request.batch_id: ()}
+
+
 def test_cells_become_ready_and_visible_together(store: Store):
     commit = fill(store, Asked(start=0, end=3))
 
