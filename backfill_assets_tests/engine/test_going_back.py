@@ -639,6 +639,17 @@ def test_what_a_plan_has_published_in_an_environment_that_was_dropped_is_not_bro
     assert world.store.environments.own_pointers("dev") == {}
 
 
+def test_a_plan_of_an_environment_that_was_dropped_can_be_abandoned(world: World, plans: Plans):
+    world.begin(OLD, row(8), row(9))
+    world.store.environments.save_environment(Environment("dev", protected=False, follows=PROD))
+    plan = plans.make(EDITED, "dev")
+    world.store.environments.drop_environment("dev")
+
+    abandon_plan(plans.project(EDITED), plan)
+
+    assert world.store.plans.get(plan.plan_id).status is PlanStatus.ABANDONED
+
+
 def test_what_dev_takes_back_it_reads_from_prod_again(world: World, plans: Plans):
     world.begin(OLD, *ROWS)
     world.store.environments.save_environment(Environment("dev", protected=False, follows=PROD))

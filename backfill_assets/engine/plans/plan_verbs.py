@@ -203,7 +203,8 @@ def abandon_plan(project: Project, plan: Plan, why: str = "") -> Outcome:
         CellsClaimedError: a live batch is building in its workspace.
     """
     op = Operation(project=project, plan=plan, why=why)
-    finish_publication(op.environment(), plan.plan_id)
+    if op.store.environments.exists(plan.environment):  # none is dropped during a publication
+        finish_publication(op.environment(), plan.plan_id)
     so_far = _stored_outcome(op)
     if so_far.status not in (PlanStatus.PROPOSED, *OPEN, PlanStatus.ABANDONED):
         is_published = so_far.status is PlanStatus.PROMOTED
