@@ -74,6 +74,7 @@ class History:
         refused: how often each step was refused, with the class of the refusal.
         promoted: what promotions of plans have changed in their environments, by plan.
         definitions: what each model was published as at any time, by environment and model.
+        dropped: the plans that have changed an environment which was dropped since.
         held: what the reader is held at; None while it is not.
         mixed: by environment, the models of which older cells keep an earlier definition by decision.
         blank: by environment and model, the cells that a plan has recorded as empty by decision.
@@ -93,6 +94,7 @@ class History:
     done: Counter[str] = field(default_factory=Counter[str])
     refused: Counter[str] = field(default_factory=Counter[str])
     promoted: dict[str, Promoted] = field(default_factory=dict[str, Promoted])
+    dropped: set[str] = field(default_factory=set[str])
     held: Contents | None = None
     definitions: defaultdict[tuple[str, str], set[Declared]] = field(
         default_factory=lambda: defaultdict(set)

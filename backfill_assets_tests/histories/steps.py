@@ -57,6 +57,7 @@ STEPS: dict[Step, int] = {
     verbs.collect_rest: 1,
     verbs.whole_plan: 5,
     verbs.plan_for_dev: 2,
+    verbs.drop_dev: 1,
     verbs.take_from_dev_to_prod: 2,
     verbs.hold_or_release: 2,
     queueing.queue: 4,

@@ -259,6 +259,7 @@ def _rolled_back(history: History, found: Plan) -> None:
     then, before = history.promoted[found.plan_id], history.contents(environment)
     history.say(f"rollback of {found.plan_id} in {environment}")
     rollback_plan(history.plans.project(history.graph), found)
+    _is_refused_once_dropped(history, found)
     wanted, after = dict(before.cells), history.contents(environment)
     for name in {move.model for move in history.world.store.history.moves_of(found.plan_id)}:
         wanted[name] = _or_as_followed(history, environment, name, then.before.of(name), after)
@@ -298,6 +299,7 @@ def _undone(history: History, environment: str) -> None:
     then, before = history.promoted[found.plan_id], history.contents(environment)
     history.say(f"undo of {found.plan_id} in {environment}")
     done = undo_plan(history.plans.project(history.graph), found)
+    _is_refused_once_dropped(history, found)
     history.say(f"  carried over: {dict(done.carried) or 'nothing'}")
     after, moved = history.contents(environment), _moved(found)
     others: Allowed = dict.fromkeys(moved, EVERYTHING)
@@ -383,6 +385,20 @@ def plan_for_dev(history: History, asked: Asked | None = None) -> None:
         unchanged(before, history.contents(), f"apply of {plan.plan_id} in {DEV}")
 
 
+def drop_dev(history: History) -> None:
+    """Drop the environment that follows prod; another one may get its name."""
+    before = history.contents()
+    history.world.store.environments.drop_environment(DEV)
+    history.say(f"{DEV} is dropped")
+    history.dropped |= {plan.plan_id for plan in history.ways_back(DEV)}
+    unchanged(before, history.contents(), f"dropping {DEV}")
+
+
+def _is_refused_once_dropped(history: History, plan: Plan) -> None:
+    if plan.plan_id in history.dropped:
+        raise WrongError(f"{plan.plan_id} is taken back in an environment that it never changed")
+
+
 def take_from_dev_to_prod(history: History) -> None:
     """Plan all that is declared for the other environment, then for prod, which takes over what is built."""
     plan_for_dev(history, asked={})
@@ -413,16 +429,21 @@ def _tells_what_differs(history: History, held: Contents, told: CellsByModel) ->
             )
 
 
+def _has_dev(history: History) -> bool:
+    return DEV in history.environments
+
+
 _NEEDS: Mapping[Verb, Callable[[History], object]] = {
     late_deliveries: lambda history: history.has_deliveries,
-    fill_in_dev: lambda history: DEV in history.environments,
+    fill_in_dev: _has_dev,
     apply: lambda history: history.plans_for(PROD, *UNBUILT),
     promote: lambda history: history.plans_for(PROD, PlanStatus.BUILT),
     abandon: lambda history: history.plans_for(PROD, *UNFINISHED),
     roll_back: lambda history: history.ways_back(PROD),
     undo: lambda history: history.ways_back(PROD),
-    roll_back_in_dev: lambda history: history.ways_back(DEV),
-    undo_in_dev: lambda history: history.ways_back(DEV),
+    drop_dev: _has_dev,
+    roll_back_in_dev: lambda history: _has_dev(history) and history.ways_back(DEV),
+    undo_in_dev: lambda history: _has_dev(history) and history.ways_back(DEV),
     roll_back_to: lambda history: any(history.ways_back(one)[1:] for one in history.environments),
 }
 """What there must be for a verb to do something."""
