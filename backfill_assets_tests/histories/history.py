@@ -109,10 +109,12 @@ class History:
     @classmethod
     def of(cls, seed: int, world: World) -> History:
         """Give the history of a seed, before its first step; every fourth one has hours, receipts or deliveries."""
-        landed = (Sales(world.root, one) for one in (source(), visits(), deliveries()))
+        sold, visited, delivered = (
+            Sales(world.root, one) for one in (source(), visits(), deliveries())
+        )
         first = (WITH_HOURS, WITH_RECEIPTS, FIRST, WITH_DELIVERIES)[seed % 4]
         random = Random(seed)  # noqa: S311 - no secret
-        return cls(seed, world, random, *landed, first, dict(first))
+        return cls(seed, world, random, sold, visited, delivered, first, dict(first))
 
     @property
     def graph(self) -> Graph:

@@ -125,7 +125,8 @@ def test_required_cells_are_whole_due_and_asked_for(
         start=first,
         end=end,
         now=now,
-        **flags,
+        ignore_cron=flags["ignore_cron"],
+        end_bounded=flags["end_bounded"],
     )
 
     assert cadence.snap_in(cells) == cells
