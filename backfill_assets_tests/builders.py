@@ -41,13 +41,20 @@ def days(*numbers: int) -> IntervalSet:
     return IntervalSet.of(day(number) for number in numbers)
 
 
+def columns_on(cadence: Cadence | None) -> tuple[Column, ...]:
+    """`ds`, `id` and `cost`: cells finer than a day need instants."""
+    if cadence is None or not cadence.unit.is_subday:
+        return COLUMNS
+    return Column("ds", "timestamp"), *COLUMNS[1:]
+
+
 def a_source(name: str = EVENTS, **declared: Any) -> Source:
     """A daily source of events, cut by `ds`."""
     given: dict[str, Any] = {
         "name": name,
         "path": name.replace(".", "/"),
         "cadence": Daily(start="2024-01-01"),
-        "columns": COLUMNS,
+        "columns": columns_on(declared.get("cadence")),
         "times": TimeColumns(event="ds"),
         "owner": "team:web",
     }
@@ -67,18 +74,27 @@ def a_model(name: str = "web.visits", **declared: Any) -> Model:
         "cadence": cadence,
         "grain": "one row per day and id",
         "unique_key": ["ds", "id"],
-        "columns": COLUMNS,
+        "columns": columns_on(cadence),
         "owner": "team:web",
     }
     return Model(**{**given, **declared})
 
 
 def a_query(upstreams: Iterable[Upstream | str], cadence: Cadence) -> str:
-    """Read `ds`, `id` and `cost` of every upstream, bounded by the interval."""
-    bounds = "" if cadence.unit is Unit.WHOLE else " WHERE ds >= :start_ds AND ds < :end_ds"
+    """Read `ds`, `id` and `cost` of every upstream, bounded by the interval.
+
+    `ds` of an upstream may be a date or an instant, so in another zone than UTC its type is left open.
+    """
+    kind = "ts" if cadence.unit.is_subday else "ds"
+    start, end = f":start_{kind}", f":end_{kind}"
+    if cadence.tz != "UTC":
+        start, end = f"COALESCE({start})", f"COALESCE({end})"
+    bounded = f" WHERE ds >= {start} AND ds < {end}"
+    bounds = "" if cadence.unit is Unit.WHOLE else bounded
     names = [upstream if isinstance(upstream, str) else upstream.name for upstream in upstreams]
     selects = [f"SELECT ds, id, cost FROM {name}{bounds}" for name in names]
-    calendar = "SELECT EXPLODE(SEQUENCE(:start_ds, DATE_SUB(:end_ds, 1))) AS ds, 1 AS id, 2 AS cost"
+    last = ":end_ts - INTERVAL 1 HOUR" if cadence.unit.is_subday else "DATE_SUB(:end_ds, 1)"
+    calendar = f"SELECT EXPLODE(SEQUENCE(:start_{kind}, {last})) AS ds, 1 AS id, 2 AS cost"
     return " UNION ALL ".join(selects) or calendar
 
 

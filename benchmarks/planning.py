@@ -15,7 +15,7 @@ from statistics import median
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from backfill_assets.intervals import Daily, Hourly, Interval, IntervalSet
+from backfill_assets.intervals import Cadence, Daily, Hourly, Interval, IntervalSet
 from backfill_assets.intervals.required import missing, required
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.models.column import Column
@@ -164,18 +164,19 @@ def _hourly() -> Graph:
     return build_graph([_model("web.hours", [], Hourly(START))], [_source()])
 
 
-def _model(name: str, reads: list[str], cadence: object) -> Model:
-    bound = "WHERE ds >= :start_ds AND ds < :end_ds"
+def _model(name: str, reads: list[str], cadence: Cadence) -> Model:
+    kind = "ts" if cadence.unit.is_subday else "ds"
+    bound = f"WHERE ds >= :start_{kind} AND ds < :end_{kind}"
     selects = [f"SELECT ds, id FROM {table} {bound}" for table in ("web.events", *reads)]  # noqa: S608
     return Model(
         name=name,
         query=SqlQuery(" UNION ALL ".join(selects)),
         kind=IncrementalByTimeRange("ds"),
-        cadence=cadence,  # type: ignore[arg-type]
+        cadence=cadence,
         upstreams=["web.events", *(Upstream(upstream, lookback=3) for upstream in reads)],
         grain="one row per day and id",
         unique_key=["ds", "id"],
-        columns=COLUMNS,
+        columns=[Column("ds", "timestamp" if kind == "ts" else "date"), *COLUMNS[1:]],
         owner="team:web",
         batch_size=BATCH_SIZE,
     )

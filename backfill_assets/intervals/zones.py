@@ -99,3 +99,9 @@ def _moved_at(zone: str, step: int, before: int, after: int) -> int:
         else:
             before = middle
     return after
+
+
+@cache
+def is_utc(zone: str) -> bool:
+    """Whether local clocks always show UTC, under whatever name."""
+    return zone == "UTC" or not any(offset_at(zone, at) for at in range(*_SCANNED, _SCAN_STEP))

@@ -10,6 +10,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from backfill_assets.errors import DeclarationError, RequestError
+from backfill_assets.intervals.grid import Unit
 from backfill_assets.models.audit import ROWS, Reconciles, References
 from backfill_assets.models.column import require_types
 from backfill_assets.models.consumer import Consumer
@@ -19,6 +20,7 @@ from backfill_assets.models.source import Source
 from backfill_assets.models.sql.bounds import check_bounds
 from backfill_assets.models.sql.query import SqlQuery
 from backfill_assets.models.sql.sql_volatility import check_stable
+from backfill_assets.models.time_column import require_time_column
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -128,14 +130,16 @@ def build_graph(
         DeclarationError: what is given holds something else than models, sources or consumers.
         DeclarationError: two share a name.
         DeclarationError: a column has a type that Spark does not have.
+        DeclarationError: a time column is too coarse for its grid, or no time at all.
         DeclarationError: an upstream, an audit or a consumer names nothing that exists.
         DeclarationError: a consumer reads a column that the model does not have.
         DeclarationError: a query reads a table that its model does not declare.
         DeclarationError: an audit or a time column names no column of an upstream.
         DeclarationError: models read each other in a circle.
+        DeclarationError: a query is to be bounded on a column that its upstream's cells are not cut by.
         DeclarationError: a query is bounded on another column than the declared one.
         DeclarationError: a query includes the exclusive end of its interval.
-        DeclarationError: an incremental query has no bounds.
+        DeclarationError: an incremental query has no bounds, or dates where instants are meant.
         DeclarationError: a query has a name that may be an upstream's or another.
         DeclarationError: a query would answer differently tomorrow.
         DeclarationError: a Python model reads what its snapshot can't store.
@@ -145,13 +149,15 @@ def build_graph(
     )
     for source in graph.sources.values():
         require_types(f"source '{source.name}'", source.schema)
+        _check_time_column(source)
     for model in graph.models.values():
         require_types(f"model '{model.name}'", model.schema)
+        _check_time_column(model)
         _check_upstreams(graph, model)
         _check_audits(graph, model)
         check_stable(model, _columns_read(graph, model))
         check_python(model)
-        check_bounds(model, {up.name: graph.node(up.name).time_column for up in model.reads})
+        check_bounds(model, {up.name: graph.node(up.name) for up in model.reads})
     for consumer in graph.consumers.values():
         _check_consumer(graph, consumer)
     return graph
@@ -232,6 +238,13 @@ def _ordered(models: Mapping[str, Model], sources: Mapping[str, Source]) -> tupl
         raise cycle_in_graph(tuple(error.args[1])) from error
 
 
+def _check_time_column(node: Model | Source) -> None:
+    for column in node.schema:
+        if column.name == node.time_column:
+            dtype = column.dtype.strip().lower().removesuffix("_ltz")
+            require_time_column(f"{node.name}.{column.name}", dtype, node.cadence)
+
+
 def _columns_read(graph: Graph, model: Model) -> frozenset[str]:
     return frozenset(
         column.name.lower() for up in model.reads for column in graph.node(up.name).schema
@@ -252,6 +265,24 @@ def _check_upstreams(graph: Graph, model: Model) -> None:
     for upstream in model.reads:
         if upstream.time_column is not None:
             _require_column(graph, model, upstream.name, upstream.time_column)
+            _check_cut(graph.node(upstream.name), model, upstream.time_column)
+
+
+def _check_cut(upstream: Model | Source, model: Model, column: str) -> None:
+    """Refuse bounds on a column that does not say which cells of an upstream are read.
+
+    Pins, pruning and what has changed go by the upstream's own cells. A row that another time puts into a
+    later cell would be read for no cell, whatever the lookback, once it comes later than that.
+    """
+    if upstream.cadence.unit is Unit.WHOLE or upstream.time_column in {None, column}:
+        return
+    raise DeclarationError(
+        found=f"model '{model.name}' reads '{upstream.name}' with time_column='{column}', but its cells are "
+        f"cut by '{upstream.time_column}', so rows whose two times lie in different cells would be in none",
+        expected=f"bounds on '{upstream.time_column}'",
+        do=f"To cut a source by '{column}', declare it once more, under another name, with "
+        f"TimeColumns(event='{column}')",
+    )
 
 
 def _check_outputs(model: Model, query: SqlQuery) -> None:

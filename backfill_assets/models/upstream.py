@@ -35,8 +35,8 @@ class Upstream:
     Attributes:
         name: of a model or source.
         lookback: how many earlier upstream cells a cell reads as well, or `own_cells(n)`.
-        time_column: the upstream's column that the query is bounded on; None means the one that
-            the upstream declares.
+        time_column: the column on which the query is bounded, of an upstream that is read as a whole. One
+            that is cut into cells is bounded on the column that cuts it: None.
         reopens: for a `Full` upstream, which cells its change reopens.
     """
 

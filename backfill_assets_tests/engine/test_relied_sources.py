@@ -16,11 +16,11 @@ from backfill_assets.engine.project.events import Failed
 from backfill_assets.engine.project.relied_sources import as_relied_on
 from backfill_assets.intervals import Daily
 from backfill_assets.models.column import Column
+from backfill_assets.models.graph import stored_graph
 from backfill_assets.models.source import TimeColumns
 from backfill_assets.models.source_reading import declared_as, source_readings
-from backfill_assets.models.upstream import Upstream
 from backfill_assets.planning.rule.needs_work import needs_work
-from backfill_assets_tests.builders import COLUMNS, EVENTS, a_graph, a_model, a_source, days
+from backfill_assets_tests.builders import COLUMNS, EVENTS, a_model, a_source, days
 from backfill_assets_tests.engine.plans import Plans
 from backfill_assets_tests.engine.test_observing import append
 from backfill_assets_tests.engine.world import ended, on
@@ -42,14 +42,14 @@ def visits(name: str = VISITS, more: str = "") -> Model:
     return a_model(
         name,
         sql=f"SELECT ds, id, cost FROM {EVENTS} WHERE ds >= :start_ds AND ds < :end_ds{more}",
-        upstreams=[Upstream(EVENTS, time_column="ds")],
         batch_size=1,
         cadence=Daily(start="2024-01-07"),
     )
 
 
 def graph(source: Source, *models: Model) -> Graph:
-    return a_graph(*(models or (visits(),)), sources=[source])
+    """Let one query stand over both declarations, though it would load over one of them alone."""
+    return stored_graph(models or (visits(),), [source])
 
 
 def event(ds: int, id_: int, seen: int) -> tuple[Any, ...]:

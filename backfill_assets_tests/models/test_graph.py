@@ -1,16 +1,21 @@
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 from hypothesis import given, strategies as st
 
 from backfill_assets.errors import DeclarationError, RequestError
+from backfill_assets.intervals import Daily, Hourly, Whole
 from backfill_assets.models.audit import reconciles, references
-from backfill_assets.models.graph import (
-    build_graph,
-    stored_graph,
-)
+from backfill_assets.models.column import Column
+from backfill_assets.models.graph import build_graph, stored_graph
+from backfill_assets.models.source import TimeColumns
 from backfill_assets.models.upstream import Upstream
-from backfill_assets_tests.builders import a_graph, a_model, a_source, a_whole
+from backfill_assets_tests.builders import COLUMNS, a_graph, a_model, a_source, a_whole
+
+if TYPE_CHECKING:
+    from backfill_assets.intervals import Cadence
 
 FOUR = (
     a_model("web.a"),
@@ -103,6 +108,46 @@ def test_a_declared_time_column_is_a_column_of_the_upstream():
         a_graph(a_model(upstreams=[Upstream("web.events", time_column="ingested_at")]))
 
 
+@pytest.mark.parametrize("lookback", [0, 3])
+def test_a_query_is_bounded_on_no_column_that_does_not_cut_its_upstreams_cells(lookback: int):
+    columns = [*COLUMNS, Column("seen", "date")]
+    sql = "SELECT seen AS ds, id, cost FROM {} WHERE seen >= :start_ds AND seen < :end_ds"
+    by_seen = Upstream("web.events", lookback, time_column="seen")
+    bounded = a_model(upstreams=[by_seen], sql=sql.format("web.events"))
+
+    with pytest.raises(DeclarationError, match=r"cut by 'ds'.*bounds on 'ds'.*event='seen'"):
+        a_graph(bounded, sources=[a_source(columns=columns)])
+
+    again = a_source("web.by_seen", columns=columns, times=TimeColumns(event="seen"))
+    a_graph(a_model(upstreams=["web.by_seen"], sql=sql.format("web.by_seen")), sources=[again])
+    a_graph(bounded, sources=[a_source(columns=columns, cadence=Whole())])
+    stored_graph([bounded], [a_source(columns=columns)])
+
+
+@pytest.mark.parametrize(
+    ("dtype", "cadence", "expected"),
+    [
+        ("date", Hourly(start="2024-01-01"), "a TIMESTAMP column, or cells of a day"),
+        ("timestamp_ntz", Hourly(start="2024-01-01"), "a TIMESTAMP column, or cells of a day"),
+        ("string", Daily(start="2024-01-01"), "a DATE or TIMESTAMP column"),
+        ("timestamp", Hourly(start="2024-01-01", tz="Australia/Lord_Howe"), "a zone whose clocks"),
+    ],
+)
+def test_a_time_column_that_can_not_place_rows_in_cells_does_not_load(
+    dtype: str, cadence: Cadence, expected: str
+):
+    columns = [Column("ds", dtype), *COLUMNS[1:]]
+    source = a_source(cadence=cadence, columns=columns)
+    model = a_model(cadence=cadence, columns=columns, upstreams=[])
+
+    with pytest.raises(DeclarationError, match=f"'web.events.ds' is {dtype}.*expected {expected}"):
+        build_graph([], [source])
+    with pytest.raises(DeclarationError, match=f"'web.visits.ds' is {dtype}.*expected {expected}"):
+        build_graph([model], [])
+    stored_graph([model], [source])
+    a_graph(sources=[a_source(cadence=Whole(), columns=columns)])
+
+
 def test_nodes_are_found_by_name():
     graph = a_graph(a_model())
 
@@ -112,12 +157,23 @@ def test_nodes_are_found_by_name():
         graph.model("web.events")
 
 
-def test_what_an_environment_has_stored_is_run_though_it_would_not_load_today():
-    model = a_model(
-        sql="SELECT ds, id, current_time() AS cost FROM web.events "
-        "WHERE ds >= :start_ds AND ds < :end_ds"
-    )
-    with pytest.raises(DeclarationError, match="so a rebuild would differ without a reason;"):
+@pytest.mark.parametrize(
+    ("cost", "cadence", "said"),
+    [
+        (
+            "current_time()",
+            Daily(start="2024-01-01"),
+            "so a rebuild would differ without a reason;",
+        ),
+        ("id", Hourly(start="2024-01-01"), "is a date, the same for all cells of a day"),
+    ],
+)
+def test_what_an_environment_has_stored_is_run_though_it_would_not_load_today(
+    cost: str, cadence: Cadence, said: str
+):
+    sql = f"SELECT ds, id, {cost} AS cost {WHERE}"
+    model = a_model(sql=sql, cadence=cadence)
+    with pytest.raises(DeclarationError, match=said):
         build_graph([model], [a_source("web.events")])
 
     assert stored_graph([model], [a_source("web.events")]).models == {model.name: model}

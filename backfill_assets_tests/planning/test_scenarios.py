@@ -34,6 +34,7 @@ from backfill_assets_tests.builders import (
     a_model,
     a_pointer,
     a_source,
+    columns_on,
     day,
     stamps,
 )
@@ -113,7 +114,8 @@ def _model(name: str, said: dict[str, Any]) -> Model:
     unit = said.get("cadence", "daily")
     cadence = Whole() if unit == "whole" else CADENCES[unit](start=said.get("start", START))
     upstreams = [_upstream(upstream) for upstream in said.get("reads", ["events"])]
-    columns = (*COLUMNS, *(Column(column, "bigint") for column in said.get("more_columns", ())))
+    more = (Column(column, "bigint") for column in said.get("more_columns", ()))
+    columns = (*columns_on(cadence), *more)
     model = a_model(
         f"web.{name}",
         cadence=cadence,

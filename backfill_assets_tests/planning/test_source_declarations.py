@@ -11,13 +11,13 @@ import pytest
 
 from backfill_assets.models.column import Column
 from backfill_assets.models.fingerprint import fingerprints
+from backfill_assets.models.graph import stored_graph
 from backfill_assets.models.source_reading import (
     changed_sources,
     read_readings,
     readings_text,
     source_readings,
 )
-from backfill_assets.models.upstream import Upstream
 from backfill_assets.planning.plan.plan import Build, Change
 from backfill_assets.planning.plan.request import Category
 from backfill_assets.snapshots.environment import Pointer
@@ -57,9 +57,8 @@ def retyped(name: str, dtype: str) -> Source:
     )
 
 
-def changed(sql: str, after: Source, before: Source | None = None, **declared: Any) -> bool:
-    old = a_graph(a_model(sql=sql, **declared), sources=[before or source()])
-    new = a_graph(a_model(sql=sql, **declared), sources=[after])
+def changed(sql: str, after: Source, before: Source | None = None) -> bool:
+    old, new = (stored_graph([a_model(sql=sql)], [each]) for each in (before or source(), after))
     (model,) = old.models.values()
     known = read_readings(readings_text(source_readings(old, model)))
     (model,) = new.models.values()
@@ -88,7 +87,7 @@ def test_a_column_of_another_type_changes_its_readers():
 def test_how_a_source_is_cut_changes_every_reader():
     seen = source(columns=[*COLUMNS, Column("seen", "date")])
     moved = replace(seen, times=replace(seen.times, event="seen"))
-    assert changed(NAMED, moved, before=seen, upstreams=[Upstream(EVENTS, time_column="ds")])
+    assert changed(NAMED, moved, before=seen)
     zone = replace(source().cadence, tz="Europe/Berlin")
     assert changed(NAMED, source(cadence=zone))
 
@@ -147,12 +146,11 @@ LATE = days(9, 10)
 
 def _late_plan(now: Source, relied: dict[str, Source], more_running: tuple[Any, ...] = ()) -> Any:
     """Late data over two cells, where each of the models relies on its own declaration of the source."""
-    reads = {"sql": NAMED, "upstreams": [Upstream(EVENTS, time_column="ds")], "late_window": 5}
+    reads = {"sql": NAMED, "late_window": 5}
     models = [a_model(name, **reads) for name in relied]
-    graph = a_graph(*models, sources=[now])
+    graph = stored_graph(models, [now])
     known = {
-        name: snapshots_of(a_graph(*models, sources=[source]))[name]
-        for name, source in relied.items()
+        name: snapshots_of(stored_graph(models, [source]))[name] for name, source in relied.items()
     }
     state = a_state(graph)
     late = SourceState(

@@ -10,13 +10,13 @@ from __future__ import annotations
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from backfill_assets.errors import DeclarationError
 from backfill_assets.intervals.cadence import WHOLE_CELL
 from backfill_assets.intervals.grid import FixedGrid, Unit
 from backfill_assets.intervals.interval import Interval, epoch_of, instant_of
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.zones import EPOCH_ORDINAL, midnight, zone_of
 from backfill_assets.models.column import CELL_COLUMN, quoted
+from backfill_assets.models.time_column import require_time_column
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,16 +25,6 @@ if TYPE_CHECKING:
 
 _EPOCH_DAY = date(1970, 1, 1)
 _TRUNCATED = {Unit.WEEK: "week", Unit.MONTH: "month", Unit.YEAR: "year"}
-
-
-def _unusable_time_column(
-    *, column: str, dtype: str, cadence: Cadence, expected: str
-) -> DeclarationError:
-    return DeclarationError(
-        found=f"time column '{column}' is {dtype}, on cells of one {cadence.unit.value} in "
-        f"{cadence.tz}",
-        expected=expected,
-    )
 
 
 def cell_type(cadence: Cadence) -> str:
@@ -48,38 +38,19 @@ def cell_expression(column: str, dtype: str, cadence: Cadence) -> str:
     Raises:
         DeclarationError: the column is too coarse for the grid, or no time at all.
     """
+    require_time_column(column, dtype, cadence)
+    time, grid = quoted(column), cadence.grid
     if cadence.unit is Unit.WHOLE:
         return f"DATE'{_EPOCH_DAY}'"
-    time = quoted(column)
-    if cadence.unit.is_subday:
-        return _subday_cell(column, dtype, cadence)
+    if cadence.unit.is_subday and isinstance(grid, FixedGrid):
+        seconds = f"unix_seconds({time})"
+        return f"timestamp_seconds({seconds} - pmod({seconds} - {grid.phase}, {grid.step}))"
     if dtype == "timestamp":
         time = f"to_date(from_utc_timestamp({time}, '{cadence.tz}'))"
     elif dtype == "timestamp_ntz":
         time = f"to_date({time})"
-    elif dtype != "date":
-        raise _unusable_time_column(
-            column=column, dtype=dtype, cadence=cadence, expected="a DATE or TIMESTAMP column"
-        )
     part = _TRUNCATED.get(cadence.unit)
     return f"trunc({time}, '{part}')" if part else time
-
-
-def _subday_cell(column: str, dtype: str, cadence: Cadence) -> str:
-    grid = cadence.grid
-    if dtype != "timestamp":
-        raise _unusable_time_column(
-            column=column, dtype=dtype, cadence=cadence, expected="a TIMESTAMP column"
-        )
-    if not isinstance(grid, FixedGrid):
-        raise _unusable_time_column(
-            column=column,
-            dtype=dtype,
-            cadence=cadence,
-            expected="a zone whose clocks move by whole cells; declare the cadence in UTC",
-        )
-    seconds = f"unix_seconds({quoted(column)})"
-    return f"timestamp_seconds({seconds} - pmod({seconds} - {grid.phase}, {grid.step}))"
 
 
 def block_expression(cadence: Cadence) -> str:
@@ -118,12 +89,10 @@ def time_predicate(column: str, dtype: str, cadence: Cadence, cells: Iterable[In
     """
     if cadence.unit is Unit.WHOLE:
         return "TRUE"
-    literal = {"date": _date, "timestamp": _timestamp, "timestamp_ntz": _wall_clock}.get(dtype)
-    if literal is None:
-        raise _unusable_time_column(
-            column=column, dtype=dtype, cadence=cadence, expected="a DATE or TIMESTAMP column"
-        )
-    name = quoted(column)
+    literals = {"date": _date, "timestamp": _timestamp, "timestamp_ntz": _wall_clock}
+    if dtype not in literals:
+        require_time_column(column, dtype, cadence)
+    name, literal = quoted(column), literals[dtype]
     return _any_of(
         f"{name} >= {literal(cadence, span.start)} AND {name} < {literal(cadence, span.end)}"
         for span in IntervalSet.of(cells)
