@@ -4,6 +4,9 @@ An aggregate is one subject of the state: plans, batches, locks. Its class has w
 written, in one module with the SQL. **A method is one transaction.** Functions beside the class take a
 connection: they are the steps of transactions, those of other aggregates too.
 
+What says how long a holder has been silent is measured by the clock as it is within the transaction: else the
+wait for the database would age a heartbeat, and one that was read before would be written over a newer one.
+
 A method that only reads needs a database that can be read. One that writes says so in the type of
 `self`: on a `StateReader`'s aggregate the type checker refuses it, and it fails when it runs.
 """

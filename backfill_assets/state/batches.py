@@ -12,7 +12,7 @@ from backfill_assets.state import (
     adopting,
     batch_rows,
     claims,
-    clock_back,
+    heartbeats,
     locks,
     opening,
     overtaking,
@@ -170,10 +170,9 @@ class Batches(Aggregate[D]):
             CellsClaimedError: a live batch holds some of them.
             LostClaimError: the batch does not hold its own cells any more.
         """
-        now = self._clock()
 
         def work(connection: sa.Connection) -> None:
-            row = batch_rows.batch(connection, batch_id)
+            row, now = batch_rows.batch(connection, batch_id), self._clock()
             who = Claimant(batch_id, row.run_id, row.model, row.version, now, self._lease)
             claims.claim_more(connection, who, cells)
 
@@ -181,10 +180,10 @@ class Batches(Aggregate[D]):
 
     def heartbeat(self: Batches[Database], run_id: str) -> None:
         """Tell that a run is alive: its batches' claims, its locks, and its intents to publish."""
-        now = self._clock()
 
         def work(connection: sa.Connection) -> None:
-            clock_back.bring_back(connection, now, self._lease)
+            now = self._clock()
+            heartbeats.bring_back(connection, now, self._lease)
             claims.refresh_claims(connection, run_id, now)
             locks.refresh_locks(connection, run_id, now)
             promotions.refresh(connection, run_id, now)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 import sqlalchemy as sa
 
 from backfill_assets.errors import BackfillAssetsError
-from backfill_assets.state import clock_back, pointers, promotions
+from backfill_assets.state import heartbeats, pointers, promotions
 from backfill_assets.state.aggregate import Aggregate, D
 from backfill_assets.state.tables import BATCHES, COMMIT_LOCKS
 from backfill_assets.state.versions import TableLockedError, known_head, set_known_head
@@ -107,9 +107,9 @@ class Locks(Aggregate[D]):
             PromotionPendingError: a promotion that names it died half-way: finish that first.
             UnknownVersionError: no such version.
         """
-        now = self._clock()
 
         def work(connection: sa.Connection) -> CommitLock:
+            now = self._clock()
             promotions.check_closed(connection, version, holder, now - self._lease)
             head, row = known_head(connection, version), _row(connection, version)
             if _is_held(row, holder, now - self._lease):
@@ -155,11 +155,13 @@ class Locks(Aggregate[D]):
         Raises:
             PlanLeasedError: another live run has it.
         """
-        now = self._clock()
         # A transaction of its own: the next one is rolled back when it refuses.
-        self._database.write(clock_back.bring_back, now, self._lease)
+        self._database.write(
+            lambda connection: heartbeats.bring_back(connection, self._clock(), self._lease)
+        )
 
         def work(connection: sa.Connection) -> None:
+            now = self._clock()
             row = _row(connection, name)
             if _is_held(row, holder, now - self._lease):
                 raise PlanLeasedError(name, row.holder, row.taken_at)

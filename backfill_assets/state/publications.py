@@ -20,8 +20,8 @@ from backfill_assets.snapshots.publication import (
 from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus
 from backfill_assets.state import (
     batch_rows,
-    clock_back,
     environments,
+    heartbeats,
     moves,
     plans,
     pointers,
@@ -121,10 +121,13 @@ class Publications(Aggregate[D]):
             PromotionPendingError: a dead one does: finish that first.
             UnknownVersionError: no such version.
         """
-        now = self._clock()
         # A transaction of its own: the next one is rolled back when it refuses.
-        self._database.write(clock_back.bring_back, now, self._lease)
-        return self._database.write(promotions.begin, intent, now, self._lease)
+        self._database.write(
+            lambda connection: heartbeats.bring_back(connection, self._clock(), self._lease)
+        )
+        return self._database.write(
+            lambda connection: promotions.begin(connection, intent, self._clock(), self._lease)
+        )
 
     def note_promotion(
         self: Publications[Database], intent: Intent, steps: Mapping[str, Any]
@@ -134,8 +137,9 @@ class Publications(Aggregate[D]):
         Raises:
             PromotionTakenOverError: it is closed, or another run's by now.
         """
-        now = self._clock()
-        self._database.write(promotions.note, intent, steps, now)
+        self._database.write(
+            lambda connection: promotions.note(connection, intent, steps, self._clock())
+        )
 
     def withdraw_promotion(self: Publications[Database], intent: Intent) -> None:
         """Close an intent of which nothing was copied; its run's locks are released.
@@ -187,8 +191,16 @@ class Publications(Aggregate[D]):
             PromotionTakenOverError: the intent is withdrawn, or another run's by now.
             VersionCollectingError: a table is being deleted.
         """
-        now, all_locks = self._clock(), tuple(locks)
-        return self._database.write(_publish, publication, all_locks, now)
+        all_locks = tuple(locks)
+
+        def work(connection: sa.Connection) -> int:
+            begun = self._clock()
+            number = _publish(connection, publication, all_locks, begun)
+            # Very many cells take so long that nothing else could beat meanwhile.
+            heartbeats.pass_over(connection, begun, self._clock(), self._lease)
+            return number
+
+        return self._database.write(work)
 
 
 def _publish(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
 
 from backfill_assets.engine.batch.table_turn import reconciled
+from backfill_assets.engine.project.heartbeat import renewing_claims
 from backfill_assets.state.database import StateUnavailableError
 from backfill_assets_tests.engine.queue_world import QueueWorld
 from backfill_assets_tests.engine.test_looked_again import VISITS
@@ -43,3 +45,28 @@ def test_a_lock_that_could_not_be_given_back_is_given_back_once_the_state_is_the
 
     assert not run.untold
     assert not world.store.locks.take_commit_lock(version, "another").taken_over
+
+
+def test_a_beat_waits_for_nothing_that_the_state_is_told_besides(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    world = QueueWorld.of(tmp_path, VISITS)
+    done: list[str] = []
+    told = threading.Event()
+
+    def heartbeat(_: str) -> None:
+        done.append("beat")
+        if len(done) == 1:
+            raise StateUnavailableError("state.db", "its disk is full")
+
+    def afterwards() -> None:
+        done.append("told")
+        told.set()
+        raise StateUnavailableError("state.db", "its disk is full")
+
+    monkeypatch.setattr(world.store.batches, "heartbeat", heartbeat)
+    monkeypatch.setattr(type(world.store), "lease_seconds", 3.0)
+    with renewing_claims(world.store, "run-1", afterwards):
+        told.wait()
+
+    assert done[:3] == ["beat", "beat", "told"]

@@ -15,24 +15,25 @@ if TYPE_CHECKING:
 
 @contextmanager
 def renewing_claims(
-    store: Store, run_id: str, before: Callable[[], object] = lambda: None
+    store: Store, run_id: str, afterwards: Callable[[], object] = lambda: None
 ) -> Iterator[None]:
     """Renew every claim and lock of a run at a third of the lease.
 
-    A beat that fails is followed by another. If none succeeds the lease is taken over, and the fencing
+    A beat that fails is soon followed by another. If none succeeds the lease is taken over, and the fencing
     token makes our commit fail: nothing can go wrong but lost work.
 
     Args:
         store: the state.
         run_id: of the run.
-        before: called before each beat.
+        afterwards: called after each beat.
     """
 
     def beat() -> None:
-        before()
         store.batches.heartbeat(run_id)
+        afterwards()
 
-    with repeatedly(beat, every=store.lease_seconds / 3, name=f"heartbeat of {run_id}"):
+    pause = store.lease_seconds / 3
+    with repeatedly(beat, every=pause, again=pause / 10, name=f"heartbeat of {run_id}"):
         yield
 
 
@@ -40,21 +41,27 @@ _log = logging.getLogger(__name__)
 
 
 @contextmanager
-def repeatedly(act: Callable[[], object], *, every: float, name: str) -> Iterator[None]:
+def repeatedly(
+    act: Callable[[], object], *, every: float, again: float | None = None, name: str
+) -> Iterator[None]:
     """Call a function at intervals, in a thread of its own, until the block ends.
 
     Args:
         act: the function. A failure is logged; the next call may succeed.
         every: seconds between two calls, and before the first.
+        again: seconds after a call that failed; None: as after any.
         name: of the thread, and of what is done in the log.
     """
     ended = threading.Event()
 
     def go_on() -> None:
-        while not ended.wait(every):
+        pause = every
+        while not ended.wait(pause):
+            pause = every
             try:
                 act()
             except Exception as error:  # noqa: BLE001 - it must not end the thread
+                pause = every if again is None else again
                 _log.warning("%s failed, and is tried again: %s", name, error)
 
     thread = threading.Thread(target=go_on, name=name, daemon=True)
