@@ -85,9 +85,9 @@ class Batches(Aggregate[D]):
     def failed_batches(self, versions: Iterable[str]) -> list[FailedBatch]:
         """Read the failed batches of these tables, the earliest first."""
         at = BATCHES.c
-        failed = sa.and_(
-            at.status == "failed", at.version.in_([*versions]), at.finished_at.is_not(None)
-        )
+        # Written into the statement: SQLite uses the index of failed batches for no bound value.
+        is_failed = at.status == sa.literal("failed", literal_execute=True)
+        failed = sa.and_(is_failed, at.version.in_([*versions]), at.finished_at.is_not(None))
         query = sa.select(*(at[name] for name in _READ)).where(failed)
         read = sa.select(at.batch_id, at.inputs).where(failed, at.failure == FailureKind.INPUT)
 

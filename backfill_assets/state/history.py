@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import sqlalchemy as sa
+
 from backfill_assets.snapshots.publication import PublicationKind
-from backfill_assets.state import batch_rows, moves, plans
+from backfill_assets.state import batch_rows, moves
 from backfill_assets.state.aggregate import Aggregate, D
+from backfill_assets.state.tables import PLANS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime, timedelta
-
-    import sqlalchemy as sa
 
     from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.snapshots.publication import PointerMove
@@ -98,19 +99,29 @@ def _touches(entry: HistoryEntry, cells: IntervalSet) -> bool:
 
 
 def _plans(connection: sa.Connection, model: str) -> Iterator[HistoryEntry]:
-    for each in plans.plans(connection, None, None):
-        if model in each.cells:
+    at = PLANS.c  # without the content, which is most of a plan
+    columns = (
+        at.created_at,
+        at.environment,
+        at.plan_id,
+        at.created_by,
+        at.reason,
+        at.status,
+        at.cells,
+    )
+    for row in connection.execute(sa.select(*columns)):
+        if model in row.cells:
             yield HistoryEntry(
-                at=each.created_at,
+                at=row.created_at,
                 what="plan",
-                environment=each.environment,
-                plan_id=each.plan_id,
+                environment=row.environment,
+                plan_id=row.plan_id,
                 batch_id=None,
                 version="",
-                cells=each.cells[model],
-                who=each.created_by,
-                why=each.reason,
-                status=each.status.value,
+                cells=row.cells[model],
+                who=row.created_by,
+                why=row.reason,
+                status=row.status.value,
             )
 
 

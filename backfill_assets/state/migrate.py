@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from backfill_assets.state.database import Database
 
-HEAD = "0025"
+HEAD = "0026"
 """The newest migration: known here so that an up-to-date database opens without Alembic."""
 
 

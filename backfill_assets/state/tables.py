@@ -159,6 +159,8 @@ COMMIT_LOCKS = sa.Table(
     _instant("heartbeat_at"),
 )
 
+_FAILED = sa.text("status = 'failed'")
+
 # `failure`: what kind of failure ended it (NULL: none did); `resources`: the Spark settings it ran with;
 # `stretches`: its cells, where others lie between them, and how many `seconds` they last (NULL: all from
 # `starts` to `ends`); `who`: the person or the automation whose run it was (NULL: not known).
@@ -194,6 +196,9 @@ BATCHES = sa.Table(
     sa.Index("batches_cells", "version", "starts", "ends"),
     sa.Index("batches_run", "run_id"),
     sa.Index("batches_plan", "plan_id"),
+    sa.Index("batches_failed", "version", sqlite_where=_FAILED, postgresql_where=_FAILED),
+    sa.Index("batches_built", "built_at"),
+    sa.Index("batches_model", "model", "built_at"),
 )
 
 # The last failure of each model before a batch of it began: no source table, no Spark.
@@ -265,6 +270,7 @@ PLANS = sa.Table(
     _text("reason"),
     _instant("expires_at"),
     _value("cells"),
+    sa.Index("plans_status", "status"),
 )
 
 # Rows are only ever added.
@@ -324,6 +330,7 @@ POINTER_MOVES = sa.Table(
     _value("stale_before"),
     sa.Column("promised_until", Instant),
     sa.Index("pointer_moves_environment", "environment", "number"),
+    sa.Index("pointer_moves_plan", "plan_id"),
 )
 
 # Sources that were looked at: up to which delta_version every change is known. `table_id` is Delta's
