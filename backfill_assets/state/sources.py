@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from functools import lru_cache
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import sqlalchemy as sa
 
@@ -177,9 +176,22 @@ def states(connection: sa.Connection) -> dict[str, SourceState]:
     return {row.source: _state(*row) for row in rows}
 
 
-@lru_cache(maxsize=1024)
-def _state(
-    source: str, head: int, runs: str, changes: str | None, size: int | None = None
+_Kept: TypeAlias = "tuple[int, str, str | None, int | None]"
+_LAST: dict[str, tuple[_Kept, SourceState]] = {}
+"""Of each source what its last picture was drawn from, and the picture: one before is not asked for again."""
+
+
+def _state(source: str, head: int, runs: str, changes: str | None, size: int | None) -> SourceState:
+    """Draw a source from what is kept of it."""
+    kept = (head, runs, changes, size)
+    last = _LAST.get(source)
+    if last is None or last[0] != kept:
+        last = _LAST[source] = (kept, _picture(source, *kept))
+    return last[1]
+
+
+def _picture(
+    source: str, head: int, runs: str, changes: str | None, size: int | None
 ) -> SourceState:
     drawn = [
         (Interval(instant_of(starts), instant_of(ends)), _stamps(at, columns), holds)
@@ -209,7 +221,7 @@ def _changes(connection: sa.Connection, source: str) -> tuple[UpstreamChange, ..
     row = connection.execute(query).first()
     if row is None:
         return ()
-    changes = _state(source, row.head, row.runs, row.changes).changes(None)
+    changes = _picture(source, row.head, row.runs, row.changes, None).changes(None)
     return tuple(change for change in changes if change.number != BASELINE)
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ from backfill_assets.snapshots.observation import (
     listed,
 )
 from backfill_assets.snapshots.ready import InputPin
-from backfill_assets.snapshots.state_view import UpstreamChange
+from backfill_assets.snapshots.state_view import SourceState, UpstreamChange
 from backfill_assets_tests.state.building import Asked, add_model, days, fill
 
 if TYPE_CHECKING:
@@ -51,6 +52,22 @@ def test_what_was_there_at_the_first_look_is_older_than_everything(store: Store)
     raw = store.views.of("prod").sources["raw"]
     assert (raw.pointer.delta_version, raw.ready) == (3, IntervalSet.of([days(0, 3)]))
     assert [(run.interval, run.changed_at.latest(None)) for run in raw.runs] == [(days(0, 3), 0)]
+
+
+def test_the_last_picture_of_a_source_is_drawn_once_and_those_before_are_not_kept(store: Store):
+    def pictures() -> int:
+        return sum(type(each) is SourceState for each in gc.get_objects())
+
+    store.sources.observe(_first(0, 1, 2))
+    first = store.views.of("prod").sources["raw"]
+    assert store.views.of("prod").sources["raw"] is first
+    del first
+    before = pictures()
+    for at in range(3, 9):
+        store.sources.observe(_next(store, *_cells(at), head=at + 1))
+        store.views.of("prod")
+
+    assert pictures() == before
 
 
 def test_a_change_is_stamped_with_a_number_after_every_batch_that_has_not_read_it(store: Store):

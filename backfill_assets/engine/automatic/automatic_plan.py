@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.plans.plan_verbs import apply_plan, promote_plan
-from backfill_assets.engine.project.heartbeat import renewing_claims
 from backfill_assets.engine.project.waiting import leased
 from backfill_assets.snapshots.stored_plan import PlanStatus
 
@@ -33,7 +32,7 @@ def turn(run: RunContext, name: str, wait: float = 0.0) -> Iterator[None]:
     Raises:
         PlanLeasedError: another run holds it, and did not give it back in time.
     """
-    with leased(run, name, wait), renewing_claims(run.store, run.run_id):
+    with leased(run, name, wait):
         yield
 
 

@@ -15,6 +15,7 @@ from tenacity import (
     wait_random,
 )
 
+from backfill_assets.engine.project.heartbeat import renewing_claims
 from backfill_assets.state.locks import PlanLeasedError
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def until_free(
 
 @contextmanager
 def leased(run: InProject, name: str, wait: float = 0.0) -> Iterator[None]:
-    """Hold the lease of a name: no other process does at the same time what goes by it.
+    """Hold the lease of a name, however long: no other process does at the same time what goes by it.
 
     Args:
         run: who asks; its id holds the lease.
@@ -66,6 +67,7 @@ def leased(run: InProject, name: str, wait: float = 0.0) -> Iterator[None]:
     free = until_free(PlanLeasedError, stop_after_delay(wait))
     free(run.store.locks.take_lease, name, run.run_id)
     try:
-        yield
+        with renewing_claims(run.store, run.run_id):
+            yield
     finally:
         run.store.locks.release_lease(name, run.run_id)

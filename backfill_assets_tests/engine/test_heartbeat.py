@@ -1,4 +1,4 @@
-"""What the state could not be told of while it was away: the run's heartbeat tells it, and nothing stays held."""
+"""What a run holds: its heartbeat keeps it while it is worked on, and tells the state of what has ended."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 
 from backfill_assets.engine.batch.table_turn import reconciled
 from backfill_assets.engine.project.heartbeat import renewing_claims
+from backfill_assets.engine.project.waiting import leased
 from backfill_assets.state.database import StateUnavailableError
 from backfill_assets_tests.engine.queue_world import QueueWorld
 from backfill_assets_tests.engine.test_looked_again import VISITS
@@ -70,3 +71,15 @@ def test_a_beat_waits_for_nothing_that_the_state_is_told_besides(
         told.wait()
 
     assert done[:3] == ["beat", "beat", "told"]
+
+
+def test_a_lease_is_renewed_for_as_long_as_it_is_held(tmp_path: Path):
+    """Channels may be slow: another process would send the same notices."""
+    run = QueueWorld.of(tmp_path, VISITS).run()
+
+    def is_beating() -> bool:
+        return f"heartbeat of {run.run_id}" in {each.name for each in threading.enumerate()}
+
+    with leased(run, "notices"):
+        assert is_beating()
+    assert not is_beating()
