@@ -101,7 +101,7 @@ def test_who_waited_for_a_slot_and_died_keeps_it_from_nobody_for_hours(
 
 def _waits(store: Store, clock: Clock, patch: pytest.MonkeyPatch) -> None:
     """Let each transaction of a store wait for nearly a lease before it has the database."""
-    real = store._database.write
+    real: Any = store._database.write
 
     def write(work: Callable[..., Any], *given: Any) -> Any:  # noqa: ANN401
         clock.pass_by(LEASE - 1)

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import sqlalchemy as sa
 from alembic import command
+from sqlalchemy import event
 
 from backfill_assets.snapshots.stored_plan import OPEN
 from backfill_assets.state import migrate
@@ -39,9 +39,9 @@ def _asked(store: Store) -> Iterator[list[tuple[str, Any]]]:
         asked.append((statement, given))
 
     engine = store._database._engine
-    sa.event.listen(engine, "before_cursor_execute", ask)
+    event.listen(engine, "before_cursor_execute", ask)
     yield asked
-    sa.event.remove(engine, "before_cursor_execute", ask)
+    event.remove(engine, "before_cursor_execute", ask)
 
 
 @pytest.mark.parametrize(
