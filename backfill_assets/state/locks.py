@@ -222,8 +222,9 @@ def _advance_head(connection: sa.Connection, lock: CommitLock, delta_version: in
 
 
 def refresh_locks(connection: sa.Connection, run_id: str, now: datetime) -> None:
-    """Refresh the heartbeat of the locks that a run or its batches hold."""
-    its_batches = sa.select(BATCHES.c.batch_id).where(BATCHES.c.run_id == run_id)
+    """Refresh the heartbeat of the locks that a run holds, or its batches that are not over."""
+    at = BATCHES.c
+    its_batches = sa.select(at.batch_id).where(at.run_id == run_id, at.status == "running")
     condition = sa.or_(
         COMMIT_LOCKS.c.holder == run_id,
         COMMIT_LOCKS.c.holder.startswith(f"{run_id}/", autoescape=True),

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -89,6 +90,20 @@ def test_a_runs_heartbeat_keeps_the_locks_of_the_run_and_of_its_batches(
 
     with pytest.raises(TableLockedError):
         other.locks.take_commit_lock(TABLE, "batch-b")
+
+
+def test_a_lock_that_a_batch_which_is_over_never_gave_back_lapses_though_its_run_lives(
+    store: Store, other: Store, clock: Clock
+):
+    over = "batch-a"
+    store.batches.open_batch(replace(Asked().request, batch_id=over))
+    store.locks.take_commit_lock(TABLE, over)
+    store.batches.fail_batch(over, error="its disk is full", audits=(), finished_at=NOON)
+    clock.pass_by(LEASE - 1)
+    store.batches.heartbeat("run-1")
+    clock.pass_by(2)
+
+    assert other.locks.take_commit_lock(TABLE, "batch-b").taken_over
 
 
 def test_a_lock_tells_the_head_that_the_state_accounts_for(store: Store):
