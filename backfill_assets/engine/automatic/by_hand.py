@@ -17,6 +17,7 @@ from backfill_assets.engine.plans.making import make_plan
 from backfill_assets.engine.plans.operation import Operation
 from backfill_assets.engine.plans.plan_verbs import abandon_plan
 from backfill_assets.engine.plans.refusals import PlanConflictError
+from backfill_assets.errors import RequestError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.plan.plan_json import read_plan
 from backfill_assets.planning.plan.request import PlanRequest, Restatement
@@ -75,6 +76,7 @@ def rebuild_by_hand(
         why: the reason, in words.
 
     Raises:
+        RequestError: none of the cells can be built again now.
         PlanConflictError: another open plan is at work on these cells.
     """
     with turn(run, f"launch {run.root_id}", LONGEST_WAIT):
@@ -113,7 +115,14 @@ def _made(run: RunContext, targets: Mapping[str, IntervalSet], why: str) -> Plan
         select=tuple(f"{name}+" for name in targets),
         skip_upstream=True,
     )
-    return make_plan(run.own, request).plan
+    plan = make_plan(run.own, request).plan
+    if plan.is_empty:  # it is not kept: the launch would name a plan that there is not
+        raise RequestError(
+            found=f"none of the cells of {', '.join(targets)} can be built again now: they read cells that are "
+            "not there. What is published stays",
+            do=f"fill what they read first: backfill run --select {','.join(f'+{name}' for name in targets)}",
+        )
+    return plan
 
 
 def _of_launch(store: Store, launch: str) -> Plan | None:
