@@ -85,6 +85,20 @@ def test_a_new_table_with_a_rarer_cron_has_all_that_was_published(world: World, 
     assert [day.day for day, _ in world.rows(VISITS, "ds", "double")] == [7, 8, 9, 10]
 
 
+def test_a_built_plan_is_promoted_though_one_of_its_models_is_not_declared_any_more(
+    world: World, plans: Plans
+):
+    world.begin(OLD, *ROWS)
+    world.land(a_source(), *ROWS[1:], row(7, 1, 70.0))
+    plan = plans.make(OLD, restate=(Restatement(VISITS),))
+    assert plans.apply(OLD, plan).status is PlanStatus.BUILT
+
+    plans.promote(a_graph(visits()), plan)
+
+    assert world.store.plans.get(plan.plan_id).status is PlanStatus.PROMOTED
+    assert plans.make(OLD).is_empty
+
+
 @pytest.mark.connect
 def test_an_additive_column_is_built_apart_and_published_at_once(world: World, plans: Plans):
     world.begin(OLD, *ROWS)

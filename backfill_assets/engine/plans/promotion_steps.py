@@ -93,7 +93,9 @@ def _stale_before(op: Operation, environment: RunContext) -> CellsByModel:
         if name in view.models:
             owing = view.owing.get(name, ())
             owed = IntervalSet.union_all(each.cells for each in owing if each.plan_id != op.plan_id)
-            remembered |= {name: to_remember(op.plan, environment.work(name, view)) | owed}
+            if name in environment.graph.models:  # no rule looks at what is not declared any more
+                owed |= to_remember(op.plan, environment.work(name, view))
+            remembered |= {name: owed}
     return remembered
 
 
