@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
@@ -114,7 +115,7 @@ def test_a_cell_is_missing_unless_wholly_ready_anywhere_in_history():
     st.fixed_dictionaries({"ignore_cron": st.booleans(), "end_bounded": st.booleans()}),
 )
 def test_required_cells_are_whole_due_and_asked_for(
-    unit: Unit, zone: str, moments: list[datetime], flags: dict[str, bool]
+    unit: Unit, zone: str, moments: list[datetime], flags: dict[str, Any]
 ):
     start, first, end, last, now = sorted(moments[:4]) + moments[4:]
     if end == last:
