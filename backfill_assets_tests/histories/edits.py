@@ -28,6 +28,7 @@ from backfill_assets_tests.histories.models import (
 from backfill_assets_tests.histories.oracle import midnight
 from backfill_assets_tests.histories.receipts import DELETES, RECEIPTS, TAKINGS
 from backfill_assets_tests.histories.supplying import deliver_in_time
+from backfill_assets_tests.histories.weights import SMOOTHED, WEIGHED
 
 if TYPE_CHECKING:
     from datetime import date
@@ -51,6 +52,8 @@ _EDITED = {
     RECEIPTS: ("factor", "deletes", "deletes", "note", "start", "late_window", "cron"),
     ARRIVALS: ("factor", "lookback", "note", "late_window", "cron"),
     STOCK: ("factor", "note", "late_window", "cron"),
+    WEIGHED: ("factor", "note", "start", "late_window", "cron"),
+    SMOOTHED: ("lookback", "note", "late_window", "cron"),
     TAKINGS: ("plus", "lookback", "note", "late_window"),
 }
 

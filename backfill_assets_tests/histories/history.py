@@ -18,11 +18,11 @@ from backfill_assets_tests.histories.checks import holds_what_follows, unchanged
 from backfill_assets_tests.histories.deliveries import ARRIVALS, FIRST_DELIVERY, deliveries
 from backfill_assets_tests.histories.hours import HOURS, visits
 from backfill_assets_tests.histories.models import (
-    FIRST,
     FIRST_DAY,
     WITH_DELIVERIES,
     WITH_HOURS,
     WITH_RECEIPTS,
+    WITH_WEIGHTS,
     graph_of,
     source,
 )
@@ -108,13 +108,13 @@ class History:
 
     @classmethod
     def of(cls, seed: int, world: World) -> History:
-        """Give the history of a seed, before its first step; every fourth one has hours, receipts or deliveries."""
-        sold, visited, delivered = (
+        """Give the history of a seed, before its first step; every fourth one has hours, receipts, weights or deliveries."""
+        sales, visited, delivered = (
             Sales(world.root, one) for one in (source(), visits(), deliveries())
         )
-        first = (WITH_HOURS, WITH_RECEIPTS, FIRST, WITH_DELIVERIES)[seed % 4]
+        first = (WITH_HOURS, WITH_RECEIPTS, WITH_WEIGHTS, WITH_DELIVERIES)[seed % 4]
         random = Random(seed)  # noqa: S311 - no secret
-        return cls(seed, world, random, sold, visited, delivered, first, dict(first))
+        return cls(seed, world, random, sales, visited, delivered, first, dict(first))
 
     @property
     def graph(self) -> Graph:

@@ -46,6 +46,12 @@ from backfill_assets_tests.histories.receipts import (
     takings_model,
 )
 from backfill_assets_tests.histories.sales import SALES
+from backfill_assets_tests.histories.weights import (
+    SMOOTHED,
+    WEIGHED,
+    smoothed_model,
+    weighed_model,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -93,6 +99,13 @@ WITH_DELIVERIES: Mapping[str, Declared] = {
     STOCK: Declared(late_window=2),
 }
 """The same with deliveries instead."""
+
+WITH_WEIGHTS: Mapping[str, Declared] = {
+    **FIRST,
+    WEIGHED: Declared(),
+    SMOOTHED: Declared(lookback=1),
+}
+"""The same with weights instead."""
 
 _made: dict[tuple[str, str, Any], Declared] = {}
 
@@ -249,5 +262,7 @@ _MODELS = {
     RECEIPTS: receipts_model,
     TAKINGS: takings_model,
     ARRIVALS: arrivals_model,
+    WEIGHED: weighed_model,
+    SMOOTHED: smoothed_model,
     STOCK: partial(stock_model, sold=DAYS),
 }

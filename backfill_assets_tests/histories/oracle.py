@@ -31,6 +31,7 @@ from backfill_assets_tests.histories.models import (
 )
 from backfill_assets_tests.histories.receipts import RECEIPTS, SOFT, TAKINGS
 from backfill_assets_tests.histories.sales import SALES
+from backfill_assets_tests.histories.weights import SMOOTHED, WEIGHED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -94,6 +95,8 @@ class Oracle:
             TAKINGS: self._takings,
             ARRIVALS: self._arrivals,
             STOCK: self._stock,
+            WEIGHED: self._weighed,
+            SMOOTHED: self._smoothed,
         }
 
     def _days(self, declared: Declared, cell: Interval) -> Iterator[Row]:
@@ -173,6 +176,15 @@ class Oracle:
         if arrivals and days:
             total = arrivals[0]["total"] * declared.factor - days[0]["total"]
             yield {"ds": cell.start.date(), "total": total}
+
+    def _weighed(self, declared: Declared, cell: Interval) -> Iterator[Row]:
+        day = cell.start.date()
+        if amounts := self.landed[SALES].get(day):
+            yield {"ds": day, "total": float(sum(amounts.values()) * declared.factor)}
+
+    def _smoothed(self, declared: Declared, cell: Interval) -> Iterator[Row]:
+        if found := self._read(WEIGHED, cell.start - declared.lookback * DAY, cell.end):
+            yield {"ds": cell.start.date(), "total": sum(row["total"] for row in found)}
 
     def _read(self, name: str, start: datetime, end: datetime) -> list[Row]:
         """The published rows of the cells that begin within a stretch."""

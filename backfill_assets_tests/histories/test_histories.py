@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FEW = (4, 5, 6, 7)
-"""Seeds of the usual tests: with hours, receipts, neither, and deliveries; in some of them a process dies."""
+"""Seeds of the usual tests: with hours, receipts, weights and deliveries; in some of them a process dies."""
 
 _ENOUGH = 30
 """So many histories together do everything."""
