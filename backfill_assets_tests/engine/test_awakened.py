@@ -63,6 +63,7 @@ class Place:
             clock=self.clock,
             project=project,
             data_root=self.root,
+            tell=lambda telling: telling(),
         )
 
     def pass_lease(self) -> None:
