@@ -76,9 +76,15 @@ def _one_by_one(cells: IntervalSet) -> list[IntervalSet]:
     return [IntervalSet.of([cell]) for cell in Daily(start="2024-01-01").cells(cells)]
 
 
-def split(graph: Graph, view: StateView, **how: Mapping[str, IntervalSet]) -> LateWork:
+def split(
+    graph: Graph,
+    view: StateView,
+    reserved: Mapping[str, IntervalSet] | None = None,
+    **how: Mapping[str, IntervalSet],
+) -> LateWork:
     given_ = {name: CellsByModel(cells) for name, cells in how.items()}
-    return late_work(graph, view, now=NOW, reads={}, **given_)
+    people = CellsByModel(reserved or {})
+    return late_work(graph, view, now=NOW, reads={}, reserved=lambda: people, **given_)
 
 
 def chain(**last: Any) -> Graph:  # noqa: ANN401

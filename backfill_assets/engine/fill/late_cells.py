@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import date
+from functools import partial
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.project.plan_age import open_plans, stands
@@ -49,7 +50,7 @@ def late_work_of(
         reads=run.reads,
         held=_held_by_plans(run),
         failed=(failed or CellsByModel()) | dict.fromkeys(run.misread, _EVERYTHING),
-        reserved=_reserved_by_policy(run),
+        reserved=partial(_reserved_by_policy, run),
     )
     planned = {name: cells for name, cells in work.held.items() if name in run.misread}
     return replace(work, waiting=work.waiting | planned, held=work.held - planned)

@@ -28,7 +28,7 @@ from backfill_assets.planning.rule.needs_work import needs_work
 from backfill_assets.planning.rule.reopening import last_cells, reads_whole, reopened
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from datetime import datetime
 
     from backfill_assets.models.graph import Graph
@@ -78,7 +78,7 @@ def late_work(  # noqa: PLR0913 - what holds a change back, each in its own way
     reads: Mapping[str, Mapping[str, frozenset[str]]],
     held: CellsByModel | None = None,
     failed: CellsByModel | None = None,
-    reserved: CellsByModel | None = None,
+    reserved: Callable[[], CellsByModel] = CellsByModel,
 ) -> LateWork:
     """Split the stale cells of an environment.
 
@@ -90,7 +90,8 @@ def late_work(  # noqa: PLR0913 - what holds a change back, each in its own way
         held: per model, cells that another plan or batch builds: a change that reaches one waits.
         failed: per model, cells that can't be built: a cell that reaches them waits; the other cells
             of its change do not, since a failure blocks only its readers.
-        reserved: per model, cells that only a plan of people may build again, with all that reaches them.
+        reserved: gives, per model, cells that only a plan of people may build again, with all that reaches them;
+            asked where something is stale.
     """
     works = {
         name: needs_work(graph, view, graph.models[name], now=now, reads=reads.get(name))
@@ -103,7 +104,7 @@ def late_work(  # noqa: PLR0913 - what holds a change back, each in its own way
     changes = _changes(works)
     held, failed = held or CellsByModel(), failed or CellsByModel()
     closed = held | failed
-    free = _Windows(graph, view, now, (view.owed - closed) | (reserved or CellsByModel())).open()
+    free = _Windows(graph, view, now, (view.owed - closed) | reserved()).open()
     far = together(changes, stale - free)
     alone = CellsByModel({name: works[name].refresh for name in stale}) - far
     due = stale - (_left(graph, view, changes, far) - alone)
