@@ -49,6 +49,7 @@ def late_work_of(
         now=run.until,
         reads=run.reads,
         held=_held_by_plans(run),
+        held_in_place=_built_by_plans(run),
         failed=(failed or CellsByModel()) | dict.fromkeys(run.misread, _EVERYTHING),
         reserved=partial(_reserved_by_policy, run),
     )
@@ -119,6 +120,16 @@ def _held_by_plans(run: RunContext) -> CellsByModel:
         (planned.model, _EVERYTHING if planned.build is Build.NEW_VERSION else planned.cells)
         for plan in plans_at_work(run)
         for planned in plan.models
+    )
+
+
+def _built_by_plans(run: RunContext) -> CellsByModel:
+    """Give the cells that open plans of the environment build for tables that stay."""
+    return CellsByModel.of(
+        (planned.model, planned.cells)
+        for plan in plans_at_work(run)
+        for planned in plan.models
+        if planned.build is not Build.NEW_VERSION
     )
 
 

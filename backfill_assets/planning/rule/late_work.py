@@ -77,6 +77,7 @@ def late_work(  # noqa: PLR0913 - what holds a change back, each in its own way
     now: datetime,
     reads: Mapping[str, Mapping[str, frozenset[str]]],
     held: CellsByModel | None = None,
+    held_in_place: CellsByModel | None = None,
     failed: CellsByModel | None = None,
     reserved: Callable[[], CellsByModel] = CellsByModel,
 ) -> LateWork:
@@ -88,6 +89,8 @@ def late_work(  # noqa: PLR0913 - what holds a change back, each in its own way
         now: the instant that history ends at (UTC).
         reads: per model, what it reads by column (lineage).
         held: per model, cells that another plan or batch builds: a change that reaches one waits.
+        held_in_place: those of them that a refresh in the model's own table waits for: a plan of a new table
+            carries over what the environment publishes meanwhile. None: all of them.
         failed: per model, cells that can't be built: a cell that reaches them waits; the other cells
             of its change do not, since a failure blocks only its readers.
         reserved: gives, per model, cells that only a plan of people may build again, with all that reaches them;
@@ -113,8 +116,9 @@ def late_work(  # noqa: PLR0913 - what holds a change back, each in its own way
     allowed = _Windows(graph, view, now, closed | view.owed).open()
     awaits = _awaits(graph, view, now, works, due, changes)
     rowless = CellsByModel.of(each for cells in awaits.values() for each in cells.items())
-    ours = (due & allowed) - waits - rowless
-    in_place = ours & alone
+    kept = (held if held_in_place is None else held_in_place) | failed | view.owed
+    in_place = (due & alone & _Windows(graph, view, now, kept).open()) - rowless
+    ours = ((due & allowed) - waits - rowless) | in_place
     return LateWork(
         automatic=ours - in_place,
         in_place=in_place,
