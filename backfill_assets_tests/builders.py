@@ -7,7 +7,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from backfill_assets.intervals import Cadence, Daily, Hourly, Interval, IntervalSet, Unit, Whole
+from backfill_assets.intervals import Cadence, Daily, Interval, IntervalSet, Unit, Whole
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.models.column import Column
 from backfill_assets.models.content import ChangedAt
@@ -106,11 +106,6 @@ def a_whole(name: str, **declared: Any) -> Model:
 def a_graph(*models: Model, sources: Iterable[Source] | None = None) -> Graph:
     """Models over the source of events."""
     return build_graph(models, [a_source()] if sources is None else sources)
-
-
-def hourly_source(name: str = EVENTS) -> Source:
-    """The same events, hour by hour."""
-    return a_source(name, cadence=Hourly(start="2024-01-01"))
 
 
 def a_pointer(model: str) -> Pointer:

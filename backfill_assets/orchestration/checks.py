@@ -6,6 +6,7 @@ import dagster as dg
 
 from backfill_assets.engine.batch.audit_run import (
     audit_and_keep,
+    audited_model,
     audited_on_record,
     refuse_nothing_published,
 )
@@ -63,7 +64,9 @@ def published_checks(graph: Graph, model: Model) -> dg.AssetChecksDefinition:
     ) -> Iterator[dg.AssetCheckResult]:
         run = look(state.project(Loaded.of(graph), context.run.run_id, spark), PROD)
         target = _targeted(context.run, model) if _ran_here(context, step) else None
+        judged = run.graph.model(model.name)
         if target is None:
+            judged = audited_model(run, model.name)
             with as_run_failure():
                 refuse_nothing_published(run, run.graph.models)
             results, lacking = audit_and_keep(run, model.name), ""
@@ -72,7 +75,7 @@ def published_checks(graph: Graph, model: Model) -> dg.AssetChecksDefinition:
             due = required(model.cadence, now=run.clock())
             remaining = (target & due) - run.view().ready(model.name)
             lacking = ranges_text(model.cadence, remaining) if remaining else ""
-        promoted = {audit.name for audit in audits_of(run.graph.model(model.name))}
+        promoted = {audit.name for audit in audits_of(judged)}
         for audit in audits_of(model):
             check = f"{PUBLISHED}{audit.name}"
             if audit.name not in promoted:

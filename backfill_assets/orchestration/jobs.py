@@ -418,7 +418,7 @@ def _rollback(work: PlanWork, config: RollbackConfig) -> None:
             if not told:
                 raise
             done = _taken_back(work, named.environment, told)
-            said = f"{error}; what stands in 'rolled_back' is rolled back"
+            said = f"{error}; the plans listed in 'rolled_back' were rolled back"
             raise work.failure(named, said, **done) from error
         told.append(back_told(work, plan, back))
     work.show(named, **_taken_back(work, named.environment, told))

@@ -17,7 +17,7 @@ class Notice:
         plan_id: the plan.
         number: of its event.
         event: what happened.
-        consumer: who is told; empty: no one yet, since it is not found out whom the event concerns.
+        consumer: who is told; empty until it is known whom the event concerns.
         channel: where, by its name in the file of channels.
         asked_at: when the notice was put into the outbox (UTC).
         attempts: how often it was tried.

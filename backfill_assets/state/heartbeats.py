@@ -1,4 +1,4 @@
-"""Heartbeats that say something else than whether their holder lives, and are set right.
+"""Set heartbeats right that do not tell whether their holder lives.
 
 Those from the future were left by a process that died before the clock was set back: they would keep its
 cells, tables and turn for as long as the clock was ahead. So they count as heard just now: a living holder
@@ -33,7 +33,12 @@ def bring_back(connection: sa.Connection, now: datetime, lease: timedelta) -> No
 
 
 def pass_over(connection: sa.Connection, begun: datetime, now: datetime, lease: timedelta) -> None:
-    """Let whatever was alive when a long transaction began be alive at its end: its time counts for no holder."""
+    """Let whatever was alive when a long transaction began be alive at its end: its time counts for no holder.
+
+    A holder that is silent for longer than that goes on ageing: a short transaction keeps no dead one alive.
+    """
+    if now - begun < lease / 10:
+        return
     for at in _HEARD:
         was_alive = sa.and_(at > begun - lease, at < now)
         connection.execute(sa.update(at.table).where(was_alive).values({at: now}))

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from backfill_assets.state.database import Database
 
 _KEY = (NOTICES.c.plan_id, NOTICES.c.number, NOTICES.c.consumer, NOTICES.c.channel)
-_NO_ONE = ""  # the row of an event itself: due until it is found out whom the event concerns
+_NOT_ADDRESSED = ""  # the row of an event itself: due until it is known whom the event concerns
 
 
 class Notices(Aggregate[D]):
@@ -44,21 +44,21 @@ class Notices(Aggregate[D]):
         return self._read(NOTICES.c.next_at <= now)
 
     def latest(self, limit: int, plan_id: str | None = None) -> list[Notice]:
-        """Read notices, the latest event last; among them those to no one yet whose addressing has failed.
+        """Read notices, the latest event last; and events whose consumers could not be found out.
 
         Args:
             limit: how many at the most.
             plan_id: only those of this plan.
         """
         of_plan = sa.true() if plan_id is None else NOTICES.c.plan_id == plan_id
-        shown = (NOTICES.c.consumer != _NO_ONE) | (NOTICES.c.error != "")
+        shown = (NOTICES.c.consumer != _NOT_ADDRESSED) | (NOTICES.c.error != "")
         return self._read(shown & of_plan)[-limit:]
 
     def put(self: Notices[Database], event: PlanEvent) -> None:
-        """Put an event into the outbox, once: a notice to no one yet, which is due now."""
+        """Put an event into the outbox, once: a notice without a consumer, which is due now."""
         now = self._clock()
         of = values_of(event, "plan_id", "number", "event")
-        notice = Notice(**of, consumer=_NO_ONE, channel="", asked_at=now, next_at=now)
+        notice = Notice(**of, consumer=_NOT_ADDRESSED, channel="", asked_at=now, next_at=now)
 
         def work(connection: sa.Connection) -> None:
             if connection.execute(sa.select(NOTICES.c.number).where(_of_event(notice))).first():
@@ -71,7 +71,7 @@ class Notices(Aggregate[D]):
         """Put the notices of an event into the outbox, once it is known whom it concerns; they are due now.
 
         Args:
-            notice: that of the event, to no one yet.
+            notice: that of the event, without a consumer.
             told: consumers and channels; none: the event concerns no consumer.
         """
         now = self._clock()
@@ -92,7 +92,9 @@ class Notices(Aggregate[D]):
 
         def work(connection: sa.Connection) -> None:
             due = (
-                _of_event(notice) & (NOTICES.c.consumer == _NO_ONE) & NOTICES.c.next_at.is_not(None)
+                _of_event(notice)
+                & (NOTICES.c.consumer == _NOT_ADDRESSED)
+                & NOTICES.c.next_at.is_not(None)
             )
             done = sa.update(NOTICES).where(due).values(next_at=None, error="")
             if connection.execute(done).rowcount:

@@ -28,9 +28,10 @@ class PromotionPendingError(BackfillAssetsError):
 
     def __init__(self, intent: Intent, version: str) -> None:
         self.intent, self.plan_id, self.version = intent, intent.plan_id, version
+        by = f" by {intent.holder}" if intent.holder else ""
         super().__init__(
-            f"the {intent.kind.value} of plan {intent.plan_id} was begun"
-            f"{f' by {intent.holder}' if intent.holder else ''} and never finished; table {version} accepts no commits until then. Readers do not see the change. The next batch "
+            f"the {intent.kind.value} of plan {intent.plan_id} was begun{by} and never finished; table "
+            f"{version} accepts no commits until then. Readers do not see the change. The next batch "
             f"or publication of this table finishes it, and so does `backfill {intent.kind.value} {intent.plan_id}`"
         )
 

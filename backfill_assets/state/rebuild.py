@@ -136,7 +136,8 @@ def _in_order(logged: list[LoggedCommit]) -> Iterator[tuple[int, _Opened | Logge
     events.sort(key=lambda event: event[0])
     number = 0
     for (after, *_), event in events:
-        number += not _is_published_at(after, event)
+        if not _is_published_at(after, event):
+            number += 1
         yield number, event
 
 

@@ -441,7 +441,7 @@ HOLDS = sa.Table(
 )  # fmt: skip
 
 # The outbox of notices: `number` is that of the plan's event; a row without a consumer is the
-# event itself, until it is found out whom it concerns; `next_at` is when it is tried next (NULL: done, or given up).
+# event itself, until it is known whom it concerns; `next_at` is when it is tried next (NULL: done, or given up).
 NOTICES = sa.Table(
     "notices", METADATA, _text("plan_id", key=True), _number("number", key=True), _text("event"),
     _text("consumer", key=True), _text("channel", key=True), _instant("asked_at"),

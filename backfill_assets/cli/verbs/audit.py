@@ -12,7 +12,11 @@ from backfill_assets.cli.named_model import model_named
 from backfill_assets.cli.operating import looking
 from backfill_assets.cli.options import AsJson, Env, Select, refuse_together, refuse_without
 from backfill_assets.cli.output import Heading, err, print_json, print_table, say, writing
-from backfill_assets.engine.batch.audit_run import audit_and_keep, refuse_nothing_published
+from backfill_assets.engine.batch.audit_run import (
+    audit_and_keep,
+    audited_model,
+    refuse_nothing_published,
+)
 from backfill_assets.engine.batch.planted_run import audit_planted
 from backfill_assets.engine.project.at_work import Phase
 from backfill_assets.intervals.text import counted
@@ -161,16 +165,16 @@ def _announce(run: RunContext, names: Sequence[str]) -> None:
     """Say what the audit is before its first step."""
     view = run.view()
     published = [name for name in names if view.ready(name)]
-    audits = sum(len(audits_of(run.graph.models[name])) for name in published)
+    audits = sum(len(audits_of(audited_model(run, name))) for name in published)
     say(
         f"audit of {run.environment.name}: {counted(audits, 'audit')} of "
         f"{counted(len(published), 'model')} over all that is published; no data is written",
         to=err,
     )
     for name in published:
-        if name in run.changed:
+        if audited_model(run, name) != run.project.loaded.graph.models.get(name):
             say(
-                f"{name}: its declaration has changed; audited as {run.environment.name} runs it, "
+                f"{name}: how its rows are computed has changed; audited as {run.environment.name} runs it, "
                 "what is edited is audited by a plan",
                 to=err,
                 indent=2,

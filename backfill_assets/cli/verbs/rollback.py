@@ -63,7 +63,9 @@ def rollback(
 
 
 def _report(results: list[dict[str, Any]], *, as_json: bool) -> None:
-    if as_json and results:
+    if not results:
+        return
+    if as_json:
         print_json(results)
         return
     for rolled_back in results:

@@ -1,39 +1,20 @@
 """A plan that no person is asked about: late data makes it, or a launch by hand over published cells.
 
-take the turn -> finish the plan that was begun, or make one -> apply it -> promote it where it may be
+take the lease -> finish the plan that was begun, or make one -> apply it -> promote it where it may be
 """
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.plans.plan_verbs import apply_plan, promote_plan
-from backfill_assets.engine.project.waiting import leased
 from backfill_assets.snapshots.stored_plan import PlanStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from backfill_assets.engine.plans.operation import Operation
     from backfill_assets.engine.plans.outcome import Outcome
-    from backfill_assets.engine.project.run_context import RunContext
-
-
-@contextmanager
-def turn(run: RunContext, name: str, wait: float = 0.0) -> Iterator[None]:
-    """Hold the lease of a name: no other run makes and applies plans under it meanwhile.
-
-    Args:
-        run: who asks; its id holds the lease.
-        name: of the lease.
-        wait: seconds to wait for another run that holds it.
-
-    Raises:
-        PlanLeasedError: another run holds it, and did not give it back in time.
-    """
-    with leased(run, name, wait):
-        yield
 
 
 def carried_out(op: Operation, reason: Callable[[Operation], str | None]) -> Outcome:

@@ -11,12 +11,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from backfill_assets.engine.automatic.automatic_plan import carried_out, turn
+from backfill_assets.engine.automatic.automatic_plan import carried_out
 from backfill_assets.engine.batch.table_turn import LONGEST_WAIT
 from backfill_assets.engine.plans.making import make_plan
 from backfill_assets.engine.plans.operation import Operation
 from backfill_assets.engine.plans.plan_verbs import abandon_plan
 from backfill_assets.engine.plans.refusals import PlanConflictError
+from backfill_assets.engine.project.waiting import leased
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.plan.plan_json import read_plan
@@ -79,7 +80,7 @@ def rebuild_by_hand(
         RequestError: none of the cells can be built again now.
         PlanConflictError: another open plan is at work on these cells.
     """
-    with turn(run, f"launch {run.root_id}", LONGEST_WAIT):
+    with leased(run, f"launch {run.root_id}", LONGEST_WAIT):
         plan = _of_launch(run.store, run.root_id) or _made(run, targets, why)
         planned = plan.model(name)
         cells = IntervalSet.empty() if planned is None else planned.certain
@@ -116,11 +117,12 @@ def _made(run: RunContext, targets: Mapping[str, IntervalSet], why: str) -> Plan
         skip_upstream=True,
     )
     plan = make_plan(run.own, request).plan
-    if plan.is_empty:  # it is not kept: the launch would name a plan that there is not
+    if plan.is_empty:  # an empty plan is not kept: the launch would name one that does not exist
         raise RequestError(
             found=f"none of the cells of {', '.join(targets)} can be built again now: they read cells that are "
-            "not there. What is published stays",
-            do=f"fill what they read first: backfill run --select {','.join(f'+{name}' for name in targets)}",
+            "not there, or a cutoff keeps them. What is published stays",
+            do=f"fill what they read first: backfill run --select {','.join(f'+{name}' for name in targets)}; "
+            "or end the cutoff: backfill plan --lift-cutoff MODEL",
         )
     return plan
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from backfill_assets.engine.automatic.automatic_plan import carried_out, turn
+from backfill_assets.engine.automatic.automatic_plan import carried_out
 from backfill_assets.engine.automatic.needed_plan import needed_plan
 from backfill_assets.engine.fill.fill import fill_cells
 from backfill_assets.engine.fill.late_cells import late_work_of, lease_name
@@ -25,6 +25,7 @@ from backfill_assets.engine.plans.operation import Operation
 from backfill_assets.engine.plans.plan_verbs import abandon_plan
 from backfill_assets.engine.project.events import Committed, Failed, events_of
 from backfill_assets.engine.project.holds import refuse_hold
+from backfill_assets.engine.project.waiting import leased
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.cadence import WHOLE_CELL
 from backfill_assets.intervals.interval_set import IntervalSet
@@ -99,12 +100,14 @@ def refresh_late(run: RunContext, besides: Collection[str] = (), why: str = "") 
 
     Raises:
         RequestError: the environment is a hold, in which nothing is built.
+        PolicyError: the policy can't be used.
     """
     refuse_hold(run.store, run.environment.name)
+    run.project.gate()  # a policy that can't be used is told before anything is decided
     project = replace(run.own, who=ASKED_BY, code=None)
     left_alone = CellsByModel(dict.fromkeys(besides, IntervalSet.of([WHOLE_CELL])))
     try:
-        with turn(run, lease_name(run.environment.name)):
+        with leased(run, lease_name(run.environment.name)):
             return _Refresh(run, project, why, left=left_alone).done()
     except PlanLeasedError as error:
         looks = observe(run, run.graph.order)

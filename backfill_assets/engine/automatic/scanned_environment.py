@@ -176,6 +176,8 @@ class ScannedEnvironment:
             )
         claimed = view.claimed[model.name]
         elsewhere = self.others[model.name]
+        if self.plan_id is None:  # a plan of a new table carries over what is refreshed in place
+            elsewhere -= work.refresh
         todo = work.gaps | work.refresh
         waiting = self._waiting(view, model, work)
         within = None if self.within is None else self.within[model.name]

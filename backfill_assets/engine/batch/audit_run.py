@@ -11,6 +11,7 @@ from backfill_assets.engine.batch.requests import input_cells
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.audits_of import audits_of
+from backfill_assets.models.fingerprint import changed_logic
 from backfill_assets.models.source import Source
 from backfill_assets.snapshots.places import located
 from backfill_assets.state.published_audits import AuditedPublication
@@ -46,6 +47,12 @@ def refuse_nothing_published(run: RunContext, names: Iterable[str]) -> None:
         )
 
 
+def audited_model(run: RunContext, name: str) -> Model:
+    """Give a model with its audits as they are declared now, promoted or not, where they fit the published rows."""
+    published, declared = run.graph.model(name), run.project.loaded.graph.models.get(name)
+    return published if declared is None or changed_logic(published, declared) else declared
+
+
 def audit_published(
     run: RunContext,
     name: str,
@@ -63,7 +70,16 @@ def audit_published(
     Returns:
         One result per audit; none at all when no cell is ready.
     """
-    model = run.graph.model(name)
+    return _audited(run, run.graph.model(name), cells, audits)
+
+
+def _audited(
+    run: RunContext,
+    model: Model,
+    cells: IntervalSet | None = None,
+    audits: tuple[Audit, ...] | None = None,
+) -> tuple[AuditResult, ...]:
+    name = model.name
     audited_cells = run.view().ready(name)
     if cells is not None:
         audited_cells &= cells
@@ -83,13 +99,16 @@ def audit_published(
 
 
 def audit_and_keep(run: RunContext, name: str) -> tuple[AuditResult, ...]:
-    """Judge every published cell of one model, and keep what was found in the state's history.
+    """Judge every published cell of one model by its declared audits, and keep what was found in the state's history.
+
+    Where an edit changes how rows are computed, the audits are those that the environment runs.
 
     Returns:
         One result per audit; none at all when no cell is ready.
     """
     state = run.view().models.get(name)
-    results = audit_published(run, name, None if state is None else state.ready)
+    cells = None if state is None else state.ready
+    results = _audited(run, audited_model(run, name), cells)
     if state is not None and results:
         pin = state.pointer
         of = AuditedPublication(

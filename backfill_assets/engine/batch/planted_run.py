@@ -8,12 +8,11 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from backfill_assets.engine.batch.audit_run import audited_subject
+from backfill_assets.engine.batch.audit_run import audited_model, audited_subject
 from backfill_assets.engine.batch.judge import judge
 from backfill_assets.errors import DeclarationError, RequestError
 from backfill_assets.models.audit import Severity
 from backfill_assets.models.audits_of import audits_of
-from backfill_assets.models.fingerprint import changed_logic
 from backfill_assets.models.planted import Noticed, defects_of
 from backfill_assets.warehouse.rows.planted import planted_rows
 from backfill_assets.warehouse.rows.profile import profile
@@ -49,7 +48,7 @@ def audit_planted(run: RunContext, name: str) -> Iterator[Noticed]:
     Raises:
         RequestError: no cell with rows is published of it.
     """
-    model = _declared(run, name)
+    model = audited_model(run, name)
     ready = run.view().ready(name)
     contents = run.store.views.content_at_pin(run.environment.name, name, ready) if ready else {}
     newest = islice((cell for cell in sorted(contents, reverse=True) if contents[cell].rows), CELLS)
@@ -65,12 +64,6 @@ def audit_planted(run: RunContext, name: str) -> Iterator[Noticed]:
         yield from _planted(model, rows, subject, {cell: contents[cell] for cell in cells})
     finally:
         rows.unpersist()
-
-
-def _declared(run: RunContext, name: str) -> Model:
-    """Give a model with its audits as they are declared now, promoted or not, where they fit the published rows."""
-    published, declared = run.graph.model(name), run.project.loaded.graph.models.get(name)
-    return published if declared is None or changed_logic(published, declared) else declared
 
 
 def _planted(

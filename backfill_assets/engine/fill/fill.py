@@ -69,7 +69,7 @@ def fill_cells(
     """Look at what the named models read of sources, then fill what is missing of them.
 
     Cells that are ready stay as they are. Stale ones are refreshed inside the late window of a model
-    without readers, where no open plan is at work; others are reported, with what they wait for:
+    without readers, where no open plan builds them in the same table; others are reported, with what they wait for:
     rewriting published history takes a plan. A batch that fails leaves the others alone. An interrupt
     is raised after the batches in flight have ended.
 
@@ -342,7 +342,7 @@ def _left_stale(
         plans = plans_in_the_way(run, name) if late.held[name] else ""
         ends = [
             ("the refresh of late data builds them again", late.automatic[name]),
-            (f"they wait for {plans}", late.held[name]),
+            (f"they wait for {plans or 'a run of all models'}", late.held[name]),
             *(
                 (f"they wait for rows of {source}", cells)
                 for source, cells in late.awaiting(name).items()

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.project.plan_age import open_plans, stands
+from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.cadence import WHOLE_CELL
 from backfill_assets.intervals.grid import Unit
 from backfill_assets.intervals.instants import start_at
@@ -134,8 +135,14 @@ def _built_by_plans(run: RunContext) -> CellsByModel:
 
 
 def _reserved_by_policy(run: RunContext) -> CellsByModel:
-    """Give the cells whose late data the environment's policy lets people approve."""
-    gate = run.project.gate()
+    """Give the cells whose late data the environment's policy lets people approve.
+
+    Where the policy can't be used, nothing is refreshed without people: the acts that rely on it name the error.
+    """
+    try:
+        gate = run.project.gate()
+    except BackfillAssetsError:
+        return CellsByModel(dict.fromkeys(run.graph.models, _EVERYTHING))
     if gate is None:
         return CellsByModel()
     reserved = CellsByModel()

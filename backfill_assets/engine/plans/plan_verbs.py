@@ -97,7 +97,7 @@ def apply_plan(project: Project, plan: Plan, why: str = "") -> Outcome:
 
 
 def end_stuck(op: Operation, left: CellsByModel) -> Outcome:
-    """Say of a plan that the queue can't complete what an apply says that leaves cells: it leaves evidence, and consumers are told.
+    """End a queued plan that can't be completed, as an apply that leaves cells ends: leave evidence, and tell consumers.
 
     The plan may go on, once its code or an input has changed.
 

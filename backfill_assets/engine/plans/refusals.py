@@ -105,9 +105,9 @@ def refuse(op: Operation) -> None:
             )
         _refuse_conflicts(op)
         refuse_stale(op)
+        refuse_lost_history(op.project, op.plan)
     else:
         refuse_outwaited(op)
-    refuse_lost_history(op.project, op.plan)
 
 
 def refuse_edited(op: Operation) -> None:

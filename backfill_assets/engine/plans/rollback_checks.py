@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from backfill_assets.engine.review.way_back import command_to_build_anew
 from backfill_assets.errors import RequestError
+from backfill_assets.intervals.instants import minute_text
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.planning.plan.plan_json import read_plan
 from backfill_assets.snapshots.publication import PublicationKind
@@ -61,8 +62,8 @@ def _refuse_dropped(store: Store, plan: Plan) -> None:
     for event in store.plans.events(plan.plan_id):
         if event.event == PlanEventKind.DROPPED:
             raise RequestError(
-                found=f"environment '{plan.environment}' was dropped at {event.at:%Y-%m-%dT%H:%MZ}, and what "
-                f"plan {plan.plan_id} had published there with it. Nothing was changed",
+                found=f"environment '{plan.environment}' was dropped at {minute_text(event.at)}, and with it "
+                f"what plan {plan.plan_id} had published there. Nothing was changed",
                 do="Make a new plan for what should be built",
             )
 

@@ -153,7 +153,7 @@ def rows_elsewhere(
     columns: Sequence[str],
     also: Sequence[str] = (),
 ) -> DataFrame | None:
-    """Read columns, others also, and `_cell` of a table's cells outside these; None where no clash can be.
+    """Read some columns and `_cell` of a table's cells outside these; None where no clash can be.
 
     Equal time columns mean equal cells, so columns with the time column among them can't clash
     with another cell.
