@@ -206,7 +206,7 @@ def test_an_edited_plan_is_refused(world: World, plans: Plans):
         plans.apply(OLD, plan)
 
 
-def test_a_day_whose_source_rows_are_deleted_is_empty_when_it_is_restated(
+def test_a_day_whose_source_rows_are_deleted_is_empty_when_the_source_is_restated(
     world: World, plans: Plans
 ):
     source = a_source(when_empty="wait")
@@ -214,7 +214,7 @@ def test_a_day_whose_source_rows_are_deleted_is_empty_when_it_is_restated(
     world.land(source, *ROWS)
     world.fill(graph)
     world.land(source, *(values for values in ROWS if values[0] != on(8)))
-    plans.published(graph, restate=(Restatement(VISITS, "2024-01-08", "2024-01-08"),))
+    plans.published(graph, restate=(Restatement(a_source().name, "2024-01-08", "2024-01-08"),))
     assert [ds for ds, _ in world.rows(VISITS, "ds", "id")] == [on(7), on(9), on(10)]
     assert [ds for ds, _ in world.rows(COSTS, "ds", "total")] == [on(7), on(9), on(10)]
 
