@@ -19,12 +19,7 @@ from backfill_assets.engine.batch.failure_kinds import kind_of
 from backfill_assets.engine.batch.requests import ADOPTED, REFRESH, RERUN
 from backfill_assets.engine.batch.retrying import patiently
 from backfill_assets.engine.batch.sources import WaitingCells, cells_held
-from backfill_assets.engine.fill.late_cells import (
-    built_without_rows,
-    in_place_of,
-    late_work_of,
-    plans_in_the_way,
-)
+from backfill_assets.engine.fill.late_cells import built_without_rows, late_waits, late_work_of
 from backfill_assets.engine.fill.observing import observe
 from backfill_assets.engine.fill.schedule import Needs, Piece, scheduled
 from backfill_assets.engine.fill.unresolved_failures import keep_failed_start
@@ -47,6 +42,7 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.restated import onward
 from backfill_assets.planning.plan.batch_size import joins_stretches
 from backfill_assets.planning.plan.batching import batches, joined, unblocked
+from backfill_assets.planning.rule.late_work import LateWork
 from backfill_assets.snapshots.batch import EMPTY
 from backfill_assets.warehouse.spark.spark_errors import error_of_ours
 
@@ -164,7 +160,10 @@ class Filling:
         self.size = run.batch_size(model, view)
         work = run.work(model.name, view)
         again = _asked_again(run, model, work) & self.target
-        refresh = (_refreshed(run, view, model, work) & self.target) - again
+        is_asked = bool(work.refresh or (work.stale and not undecided))
+        late = _late_work(run, view) if is_asked else LateWork()
+        in_place = work.refresh if run.environment.is_workspace else late.in_place[model.name]
+        refresh = (in_place & self.target) - again
         todo = ((work.runnable & self.target) | again | refresh) - taken - undecided
         events: list[Event] = []
         blocked_cells = IntervalSet.empty()
@@ -180,7 +179,7 @@ class Filling:
         reported_cells = blocked_cells
         if not undecided:
             rest = self.target - again - refresh - taken - behind
-            events = [*_at_rest(run, view, model, work, rest), *events]
+            events = [*_at_rest(run, view, model, work, rest, late), *events]
             reported_cells |= rest - now
         pieces = self._pieces(reasons, view)
         return Needs(pieces, later, self._count(later), reported_cells, tuple(events))
@@ -257,16 +256,15 @@ def _followed(run: RunContext, model: Model, target: IntervalSet, leader: str) -
     """Leave a table alone that another environment writes: what it lacks is for that one to fill."""
     view = run.view()
     work = run.work(model.name, view)
-    yield from _at_rest(run, view, model, replace(work, blocked={}), target)
+    late = _late_work(run, view) if work.stale else LateWork()
+    yield from _at_rest(run, view, model, replace(work, blocked={}), target, late)
     if gaps := work.gaps & target:
         yield Waiting(model.name, gaps, leader)
 
 
-def _refreshed(run: RunContext, view: StateView, model: Model, work: Work) -> IntervalSet:
-    """The published cells that are built again in the model's own table, or in a plan's workspace."""
-    if run.environment.is_workspace:
-        return work.refresh
-    return in_place_of(run, {model.name: work}, view)[model.name]
+def _late_work(run: RunContext, view: StateView) -> LateWork:
+    """Split the stale cells of an environment; in a workspace its plan builds them all."""
+    return LateWork() if run.environment.is_workspace else late_work_of(run, view=view)
 
 
 def _asked_again(run: RunContext, model: Model, work: Work) -> IntervalSet:
@@ -331,32 +329,27 @@ def _behind_a_gap(gaps: IntervalSet, todo: IntervalSet) -> IntervalSet:
 
 
 def _left_stale(
-    run: RunContext, view: StateView, model: Model, work: Work, target: IntervalSet
+    run: RunContext, model: Model, work: Work, target: IntervalSet, late: LateWork
 ) -> Iterator[Event]:
     """Tell of stale cells that no batch will touch, by what builds them again."""
     if not work.stale_cells & target:
         return
-    ends: list[tuple[str, IntervalSet]] = []
-    if not run.environment.is_workspace:
-        late, name = late_work_of(run, view=view), model.name
-        plans = plans_in_the_way(run, name) if late.held[name] else ""
-        ends = [
-            ("the refresh of late data builds them again", late.automatic[name]),
-            (f"they wait for {plans or 'a run of all models'}", late.held[name]),
-            *(
-                (f"they wait for rows of {source}", cells)
-                for source, cells in late.awaiting(name).items()
-            ),
-        ]
-    ends.append(("", work.stale_cells - IntervalSet.union_all(cells for _, cells in ends)))
+    ends = {"the refresh of late data builds them again": late.automatic[model.name]}
+    ends |= {f"they {words}": cells for words, cells in late_waits(run, late, model.name).items()}
+    ends[""] = work.stale_cells - IntervalSet.union_all(ends.values())
     for stale in work.stale:
-        for until, cells in ends:
+        for until, cells in ends.items():
             if left := stale.cells & cells & target:
                 yield LeftStale(model.name, left, stale.upstream, until)
 
 
 def _at_rest(
-    run: RunContext, view: StateView, model: Model, work: Work, target: IntervalSet
+    run: RunContext,
+    view: StateView,
+    model: Model,
+    work: Work,
+    target: IntervalSet,
+    late: LateWork,
 ) -> Iterator[Event]:
     """Tell of the target's cells that no batch will touch, and why."""
     fresh = (work.ready & target) - work.stale_cells
@@ -368,7 +361,7 @@ def _at_rest(
     }
     if built_by:
         yield Skipped(model.name, built_by)
-    yield from _left_stale(run, view, model, work, target)
+    yield from _left_stale(run, model, work, target, late)
     for upstream, cells in work.blocked.items():
         if cells & target:
             yield Waiting(model.name, cells & target, upstream)

@@ -18,9 +18,10 @@ from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.plan.plan import Build
 from backfill_assets.planning.review.policy import closed_to_late_data
 from backfill_assets.planning.rule.late_work import late_work
+from backfill_assets.snapshots.environment import PROD
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from backfill_assets.engine.project.run_context import RunContext
     from backfill_assets.intervals.cadence import Cadence
@@ -44,13 +45,14 @@ def late_work_of(
         view: the environment's state; None: as it is now. One of some models and what these read tells
             what is refreshed in place of them: that concerns no other model.
     """
+    at_work, outwaited = _plans_of_people(run)
     work = late_work(
         run.graph,
-        _without_marks(run, view or run.view()),
+        _without_marks(outwaited, view or run.view()),
         now=run.until,
         reads=run.reads,
-        held=_held_by_plans(run),
-        held_in_place=_built_by_plans(run),
+        held=_held_by_plans(at_work),
+        held_in_place=_built_by_plans(at_work),
         failed=(failed or CellsByModel()) | dict.fromkeys(run.misread, _EVERYTHING),
         reserved=partial(_reserved_by_policy, run),
     )
@@ -74,12 +76,33 @@ def in_place_of(
     return CellsByModel({name: found[name] for name in works})
 
 
-def plans_in_the_way(run: RunContext, name: str) -> str:
-    """Name the open plans that late cells of a model wait for, in words; empty where there is none."""
-    plans = plans_at_work(run)
+def late_waits(run: RunContext, late: LateWork, name: str) -> dict[str, IntervalSet]:
+    """Give the late cells of a model that others keep back, by what they wait for, in words.
+
+    Args:
+        run: the environment.
+        late: how its stale cells are split.
+        name: which model.
+    """
+    waits: dict[str, IntervalSet] = {}
+    if held := late.held[name]:
+        plans = _plans_in_the_way(run, name)
+        waits[f"wait for plan {plans}" if plans else next_run(run)] = held
+    rowless = late.awaiting(name).items()
+    return waits | {f"wait for rows of {source}": cells for source, cells in rowless}
+
+
+def next_run(run: RunContext) -> str:
+    """Name the command that brings late data in; a run of some models, or of a range, does not."""
+    name = run.environment.name
+    return f"wait for `backfill run{'' if name == PROD else f' --env {name}'}` of all models"
+
+
+def _plans_in_the_way(run: RunContext, name: str) -> str:
+    """Name the open plans that late cells of a model wait for; empty where there is none."""
+    plans, _ = _plans_of_people(run)
     theirs = [plan.plan_id for plan in plans if any(part.model == name for part in plan.models)]
-    plan_ids = theirs or [plan.plan_id for plan in plans]
-    return f"plan {', '.join(sorted(plan_ids))}" if plan_ids else ""
+    return ", ".join(sorted(theirs or [plan.plan_id for plan in plans]))
 
 
 def built_without_rows(run: RunContext, name: str, work: Work) -> IntervalSet:
@@ -99,36 +122,30 @@ def lease_name(environment: str) -> str:
     return f"late data of {environment}"
 
 
-def plans_at_work(run: RunContext) -> list[Plan]:
-    """Read the open plans of a run's environment that people have made.
-
-    One that has waited for too long is not at work any more.
-    """
-    return [plan for plan in _ours(run) if stands(run.store, plan, run.clock())]
-
-
-def _ours(run: RunContext) -> list[Plan]:
-    return [
-        plan
-        for plan in open_plans(run.store)
-        if plan.environment == run.environment.name and not plan.request.late
-    ]
+def _plans_of_people(run: RunContext) -> tuple[list[Plan], list[Plan]]:
+    """Read the open plans of a run's environment that people have made: those at work, and those that have waited for too long."""
+    at_work: list[Plan] = []
+    outwaited: list[Plan] = []
+    for plan in open_plans(run.store):
+        if plan.environment == run.environment.name and not plan.request.late:
+            (at_work if stands(run.store, plan, run.clock()) else outwaited).append(plan)
+    return at_work, outwaited
 
 
-def _held_by_plans(run: RunContext) -> CellsByModel:
-    """Give what open plans of the environment are at work on; one that moves a table has all of it."""
+def _held_by_plans(plans: Iterable[Plan]) -> CellsByModel:
+    """Give what open plans are at work on; one that moves a table has all of it."""
     return CellsByModel.of(
         (planned.model, _EVERYTHING if planned.build is Build.NEW_VERSION else planned.cells)
-        for plan in plans_at_work(run)
+        for plan in plans
         for planned in plan.models
     )
 
 
-def _built_by_plans(run: RunContext) -> CellsByModel:
-    """Give the cells that open plans of the environment build for tables that stay."""
+def _built_by_plans(plans: Iterable[Plan]) -> CellsByModel:
+    """Give the cells that open plans build for tables that stay."""
     return CellsByModel.of(
         (planned.model, planned.cells)
-        for plan in plans_at_work(run)
+        for plan in plans
         for planned in plan.models
         if planned.build is not Build.NEW_VERSION
     )
@@ -160,10 +177,8 @@ def _cells_before(cadence: Cadence, day: date) -> IntervalSet:
     return IntervalSet.of([Interval(WHOLE_CELL.start, start_at(day, cadence.tz))])
 
 
-def _without_marks(run: RunContext, view: StateView) -> StateView:
+def _without_marks(outwaited: Iterable[Plan], view: StateView) -> StateView:
     """Forget what plans owe that have waited for too long: it is rebuilt with what reaches it."""
-    standing = {plan.plan_id for plan in plans_at_work(run)}
-    outwaited = (plan for plan in _ours(run) if plan.plan_id not in standing)
     planned_cells = (
         (planned.model, planned.cells) for plan in outwaited for planned in plan.models
     )

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from backfill_assets.engine.fill.late_cells import late_work_of, lease_name, plans_in_the_way
+from backfill_assets.engine.fill.late_cells import late_waits, late_work_of, lease_name, next_run
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import counted
 from backfill_assets.planning.rule.lacking_in_sources import lacking_in_sources
-from backfill_assets.snapshots.environment import PROD
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -128,27 +127,16 @@ def stale_by_need(
         stale: its stale cells.
         lease: that of the run which brings late data in now; None for none.
     """
-    held_cells, needs, awaited = late.held[name], late.waiting[name], late.awaiting(name)
-    by_need = {A_PLAN: stale & needs}
-    if held_cells:
-        plans = plans_in_the_way(run, name)
-        by_need[f"wait for {plans}" if plans else _next_run(run)] = held_cells
-    by_need |= {f"wait for rows of {source}": cells for source, cells in awaited.items()}
-    rest = stale - needs - held_cells - IntervalSet.union_all(awaited.values())
+    by_need = {A_PLAN: stale & late.waiting[name], **late_waits(run, late, name)}
+    rest = stale - IntervalSet.union_all(by_need.values())
     own = _for_run(run, lease)
     by_need[own] = rest | by_need.get(own, IntervalSet.empty())
     return {whom: cells for whom, cells in by_need.items() if cells}
 
 
-def _next_run(run: RunContext) -> str:
-    """Name the command that brings late data in; a run of some models, or of a range, does not."""
-    name = run.environment.name
-    return f"wait for `backfill run{'' if name == PROD else f' --env {name}'}` of all models"
-
-
 def _for_run(run: RunContext, lease: Lease | None) -> str:
     """Name the run that brings late data in now, and until when it may be silent."""
     if lease is None or lease.holder == run.run_id:
-        return _next_run(run)
+        return next_run(run)
     until = lease.until.strftime("%Y-%m-%d %H:%M:%S %Z")
     return f"wait for run {lease.holder}, whose lease on them ends at {until} unless it is renewed"

@@ -117,7 +117,9 @@ def late_work(  # noqa: PLR0913 - what holds a change back, each in its own way
     awaits = _awaits(graph, view, now, works, due, changes)
     rowless = CellsByModel.of(each for cells in awaits.values() for each in cells.items())
     kept = (held if held_in_place is None else held_in_place) | failed | view.owed
-    in_place = (due & alone & _Windows(graph, view, now, kept).open()) - rowless
+    in_place = (due & alone) - rowless
+    if in_place:
+        in_place &= _Windows(graph, view, now, kept).open()
     ours = ((due & allowed) - waits - rowless) | in_place
     return LateWork(
         automatic=ours - in_place,
