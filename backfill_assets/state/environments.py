@@ -144,7 +144,7 @@ class Environments(Aggregate[D]):
                 raise _environment_needed(name, begun)
             forget_environment(connection, name, now)
             for plan in plans(connection, name, (PlanStatus.PROMOTED,)):
-                tell(connection, NewEvent(plan.plan_id, PlanEventKind.DROPPED, "", "", {}), now)
+                tell(connection, NewEvent(plan.plan_id, PlanEventKind.DROPPED, "", ""), now)
 
         self._database.write(work)
 

@@ -125,7 +125,7 @@ class Queue(Aggregate[D]):
             leaves = control in (Control.STOPPED, Control.CANCELLED)
             since = None if leaves else queued.queued_at
             changed = replace(queued, control=control, set_by=who, set_at=now, queued_at=since)
-            tell(connection, NewEvent(queued.plan_id, control.event, who, why, {}), now)
+            tell(connection, NewEvent(queued.plan_id, control.event, who, why), now)
             return _put(connection, changed)
 
         return self._database.write(work)

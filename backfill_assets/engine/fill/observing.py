@@ -264,9 +264,7 @@ class _Looking:
         stored, forgotten = self._known()
         seen = self._between(before.head, current.head, stored)
         changed = dict(seen.cells)
-        if (
-            before.declared != current.declared
-        ):  # what it begins or ends with may be readable only now
+        if before.declared != current.declared:  # rows may be readable only now
             there = self._present(current.head).items()
             changed |= {cell: source_cell for cell, source_cell in there if cell not in stored}
         changes = (

@@ -121,7 +121,7 @@ def _ranged(
     if request.start is None and request.end is None:
         return Window(life, life)
     check_start(request.start, cadence, now)
-    due = cadence.floor(now if request.ignore_cron else cadence.tick(now))
+    due = cadence.floor(now) if request.ignore_cron else cadence.due(now)
     requested = parse_range(request.start, request.end, cadence, due=due)
     asked = requested.asked
     cells = required(

@@ -13,7 +13,7 @@ from backfill_assets.intervals.grid import Unit
 from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.zones import zone_of
-from backfill_assets.warehouse.log.delta_log import delta_json_schema, opened_log
+from backfill_assets.warehouse.log.delta_log import delta_json_schema, name_in_files, opened_log
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -103,8 +103,7 @@ def logged_type(path: str, delta_version: int, column: str) -> tuple[str, str]:
 def _in_log(log: DeltaTable, column: str) -> tuple[str, str]:
     for each in delta_json_schema(log):
         if each["name"] == column:
-            physical = each.get("metadata", {}).get("delta.columnMapping.physicalName", column)
-            return str(physical), str(each["type"])
+            return name_in_files(each), str(each["type"])
     return column, ""
 
 

@@ -202,6 +202,15 @@ def delta_json_schema(log: DeltaTable) -> list[dict[str, Any]]:
     return json.loads(log.schema().to_json())["fields"]
 
 
+def name_in_files(field: Mapping[str, Any]) -> str:
+    """Give the name by which files and the log's statistics hold a column; it keeps this name for its life.
+
+    Args:
+        field: of `delta_json_schema`.
+    """
+    return str(field.get("metadata", {}).get("delta.columnMapping.physicalName", field["name"]))
+
+
 def _unreadable(path: str, delta_version: int, error: Exception) -> CorruptTableError:
     name = f"{delta_version:020d}.json"
     return CorruptTableError(

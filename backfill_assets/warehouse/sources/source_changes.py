@@ -30,6 +30,7 @@ from backfill_assets.warehouse.log.delta_log import (
     actions_of,
     commits_there,
     delta_json_schema,
+    name_in_files,
     opened_log,
 )
 
@@ -164,9 +165,8 @@ def _read_alike(path: str, source: Source, since: int, until: int) -> bool:
 
 
 def _in_files(field: Mapping[str, Any]) -> tuple[str, Any]:
-    """Give the name and the type by which files hold a column; a column keeps this name for its life."""
-    mapped = field.get("metadata", {}).get("delta.columnMapping.physicalName", field["name"])
-    return str(mapped), _type_in_files(field["type"])
+    """Give the name and the type by which files hold a column."""
+    return name_in_files(field), _type_in_files(field["type"])
 
 
 def _type_in_files(dtype: Any) -> Any:  # noqa: ANN401 - Delta's JSON: a name, or a nested object
