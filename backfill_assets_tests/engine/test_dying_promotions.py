@@ -17,7 +17,15 @@ from backfill_assets.state.versions import TableLockedError
 from backfill_assets_tests.builders import a_source
 from backfill_assets_tests.engine.dying import MortalStore, doomed
 from backfill_assets_tests.engine.plans import Plans
-from backfill_assets_tests.engine.test_plans import COSTS, MORE, OLD, ROWS, VISITS, changed
+from backfill_assets_tests.engine.test_plans import (
+    COSTS,
+    MORE,
+    OLD,
+    ROWS,
+    VISITS,
+    a_correction,
+    changed,
+)
 from backfill_assets_tests.engine.world import World, on, row, told
 from backfill_assets_tests.state.building import FIRST, open_promotions
 
@@ -64,10 +72,7 @@ def test_a_promotion_that_dies_is_seen_as_a_whole_or_not_at_all(
     world: World, monkeypatch: pytest.MonkeyPatch, death: Callable[..., None]
 ):
     plans = Plans(world)
-    world.begin(OLD, *ROWS)
-    world.land(a_source(), *changed(row(8, 1, 99.0)))
-    plan = plans.make(OLD, restate=(Restatement(VISITS),))
-    plans.apply(OLD, plan)
+    plan = a_correction(world, plans)
     old = world.rows(COSTS, "ds", "total"), world.rows(VISITS)
     with doomed(world, death, monkeypatch) as process:
         Plans(process).promote(OLD, plan)
@@ -90,10 +95,7 @@ def test_a_dead_promotion_that_cannot_be_finished_keeps_no_other_work_from_going
     world: World, monkeypatch: pytest.MonkeyPatch
 ):
     plans = Plans(world)
-    world.begin(OLD, *ROWS)
-    world.land(a_source(), *changed(row(8, 1, 99.0)))
-    plan = plans.make(OLD, restate=(Restatement(VISITS),))
-    plans.apply(OLD, plan)
+    plan = a_correction(world, plans)
     with doomed(world, before_the_first_copy, monkeypatch) as process:
         Plans(process).promote(OLD, plan)
     world.clock.pass_lease()
@@ -112,10 +114,7 @@ def test_a_dead_promotion_that_a_living_run_could_not_finish_is_finished_by_the_
     world: World, monkeypatch: pytest.MonkeyPatch
 ):
     plans = Plans(world)
-    world.begin(OLD, *ROWS)
-    world.land(a_source(), *changed(row(8, 1, 99.0)))
-    plan = plans.make(OLD, restate=(Restatement(VISITS),))
-    plans.apply(OLD, plan)
+    plan = a_correction(world, plans)
     with doomed(world, between_two_copies, monkeypatch) as process:
         Plans(process).promote(OLD, plan)
     world.clock.pass_lease()

@@ -47,6 +47,7 @@ from backfill_assets_tests.engine.test_plans import (
     ROWS,
     VISITS,
     WHERE,
+    a_correction,
     changed,
     costs,
     visits,
@@ -314,10 +315,7 @@ def test_evidence_that_cannot_be_written_keeps_a_plan_from_being_published(
 def test_a_disk_that_is_full_at_the_copies_of_a_restatement_changes_nothing(
     world: World, plans: Plans, monkeypatch: pytest.MonkeyPatch
 ):
-    world.begin(OLD, *ROWS)
-    world.land(a_source(), *changed(row(8, 1, 99.0)))
-    plan = plans.make(OLD, restate=(Restatement(VISITS),))
-    plans.apply(OLD, plan)
+    plan = a_correction(world, plans)
     before = world.rows(VISITS), world.head(VISITS)
 
     def full(*_: object) -> None:
@@ -375,10 +373,7 @@ def after_the_chain(store: MortalStore, patch: pytest.MonkeyPatch) -> None:
 def test_evidence_of_a_promotion_that_dies_is_completed_by_the_next_operation(
     world: World, plans: Plans, monkeypatch: pytest.MonkeyPatch, death: Callable[..., None]
 ):
-    world.begin(OLD, *ROWS)
-    world.land(a_source(), *changed(row(8, 1, 99.0)))
-    plan = plans.make(OLD, restate=(Restatement(VISITS),))
-    plans.apply(OLD, plan)
+    plan = a_correction(world, plans)
     with doomed(world, death, monkeypatch) as process:
         Plans(process).promote(OLD, plan)
     incomplete = verify(folder_of(world, plan)).findings

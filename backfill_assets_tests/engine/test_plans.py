@@ -29,6 +29,7 @@ from backfill_assets_tests.engine.world import ended, on, row, text, told
 
 if TYPE_CHECKING:
     from backfill_assets.models.graph import Graph
+    from backfill_assets.planning.plan.plan import Plan
     from backfill_assets_tests.engine.world import World
 
 VISITS, COSTS = "web.visits", "web.costs"
@@ -142,6 +143,15 @@ def changed(*rows: Any) -> list[Any]:  # noqa: ANN401
     """The same events, but for these."""
     other = {(ds, id_): cost for ds, id_, cost in rows}
     return [(ds, id_, other.get((ds, id_), cost)) for ds, id_, cost in ROWS]
+
+
+def a_correction(world: World, plans: Plans) -> Plan:
+    """Publish all days, land another value of the 8th, and build the plan that restates it."""
+    world.begin(OLD, *ROWS)
+    world.land(a_source(), *changed(row(8, 1, 99.0)))
+    plan = plans.make(OLD, restate=(Restatement(VISITS),))
+    plans.apply(OLD, plan)
+    return plan
 
 
 def test_of_a_restated_month_only_the_readers_of_days_that_differ_are_built_again(

@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.intervals import Daily
 from backfill_assets.models.column import Column
-from backfill_assets.models.kind import IncrementalByTimeRange
-from backfill_assets.models.model import Model
 from backfill_assets.models.source import Source, TimeColumns, WhenEmpty
-from backfill_assets.models.sql.query import SqlQuery
 from backfill_assets.models.upstream import Upstream
+from backfill_assets_tests.histories.daily import daily_model, trailing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from backfill_assets.models.model import Model
     from backfill_assets_tests.histories.declared import Declared
 
 DELIVERIES = "shop.deliveries"
@@ -47,13 +46,8 @@ def deliveries() -> Source:
 def arrivals_model(name: str, declared: Declared) -> Model:
     """Add up the deliveries of each day, and of some days before it."""
     back = declared.lookback
-    sql = (
-        "WITH dates AS (SELECT EXPLODE(SEQUENCE(:start_ds, DATE_SUB(:end_ds, 1))) AS ds)"
-        f" SELECT dates.ds, CAST(SUM(amount) * {declared.factor} AS BIGINT) AS total FROM dates"
-        f" JOIN (SELECT ds, amount FROM {DELIVERIES} WHERE ds >= DATE_SUB(:start_ds, {back})"
-        " AND ds < :end_ds) AS delivered"
-        f" ON delivered.ds BETWEEN DATE_SUB(dates.ds, {back}) AND dates.ds GROUP BY dates.ds"
-    )
+    total = f"CAST(SUM(earlier.amount) * {declared.factor} AS BIGINT)"
+    sql = trailing(total, DELIVERIES, "amount", back)
     return _model(name, declared, sql, [Upstream(DELIVERIES, lookback=back)])
 
 
@@ -68,17 +62,4 @@ def stock_model(name: str, declared: Declared, sold: str) -> Model:
 
 
 def _model(name: str, declared: Declared, sql: str, reads: Sequence[Upstream]) -> Model:
-    return Model(
-        name=name,
-        query=SqlQuery(sql),
-        columns=(Column("ds", "date"), Column("total", "bigint")),
-        kind=IncrementalByTimeRange("ds"),
-        cadence=Daily(start=FIRST_DELIVERY, cron=declared.cron),
-        upstreams=reads,
-        unique_key=["ds"],
-        late_window=declared.late_window,
-        batch_size=declared.batch_size,
-        description=declared.note,
-        grain="one row per day",
-        owner="team:shop",
-    )
+    return daily_model(name, declared, sql, Column("total", "bigint"), reads, FIRST_DELIVERY)

@@ -22,6 +22,7 @@ from backfill_assets.models.model import Model
 from backfill_assets.models.source import Source, TimeColumns
 from backfill_assets.models.sql.query import SqlQuery
 from backfill_assets.models.upstream import Reopens, Upstream
+from backfill_assets_tests.histories.daily import trailing
 from backfill_assets_tests.histories.declared import CRONS, Declared
 from backfill_assets_tests.histories.deliveries import (
     ARRIVALS,
@@ -194,13 +195,8 @@ def _days(name: str, declared: Declared) -> Model:
 
 def _trailing(name: str, declared: Declared) -> Model:
     column, back = "sold" if declared.counts else "total", declared.lookback
-    sql = (
-        "WITH dates AS (SELECT EXPLODE(SEQUENCE(:start_ds, DATE_SUB(:end_ds, 1))) AS ds)"
-        f" SELECT dates.ds, CAST(SUM(days.{column}) + {declared.plus} AS BIGINT) AS total FROM dates"
-        f" JOIN (SELECT ds, {column} FROM {DAYS}"
-        f" WHERE ds >= DATE_SUB(:start_ds, {back}) AND ds < :end_ds) AS days"
-        f" ON days.ds BETWEEN DATE_SUB(dates.ds, {back}) AND dates.ds GROUP BY dates.ds"
-    )
+    total = f"CAST(SUM(earlier.{column}) + {declared.plus} AS BIGINT)"
+    sql = trailing(total, DAYS, column, back)
     reads = [Upstream(DAYS, lookback=back)]
     return _model(name, declared, sql, names=("ds", "total"), upstreams=reads)
 

@@ -16,6 +16,7 @@ from backfill_assets.models.kind import IncrementalByTimeRange, IncrementalByUni
 from backfill_assets.models.model import Model
 from backfill_assets.models.sql.query import SqlQuery
 from backfill_assets.models.upstream import Upstream
+from backfill_assets_tests.histories.daily import trailing
 from backfill_assets_tests.histories.sales import SALES
 
 if TYPE_CHECKING:
@@ -51,13 +52,8 @@ def receipts_model(name: str, declared: Declared) -> Model:
 def takings_model(name: str, declared: Declared) -> Model:
     """Add up the receipts of each day, and of some days before it."""
     back = declared.lookback
-    sql = (
-        "WITH dates AS (SELECT EXPLODE(SEQUENCE(:start_ds, DATE_SUB(:end_ds, 1))) AS ds)"
-        f" SELECT dates.ds, CAST(SUM(receipts.total) + {declared.plus} AS BIGINT) AS total FROM dates"
-        f" JOIN (SELECT ds, total FROM {RECEIPTS} WHERE NOT gone AND ds >= DATE_SUB(:start_ds, {back})"
-        " AND ds < :end_ds) AS receipts"
-        f" ON receipts.ds BETWEEN DATE_SUB(dates.ds, {back}) AND dates.ds GROUP BY dates.ds"
-    )
+    total = f"CAST(SUM(earlier.total) + {declared.plus} AS BIGINT)"
+    sql = trailing(total, RECEIPTS, "total", back, only="NOT gone")
     reads = [Upstream(RECEIPTS, lookback=back)]
     return _model(name, declared, sql, _columns("total"), unique_key=["ds"], upstreams=reads)
 

@@ -10,15 +10,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from backfill_assets.intervals import Daily
 from backfill_assets.models.column import Column
-from backfill_assets.models.kind import IncrementalByTimeRange
-from backfill_assets.models.model import Model
-from backfill_assets.models.sql.query import SqlQuery
 from backfill_assets.models.upstream import Upstream
+from backfill_assets_tests.histories.daily import daily_model, trailing
 from backfill_assets_tests.histories.sales import SALES
 
 if TYPE_CHECKING:
+    from backfill_assets.models.model import Model
     from backfill_assets_tests.histories.declared import Declared
 
 WEIGHED, SMOOTHED = "shop.weighed", "shop.smoothed"
@@ -32,40 +30,17 @@ def weighed_model(name: str, declared: Declared) -> Model:
         f" FROM {SALES} WHERE ds >= :start_ds AND ds < :end_ds GROUP BY ds"
     )
     weight = Column("total", "double", tolerance=TOLERANCE)
-    return _model(name, declared, sql, weight, Upstream(SALES))
+    return daily_model(name, declared, sql, weight, [Upstream(SALES)], declared.start)
 
 
 def smoothed_model(name: str, declared: Declared) -> Model:
     """Add up the weights of each day, and of some days before it."""
     back = declared.lookback
-    sql = (
-        "WITH dates AS (SELECT EXPLODE(SEQUENCE(:start_ds, DATE_SUB(:end_ds, 1))) AS ds)"
-        f" SELECT dates.ds, CAST(SUM(weighed.total) AS DOUBLE) AS total FROM dates"
-        f" JOIN (SELECT ds, total FROM {WEIGHED} WHERE ds >= DATE_SUB(:start_ds, {back})"
-        " AND ds < :end_ds) AS weighed"
-        f" ON weighed.ds BETWEEN DATE_SUB(dates.ds, {back}) AND dates.ds GROUP BY dates.ds"
-    )
-    reads = Upstream(WEIGHED, lookback=back)
-    return _model(name, declared, sql, Column("total", "double"), reads)
+    sql = trailing("CAST(SUM(earlier.total) AS DOUBLE)", WEIGHED, "total", back)
+    reads = [Upstream(WEIGHED, lookback=back)]
+    return daily_model(name, declared, sql, Column("total", "double"), reads, declared.start)
 
 
 def slack(name: str, declared: Declared) -> float:
     """Say by how much a value may differ from what follows from the published upstreams."""
     return (declared.lookback + 1) * TOLERANCE if name == SMOOTHED else 0
-
-
-def _model(name: str, declared: Declared, sql: str, value: Column, reads: Upstream) -> Model:
-    return Model(
-        name=name,
-        query=SqlQuery(sql),
-        columns=(Column("ds", "date"), value),
-        kind=IncrementalByTimeRange("ds"),
-        cadence=Daily(start=declared.start, cron=declared.cron),
-        upstreams=[reads],
-        unique_key=["ds"],
-        late_window=declared.late_window,
-        batch_size=declared.batch_size,
-        description=declared.note,
-        grain="one row per day",
-        owner="team:shop",
-    )
