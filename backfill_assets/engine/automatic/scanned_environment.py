@@ -170,14 +170,11 @@ class ScannedEnvironment:
             ignore_cron=self.run.serves_plan,
         )
         broken = failed_cells(self.graph, view, model, failed, now=self.run.clock(), reads=columns)
+        claimed, elsewhere = view.claimed[model.name], self.others[model.name]
         if self.plan_id is None:
-            work = replace(
-                work, refresh=in_place_of(self.run, {model.name: work}, view)[model.name]
-            )
-        claimed = view.claimed[model.name]
-        elsewhere = self.others[model.name]
-        if self.plan_id is None:  # a plan of a new table carries over what is refreshed in place
-            elsewhere -= work.refresh
+            in_place = in_place_of(self.run, {model.name: work}, view)[model.name]
+            work = replace(work, refresh=in_place)
+            elsewhere -= in_place  # a plan of a new table carries it over
         todo = work.gaps | work.refresh
         waiting = self._waiting(view, model, work)
         within = None if self.within is None else self.within[model.name]
