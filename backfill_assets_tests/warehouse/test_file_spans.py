@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 
 from backfill_assets.intervals.cadence import WHOLE_CELL, Daily, Monthly, Weekly, Whole, Yearly
 from backfill_assets.intervals.interval import Interval
@@ -15,7 +15,7 @@ from backfill_assets.intervals.zones import zone_of
 from backfill_assets.warehouse.files.file_spans import CellsRead, file_of, logged_file, logged_files
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from backfill_assets.intervals.cadence import Cadence
@@ -85,25 +85,48 @@ def test_an_instant_is_looked_for_in_the_local_day_that_it_falls_in(
     day=st.sampled_from(MOVED_CLOCKS) | st.datetimes(local(1990, 1, 1), local(2030, 1, 1)),
     minutes=st.integers(-200, 200),
 )
+@example(zone="America/Havana", make=Daily, day=local(2024, 3, 10), minutes=30)
+@example(zone="Pacific/Apia", make=Daily, day=local(2011, 12, 30), minutes=0)
+@example(zone="America/St_Johns", make=Daily, day=local(2006, 10, 29), minutes=-30)
 def test_a_file_is_looked_at_for_the_cell_whose_clocks_showed_its_time(
     zone: str, make: Callable[..., Cadence], day: datetime, minutes: int
 ):
     cadence, time = make(start="1990-01-01", tz=zone), day + timedelta(minutes=minutes)
+
+    for cell, start, end in cells_around(cadence, time):
+        if start <= time < end:
+            assert may_hold_one_row(cadence, cell, time)
+
+
+@given(
+    zone=st.sampled_from(ZONES),
+    make=st.sampled_from([Daily, Weekly, Monthly, Yearly]),
+    day=st.sampled_from(MOVED_CLOCKS) | st.datetimes(local(1990, 1, 1), local(2030, 1, 1)),
+)
+@example(zone="America/Havana", make=Daily, day=local(2024, 3, 10))
+@example(zone="Pacific/Apia", make=Daily, day=local(2011, 12, 30))
+def test_a_file_of_one_date_is_looked_at_for_the_cell_of_that_date_only(
+    zone: str, make: Callable[..., Cadence], day: datetime
+):
+    cadence = make(start="1990-01-01", tz=zone)
+
+    for cell, start, end in cells_around(cadence, day):
+        of_this_date = start.date() <= day.date() < end.date()
+        assert may_hold_one_row(cadence, cell, day.date()) == of_this_date
+
+
+def cells_around(cadence: Cadence, time: datetime) -> Iterator[tuple[Interval, datetime, datetime]]:
+    """Give cells with what clocks show at both ends, as `cells.time_predicate` chooses rows."""
     around = datetime(time.year, time.month, time.day, tzinfo=UTC)
-    span = Interval(around - timedelta(3), around + timedelta(3))
-    clocks = zone_of(zone)
-    cells = [  # as `cells.time_predicate` chooses rows
-        cell
-        for cell in cadence.cells(span)
-        if cell.start.astimezone(clocks).replace(tzinfo=None)
-        <= time
-        < cell.end.astimezone(clocks).replace(tzinfo=None)
-    ]
+    zone = zone_of(cadence.tz)
+    for cell in cadence.cells(Interval(around - timedelta(3), around + timedelta(3))):
+        start, end = (at.astimezone(zone).replace(tzinfo=None) for at in (cell.start, cell.end))
+        yield cell, start, end
 
+
+def may_hold_one_row(cadence: Cadence, cell: Interval, time: date) -> bool:
     entry = {"num_records": 1, "null_count.at": 0, "min.at": time, "max.at": time}
-
-    for cell in cells:
-        assert CellsRead("at", cadence, IntervalSet.of([cell])).may_hold(entry)
+    return CellsRead("at", cadence, IntervalSet.of([cell])).may_hold(entry)
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ from urllib.parse import unquote
 
 from backfill_assets.intervals.cadence import WHOLE_CELL
 from backfill_assets.intervals.grid import Unit
-from backfill_assets.intervals.interval import Interval
+from backfill_assets.intervals.interval import Interval, instant_of
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.intervals.zones import zone_of
+from backfill_assets.intervals.zones import local_day, midnight, zone_of
 from backfill_assets.warehouse.log.delta_log import delta_json_schema, name_in_files, opened_log
 
 if TYPE_CHECKING:
@@ -213,14 +213,14 @@ def file_of(entry: Mapping[str, Any], column: str, cadence: Cadence) -> File:
         exact = entry[f"partition.{column}"]
         if exact is None:
             return File(timeless=True)
-        return File(_instant(exact, cadence), _instant(exact, cadence), rows)
+        return File(*_instants(exact, cadence), rows)
     first, last = entry.get(f"min.{column}"), entry.get(f"max.{column}")
     if first is None and last is None and rows is not None and nulls == rows:
         return File(timeless=True)
     if first is None or last is None:
         return File()
     counted = None if nulls is None else _less(rows, nulls)
-    return File(_instant(first, cadence), _instant(last, cadence), counted)
+    return File(_instants(first, cadence)[0], _instants(last, cadence)[1], counted)
 
 
 def _read(text: str, dtype: str) -> date | datetime:
@@ -230,19 +230,30 @@ def _read(text: str, dtype: str) -> date | datetime:
     return time.replace(tzinfo=None if dtype == "timestamp_ntz" else time.tzinfo or UTC)
 
 
-def _instant(value: date | datetime, cadence: Cadence) -> datetime:
-    """Give the instant that a value stands for; one beyond every cell becomes the first or last instant.
+def _instants(value: date | datetime, cadence: Cadence) -> tuple[datetime, datetime]:
+    """Give the first and the last instant that a value may stand for.
 
-    A time without a zone is what local clocks show, as `cells.time_predicate` takes it.
+    A time without a zone is what local clocks show, as `cells.time_predicate` takes it: they show it
+    twice when they are set back, and where they skip it the instants around the skip are given. A
+    value beyond every cell becomes the first or the last instant.
     """
     if value.year < WHOLE_CELL.start.year:
-        return WHOLE_CELL.start
+        return WHOLE_CELL.start, WHOLE_CELL.start
     if value.year > _LAST_YEAR:
-        return WHOLE_CELL.end
+        return WHOLE_CELL.end, WHOLE_CELL.end
     if not isinstance(value, datetime):
-        value = datetime(value.year, value.month, value.day, tzinfo=zone_of(cadence.tz))
-    instant = value if value.tzinfo else value.replace(tzinfo=zone_of(cadence.tz))
-    return max(instant.astimezone(UTC).replace(microsecond=0), WHOLE_CELL.start)
+        value = _midnight(value, cadence.tz)
+    zone = value.tzinfo or zone_of(cadence.tz)
+    shown = (value.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1))
+    first, last = sorted(max(at.replace(microsecond=0), WHOLE_CELL.start) for at in shown)
+    return first, last
+
+
+def _midnight(day: date, zone: str) -> datetime:
+    """Give the instant at which a day begins; one that clocks skipped is the end of the day before."""
+    ordinal = day.toordinal()
+    begins = midnight(zone, ordinal)
+    return instant_of(begins if local_day(zone, begins) == ordinal else begins - 1)
 
 
 def _statistics(text: str | None) -> Mapping[str, Any]:
