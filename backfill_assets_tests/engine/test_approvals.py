@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from backfill_assets.engine.fill.observing import observe_sources
 from backfill_assets.engine.plans.plan_verbs import rollback_plan, undo_plan
 from backfill_assets.engine.project.ssh_signatures import SignatureError
 from backfill_assets.engine.review.acting import NotEntitledError, UnsignedActError
@@ -217,6 +218,22 @@ def test_another_policy_or_consumer_voids_the_approval_and_a_gap_that_was_filled
         plans.promote(seen, built)
     plans.promote(OLD, built)
     assert total(world) == (on(8), 99)
+
+
+def test_an_inventory_that_changed_since_voids_the_approval(
+    world: World, plans: Gated, built: Plan
+):
+    plans.approve(OLD, built, BOB)
+    world.land(a_source(), *(each for each in changed(row(8, 1, 99.0)) if each[0] != on(7)))
+    observe_sources(world.store, [a_source()], str(world.root), lambda: world.spark)
+    assert plans.lacking(OLD, built) == ()  # the plan reads nothing of that day
+
+    world.land(a_source(), *(each for each in changed(row(8, 1, 99.0)) if each[0] != on(8)))
+    observe_sources(world.store, [a_source()], str(world.root), lambda: world.spark)
+
+    found = approval_state(plans.project(OLD), built.plan_id)
+    assert found is not None
+    assert found.approvals[0].void == "changed since: inventory"
 
 
 def test_cells_that_a_promotion_appends_void_nothing_and_are_listed(world: World, plans: Gated):

@@ -10,9 +10,12 @@ import pytest
 from deltalake import write_deltalake
 
 from backfill_assets.engine.fill.observing import observe_sources
+from backfill_assets.engine.plans.refusals import UnmetInventoryError
 from backfill_assets.engine.review.preflight import LostSourceHistoryError, checklist_of
 from backfill_assets.intervals import Daily
+from backfill_assets.models.audit import accepted_range
 from backfill_assets.models.column import Column
+from backfill_assets.models.consumer import Consumer, Reading
 from backfill_assets.models.graph import build_graph
 from backfill_assets.planning.plan.request import Restatement
 from backfill_assets.planning.review.checklist import Item, Standing
@@ -20,6 +23,7 @@ from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets_tests.builders import COLUMNS, EVENTS, a_graph, a_model, a_source
 from backfill_assets_tests.engine.plans import Plans
 from backfill_assets_tests.engine.world import arrow, row
+from backfill_assets_tests.signing import quick_gate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,6 +33,8 @@ if TYPE_CHECKING:
     from backfill_assets_tests.engine.world import World
 
 VISITS = "web.visits"
+INVENTORY = "[[environments]]\nname = 'prod'\ninventory = 'stop'\n"
+DASHBOARD = Consumer(name="board", kind="dashboard", owner="team:x", reads=[Reading(VISITS)])
 FIVE = Daily(start="2024-01-01", end="2024-01-05")
 
 
@@ -159,6 +165,32 @@ def test_the_checklist_names_what_is_lost_and_what_to_do(world: World, plans: Pl
     assert item(items, "sources").texts == (
         "web.events: no row in 2024-01-01..2024-01-02 (2); declared as when_empty=accept",
     )
+
+
+@pytest.mark.parametrize("needed", [True, False])
+def test_a_policy_may_let_no_plan_compute_before_its_inventory_is_met(
+    world: World, plans: Plans, *, needed: bool
+):
+    world.begin(a_graph(visits()), *(row(day) for day in range(1, 6)))
+    audited = visits(times=2, audits=[accepted_range("cost", 0, None)])
+    changed = build_graph([audited], [a_source()], [DASHBOARD])
+    plan = plans.make(changed, asked_by="ana")  # without a reason
+    gate = quick_gate(INVENTORY if needed else INVENTORY.replace("stop", "show"))
+
+    unmet = item(checklist_of(plans.project(changed, gate=lambda: gate), plan), "asked by and why")
+    assert unmet.standing is Standing.NOT_MET
+    assert unmet.stops == needed
+    if not needed:
+        assert plans.apply(changed, plan, gate=lambda: gate).status is PlanStatus.BUILT
+        return
+    with pytest.raises(
+        UnmetInventoryError, match=r"asked by and why: ana; no reason \(make the plan again"
+    ):
+        plans.apply(changed, plan, gate=lambda: gate)
+    assert world.store.plans.get(plan.plan_id).status is PlanStatus.PROPOSED
+
+    again = plans.make(changed, asked_by="ana", reason="costs count twice")
+    assert plans.apply(changed, again, gate=lambda: gate).status is PlanStatus.BUILT
 
 
 def land_by_day(world: World, columns: Sequence[Column], *rows: tuple[object, ...]) -> None:

@@ -28,8 +28,8 @@ def checklist(
 ) -> None:
     """Settle each item of a plan: met, not met, or declared by a person.
 
-    An item is computed where the state and the declarations determine it. Only one item stops `backfill apply`: published rows whose source
-    rows are gone. The steps, with the command for each, are in docs/runbook.md, "A backfill, step by step".
+    An item is computed where the state and the declarations determine it. Published rows whose source rows are gone stop `backfill apply`;
+    every other item of the inventory does so where the policy says `inventory = "stop"`. The steps, with the command for each, are in docs/runbook.md, "A backfill, step by step".
 
     Exit code: 0, whatever the items are; with `--check` 1 while an item before publication is not met.
 
@@ -72,4 +72,5 @@ def _print_item(item: Item) -> None:
     for text in others:
         say(f"            {text}", indent=12)
     if item.todo:
-        say(f"            to do: {item.todo}", indent=19)
+        before = "to do before `backfill apply`" if item.stops else "to do"
+        say(f"            {before}: {item.todo}", indent=19)

@@ -8,9 +8,10 @@ from backfill_assets.engine.plans.remaining_work import as_text, left_in
 from backfill_assets.engine.plans.workspace import planned_snapshots
 from backfill_assets.engine.project.frozen_code import FrozenCode
 from backfill_assets.engine.project.plan_age import open_plans, stands, waits_until
+from backfill_assets.engine.review.acting import gate_in
 from backfill_assets.engine.review.answers import refuse_unanswered
 from backfill_assets.engine.review.approvals import refuse_unapproved
-from backfill_assets.engine.review.preflight import refuse_lost_history
+from backfill_assets.engine.review.preflight import inventory_of, refuse_lost_history
 from backfill_assets.errors import BackfillAssetsError, RequestError
 from backfill_assets.intervals.instants import minute_text
 from backfill_assets.intervals.text import ranges_text
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from backfill_assets.engine.project.run_context import RunContext
     from backfill_assets.models.graph import Graph
     from backfill_assets.planning.plan.plan import InFlight, Plan
+    from backfill_assets.planning.review.checklist import Item
 
 
 _NEXT = {
@@ -78,6 +80,18 @@ class PlanConflictError(BackfillAssetsError):
         )
 
 
+class UnmetInventoryError(BackfillAssetsError):
+    """A policy lets nothing be computed for a plan while an item of its inventory is not met."""
+
+    def __init__(self, plan_id: str, items: tuple[Item, ...]) -> None:
+        self.plan_id, self.items = plan_id, items
+        listed = "; ".join(f"{item.name}: {', '.join(item.texts)} ({item.todo})" for item in items)
+        super().__init__(
+            f"plan {plan_id} lacks what the policy asks for before anything is computed, nothing was written: "
+            f"{listed}. `backfill checklist {plan_id}` shows every item"
+        )
+
+
 def refuse(op: Operation) -> None:
     """Refuse a plan that is not the one that was shown, or whose inputs have moved.
 
@@ -90,6 +104,7 @@ def refuse(op: Operation) -> None:
         StalePlanError: cells, columns or snapshots that it reads or rewrites have moved.
         PlanConflictError: another plan is at work on the same cells.
         LostSourceHistoryError: published rows would be replaced by nothing.
+        UnmetInventoryError: the policy asks for an inventory that the plan does not have.
     """
     refuse_edited(op)
     plan, stored = op.plan, op.store.plans.get(op.plan_id)
@@ -106,8 +121,26 @@ def refuse(op: Operation) -> None:
         _refuse_conflicts(op)
         refuse_stale(op)
         refuse_lost_history(op.project, op.plan)
+        refuse_unmet_inventory(op)
     else:
         refuse_outwaited(op)
+
+
+def refuse_unmet_inventory(op: Operation) -> None:
+    """Refuse a plan while an item of its inventory is not met, where the policy asks for all of them.
+
+    An automatic plan for late data is not asked, as no policy asks for its approval.
+
+    Raises:
+        UnmetInventoryError: it lists the items, with what to do.
+        PolicyError: the policy can't be used.
+        PolicyMissingError: the environment was under a policy before, and this process has none.
+    """
+    gate = gate_in(op.project, op.plan.environment)
+    if gate is None or op.plan.request.late or not gate.policy.needs_inventory(op.plan.environment):
+        return
+    if stopping := tuple(item for item in inventory_of(op.project, op.plan) if item.stops):
+        raise UnmetInventoryError(op.plan_id, stopping)
 
 
 def refuse_edited(op: Operation) -> None:

@@ -11,6 +11,7 @@ import hashlib
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.review.known_differences import known_differences
+from backfill_assets.engine.review.preflight import inventory_of
 from backfill_assets.models.codec import dumps
 from backfill_assets.planning.plan.plan_json import content_hash
 
@@ -66,6 +67,12 @@ def _consumers(of: Reviewed) -> object:
     )
 
 
+def _inventory(of: Reviewed) -> object:
+    """Give what was known before the plan computed: owners, completeness of sources, meaning of times, and so on."""
+    items = inventory_of(of.project, of.plan)
+    return tuple((item.name, item.standing.value, item.texts) for item in items)
+
+
 def _policy(of: Reviewed) -> object:
     return of.gate.digest
 
@@ -87,6 +94,7 @@ PARTS: tuple[tuple[str, Callable[[Reviewed], object]], ...] = (
     ("checks", _checks),
     ("accepted differences", _accepted),
     ("consumers", _consumers),
+    ("inventory", _inventory),
     ("policy", _policy),
     ("estimate", _estimate),
     ("way back", _way_back),

@@ -17,6 +17,7 @@ from backfill_assets.models.sql.lineage import lineage_of
 from backfill_assets.planning.plan.left import left_to_do
 from backfill_assets.planning.review.checklist import (
     ChecklistFacts,
+    ChecklistPart,
     Item,
     checklist,
     source_history,
@@ -70,11 +71,18 @@ def refuse_lost_history(project: Project, plan: Plan) -> None:
         raise LostSourceHistoryError(plan, item)
 
 
+def inventory_of(project: Project, plan: Plan) -> tuple[Item, ...]:
+    """Settle what must be known before a plan computes."""
+    items = checklist_of(project, plan)
+    return tuple(item for item in items if item.part is ChecklistPart.INVENTORY)
+
+
 def checklist_of(project: Project, plan: Plan) -> tuple[Item, ...]:
     """Settle every item of a plan's checklist, from the state, the loaded declarations and the sources' logs."""
     graph, store = project.loaded.graph, project.store
     environment = plan.environment if store.environments.exists(plan.environment) else PROD
     view, status = store.views.of(environment), store.plans.get(plan.plan_id).status
+    gate = project.gate()
     facts = ChecklistFacts(
         status=status,
         lost=() if status is PlanStatus.PROMOTED else _lost(project, plan, graph, view),
@@ -83,6 +91,7 @@ def checklist_of(project: Project, plan: Plan) -> tuple[Item, ...]:
         left=_left(project, plan) if status in OPEN else {},
         audits=_audits(project, plan),
         published=_published(project, plan),
+        needs_inventory=gate is not None and gate.policy.needs_inventory(plan.environment),
     )
     return checklist(plan, graph, facts, _ranges(graph))
 

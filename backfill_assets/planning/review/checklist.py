@@ -6,7 +6,7 @@ declared it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -94,6 +94,7 @@ class ChecklistFacts:
         left: by model, planned cells that are not built yet, in words.
         audits: the results of the plan's own batches, by model.
         published: the environment that a plan was published in, and when, in words; empty before.
+        needs_inventory: whether the policy lets nothing be computed before every item of the inventory is met.
     """
 
     status: PlanStatus
@@ -107,6 +108,7 @@ class ChecklistFacts:
         default_factory=dict[str, "Sequence[AuditResult]"]
     )
     published: str = ""
+    needs_inventory: bool = False
 
 
 def checklist(plan: Plan, graph: Graph, facts: ChecklistFacts, ranges: Ranges) -> tuple[Item, ...]:
@@ -118,11 +120,10 @@ def checklist(plan: Plan, graph: Graph, facts: ChecklistFacts, ranges: Ranges) -
         facts: what the state says.
         ranges: how the cells of a model or source are named.
     """
-    return (
-        *_inventory(plan, graph, facts, ranges),
-        *_results(plan, facts),
-        *_afterwards(plan, facts),
-    )
+    inventory = _inventory(plan, graph, facts, ranges)
+    if facts.needs_inventory:
+        inventory = (replace(item, stops=item.standing is Standing.NOT_MET) for item in inventory)
+    return (*inventory, *_results(plan, facts), *_afterwards(plan, facts))
 
 
 def source_history(lost: Sequence[LostHistory], ranges: Ranges) -> tuple[Item, ...]:

@@ -55,12 +55,15 @@ class EnvironmentPolicy(_Strict):
         plan: principals who may plan and apply; none named: everyone.
         canaries: what follows once the canaries of a plan are built and compared: ``stop`` waits for the next
             apply, ``go on`` builds the rest at once where everything is as the plan expects.
+        inventory: what an item does that is not met in the inventory of a plan's checklist: ``stop`` lets nothing
+            be computed for the plan, ``show`` lets people decide.
     """
 
     name: _Name
     promote: tuple[_Name, ...] = ()
     plan: tuple[_Name, ...] = ()
     canaries: Literal["stop", "go on"] = "stop"
+    inventory: Literal["stop", "show"] = "show"
 
 
 class Rule(_Strict):
@@ -147,6 +150,10 @@ class Policy(_Strict):
         """Whether a plan builds the rest at once after canaries that are as it expects."""
         concerning = [*self._concerning(environment)]
         return bool(concerning) and all(each.canaries == "go on" for each in concerning)
+
+    def needs_inventory(self, environment: str) -> bool:
+        """Whether nothing is computed for a plan before every item of its inventory is met."""
+        return any(each.inventory == "stop" for each in self._concerning(environment))
 
     def planners(self, environment: str) -> frozenset[str]:
         """Give who may plan and apply for an environment; empty: everyone."""
