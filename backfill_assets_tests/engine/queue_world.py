@@ -25,9 +25,11 @@ from backfill_assets_tests.making import plan_made, project_of
 from backfill_assets_tests.state.building import content, write
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import datetime
     from pathlib import Path
 
+    from backfill_assets.engine.project.gate import Gate
     from backfill_assets.engine.project.project import Project
     from backfill_assets.engine.project.run_context import RunContext
     from backfill_assets.intervals import Interval
@@ -48,6 +50,7 @@ class QueueWorld:
     now: datetime = FIRST + timedelta(days=10, hours=1)
     memory: ScanMemory = field(default_factory=ScanMemory)
     runs: int = 0
+    gate: Callable[[], Gate | None] = lambda: None
 
     def __post_init__(self) -> None:
         self.store = Store.open(
@@ -78,7 +81,7 @@ class QueueWorld:
 
     def project(self, **given: Any) -> Project:  # noqa: ANN401
         """The project as somebody has it who has no Spark."""
-        usual: dict[str, Any] = {"spark": None, "who": "ann"}
+        usual: dict[str, Any] = {"spark": None, "who": "ann", "gate": self.gate}
         return project_of(
             self.store,
             self.graph,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import pyarrow as pa
 import pytest
@@ -15,10 +15,12 @@ from backfill_assets.engine.batch.requests import REFRESH, batch_request
 from backfill_assets.engine.fill.observing import observe_sources
 from backfill_assets.engine.plans.plan_verbs import abandon_plan, queue_plan
 from backfill_assets.intervals import Daily
+from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.source import WhenEmpty
 from backfill_assets.planning.plan import batch_size as sizes
 from backfill_assets.planning.plan.request import PlanRequest
 from backfill_assets.planning.queue.releasing import ReleaseKind
+from backfill_assets.planning.review.policy import PolicyError
 from backfill_assets.snapshots.environment import PROD
 from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.snapshots.queued_plan import Control
@@ -26,6 +28,7 @@ from backfill_assets.snapshots.stored_plan import PlanEventKind
 from backfill_assets_tests.builders import a_graph, a_model, a_source, day, days
 from backfill_assets_tests.engine.queue_world import LEASE, QueueWorld
 from backfill_assets_tests.making import plan_made
+from backfill_assets_tests.signing import quick_gate
 from backfill_assets_tests.state.building import content, write
 
 if TYPE_CHECKING:
@@ -387,6 +390,43 @@ def test_what_is_stale_is_offered_once_as_late_work_and_again_when_more_is(world
     assert first.kind is same.kind is more.kind is ReleaseKind.LATE
     assert first.mark == same.mark
     assert len({first.mark, more.mark, once_more.mark}) == 3
+
+
+CLOSED = "[[rules]]\napprovers = ['bob@shop']\nlate_data = true\nclosed_before = 2024-01-09\n"
+
+
+def test_late_data_that_a_policy_leaves_to_people_is_offered_once_the_policy_does_not(
+    tmp_path: Path,
+):
+    world = QueueWorld(tmp_path, a_graph(replace(VISITS, late_window=5)))
+    _land(world, *range(1, 11))
+    world.fill("web.visits", day(1, 10))
+    world.gate = lambda: quick_gate(CLOSED, "bob@shop")
+    _land(world, 8)
+
+    [needs_a_plan] = world.look().offers
+    assert needs_a_plan.kind is ReleaseKind.LATE
+    assert world.look().asked == 0
+
+    world.gate = lambda: quick_gate(CLOSED.replace("-09", "-08"), "bob@shop")
+    assert world.offered() == {("daily", "web.visits"): days(8)}
+
+
+def test_a_policy_that_can_not_be_used_leaves_late_data_to_people_and_all_else_goes_on(
+    tmp_path: Path,
+):
+    def unusable() -> NoReturn:
+        raise PolicyError("policy.toml", "it is no TOML")
+
+    world = QueueWorld(tmp_path, a_graph(replace(VISITS, late_window=5)), gate=unusable)
+    _land(world, *range(1, 10))
+    world.fill("web.visits", day(1, 9))
+    _land(world, 8)
+
+    assert world.offered() == {
+        ("daily", "web.visits"): days(10),
+        ("late", ""): IntervalSet.empty(),
+    }
 
 
 def test_a_model_whose_cells_prod_still_cuts_otherwise_waits_for_its_plan(world: QueueWorld):

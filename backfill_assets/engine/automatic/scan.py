@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from backfill_assets.engine.automatic.scan_memory import DONE, FAILED, ScanMemory, hashed, marked
 from backfill_assets.engine.automatic.scanned_environment import ScannedEnvironment, in_turn
+from backfill_assets.engine.fill.late_cells import policy_mark
 from backfill_assets.engine.project.frozen_code import FrozenCode
 from backfill_assets.engine.project.opening import look, open_run
 from backfill_assets.engine.project.plan_age import stands
@@ -109,7 +110,7 @@ class _Scan:
         """Offer what late data needs, by the name of all that decides what becomes of it.
 
         That is what is stale, who is at work there, what a person last said of its plans and when, what
-        the models declare, and what is owed. Which of it may be built without a person is found out by
+        the models declare, what is owed, and the policy. Which of it may be built without a person is found out by
         the run that does it.
         """
         stale = {**ScanMemory(self.keys).stale(), **self.stale}
@@ -133,9 +134,8 @@ class _Scan:
                 name: at.fingerprint
                 for name, at in self.project.store.environments.pointers(PROD).items()
             }
-            mark = hashed(
-                [stale, others, controls, words, self.project.store.environments.owed_marks(PROD)]
-            )
+            owed = self.project.store.environments.owed_marks(PROD)
+            mark = hashed([stale, others, controls, words, owed, policy_mark(self.project)])
             self.offers.append(Offer(PROD, ReleaseKind.LATE, mark=mark))
 
     def at_plan(self, stored: StoredPlan, queued: QueuedPlan) -> None:

@@ -7,7 +7,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.automatic.scan_memory import DONE, FAILED, LEFT, hashed
-from backfill_assets.engine.fill.late_cells import built_without_rows, in_place_of
+from backfill_assets.engine.fill.late_cells import (
+    built_without_rows,
+    in_place_of,
+    policy_mark,
+)
 from backfill_assets.intervals.grid import Unit
 from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
@@ -115,6 +119,11 @@ class ScannedEnvironment:
         observed = self.run.store.sources.observed()
         return {name: _place(source) for name, source in observed.items()}
 
+    @cached_property
+    def policy(self) -> str:
+        """The name of the policy, which decides what of late data is refreshed in place."""
+        return policy_mark(self.run.project)
+
     def key(self, name: str) -> str:
         """Hash all that decides about a model."""
         model = self.graph.models[name]
@@ -128,7 +137,8 @@ class ScannedEnvironment:
             list(decided.boundaries) if decided is not None else None
             for decided in (within, self.others[name] or None)
         ]
-        return hashed([tables, due, model.automated.value, cells, self._around(model)])
+        declared = [model.automated.value, self._around(model), self.policy]
+        return hashed([tables, due, cells, declared])
 
     def read(self, name: str) -> set[str]:
         """Name the models that a scan of one reads: itself, and those that it reads."""

@@ -23,6 +23,7 @@ from backfill_assets.snapshots.environment import PROD
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from backfill_assets.engine.project.project import Project
     from backfill_assets.engine.project.run_context import RunContext
     from backfill_assets.intervals.cadence import Cadence
     from backfill_assets.planning.plan.plan import Plan
@@ -149,6 +150,15 @@ def _built_by_plans(plans: Iterable[Plan]) -> CellsByModel:
         for planned in plan.models
         if planned.build is not Build.NEW_VERSION
     )
+
+
+def policy_mark(project: Project) -> str:
+    """Name the policy as it is at this moment: another one may leave other late data to people."""
+    try:
+        gate = project.gate()
+    except BackfillAssetsError:
+        return "can't be used"
+    return "" if gate is None else gate.digest
 
 
 def _reserved_by_policy(run: RunContext) -> CellsByModel:
