@@ -11,7 +11,7 @@ from rich.live import Live
 from rich.text import Text
 
 from backfill_assets.cli.output import bar, out, say
-from backfill_assets.engine.automatic.scan import stuck_cells
+from backfill_assets.engine.automatic.stuck import stuck_cells
 from backfill_assets.intervals.text import counted
 from backfill_assets.render.plan_life import progress
 from backfill_assets.render.plan_words import naming_of

@@ -11,7 +11,7 @@ import dagster as dg
 from dagster_pyspark import LazyPySparkResource
 from pydantic import PrivateAttr
 
-from backfill_assets.engine.automatic.scan import no_spark
+from backfill_assets.engine.automatic.scanned_environment import no_spark
 from backfill_assets.engine.project.batch_policy import USUAL_POLICY, batch_policy_of
 from backfill_assets.engine.project.channels import channels_of
 from backfill_assets.engine.project.gate import gate_of

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from backfill_assets.engine.automatic.scan import stuck_cells
 from backfill_assets.engine.automatic.serving import finish
+from backfill_assets.engine.automatic.stuck import stuck_cells
 from backfill_assets.engine.plans.plan_verbs import queue_plan
 from backfill_assets.models.source import WhenEmpty
 from backfill_assets.planning.plan.request import PlanRequest

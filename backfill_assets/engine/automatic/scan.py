@@ -6,30 +6,35 @@ it finds are offered, except those that another plan or environment builds.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from backfill_assets.engine.automatic.scan_memory import DONE, FAILED, ScanMemory, hashed, marked
-from backfill_assets.engine.automatic.scanned_environment import ScannedEnvironment, in_turn
+from backfill_assets.engine.automatic.scan_memory import ScanMemory, hashed, marked
+from backfill_assets.engine.automatic.scanned_environment import (
+    ScannedEnvironment,
+    for_scanning,
+    in_turn,
+    scanned_by_plan,
+    scanned_prod,
+)
+from backfill_assets.engine.automatic.stuck import stuck_cells
 from backfill_assets.engine.fill.late_cells import policy_mark
 from backfill_assets.engine.project.frozen_code import FrozenCode
-from backfill_assets.engine.project.opening import look, open_run
 from backfill_assets.engine.project.plan_age import stands
-from backfill_assets.errors import BackfillAssetsError, RequestError
+from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.instants import minute_text
 from backfill_assets.models.automation import Automation
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.plan.plan_json import read_plan
-from backfill_assets.planning.plan.stages import BuildCells, FillGaps, apply_stages
 from backfill_assets.planning.queue.off_peak import read_off_peak
 from backfill_assets.planning.queue.releasing import Offer, ReleaseKind
 from backfill_assets.planning.rule.late_work import ASKED_BY
-from backfill_assets.snapshots.environment import PROD, workspace_name
+from backfill_assets.snapshots.environment import PROD
 from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from backfill_assets.engine.automatic.scanned_environment import ScannedModel
     from backfill_assets.engine.project.project import Project
@@ -158,7 +163,7 @@ class _Scan:
         except BackfillAssetsError as error:
             self.notes.append(str(error))
             return
-        ended = all(map(self._is_done, places)) or self._is_stuck(plan, places)
+        ended = all(map(self._is_done, places)) or self._is_newly_stuck(plan, places)
         if len(self.offers) == before and ended:
             self.offers.append(Offer(plan.environment, ReleaseKind.FINISH, plan_id=plan.plan_id))
 
@@ -244,7 +249,7 @@ class _Scan:
     def _only_reported(self, name: str) -> bool:
         return self.project.loaded.graph.models[name].automated is Automation.REPORT
 
-    def _is_stuck(self, plan: Plan, places: Iterable[ScannedEnvironment]) -> bool:
+    def _is_newly_stuck(self, plan: Plan, places: Iterable[ScannedEnvironment]) -> bool:
         """Whether a plan is stuck, and its evidence does not say so since its last batch."""
         failed = ScanMemory(self.keys).failed()
         if not any(name.startswith(_name(where, "")) for where in places for name in failed):
@@ -272,12 +277,6 @@ def _whose(where: ScannedEnvironment) -> str:
 @lru_cache(maxsize=16)
 def _parsed(content: str) -> Plan:
     return read_plan(content)
-
-
-def for_scanning(project: Project) -> Project:
-    """Give a project as a scan uses it: at one instant, and without Spark."""
-    now = project.clock()
-    return replace(project, clock=lambda: now, spark=no_spark)
 
 
 def paused_models(plans: Iterable[StoredPlan]) -> dict[str, str]:
@@ -316,81 +315,3 @@ def _waiting_words(prod: ScannedEnvironment) -> Iterator[str]:
             f"models that wait for a plan, since an open one brings them or their tables hold what {PROD} "
             f"does not publish: {', '.join(names)}; see `backfill plan`"
         )
-
-
-def scanned_prod(
-    project: Project, plans: Sequence[StoredPlan], paused: Collection[str]
-) -> ScannedEnvironment:
-    """Give prod but for paused models; cells that its open plans have are theirs."""
-    run, declared = open_run(project, PROD), project.loaded.graph.models
-    pointers = project.store.environments.pointers(PROD)
-    names = [
-        name
-        for name in run.graph.order
-        if name in declared
-        and name in pointers
-        and name not in paused
-        and declared[name].automated is not Automation.OFF
-        and run.graph.models[name].cadence.grid == declared[name].cadence.grid
-    ]
-    others = CellsByModel.of(
-        each for plan in plans if plan.environment == PROD for each in plan.cells.items()
-    )
-    return ScannedEnvironment(run, pointers, names, others=others)
-
-
-def scanned_by_plan(project: Project, plan: Plan) -> Iterator[ScannedEnvironment]:
-    """Give the environment whose gaps a plan fills, and the workspace where it builds the rest."""
-    for stage in apply_stages(plan):
-        match stage:
-            case FillGaps(cells):
-                environment = plan.environment
-            case BuildCells(cells):
-                environment = workspace_name(plan.plan_id)
-            case _:
-                continue
-        within = CellsByModel(cells)
-        if not within:
-            continue
-        run = replace(
-            look(project, environment),
-            plan_id=plan.plan_id,
-            until=plan.until,
-            batch_cells=plan.batch_cells,
-        )
-        pointers = project.store.environments.pointers(environment)
-        names = [name for name in run.graph.order if name in within and name in pointers]
-        yield ScannedEnvironment(run, pointers, names, within=within)
-
-
-def no_spark() -> Any:  # noqa: ANN401 - there is none
-    """Take the place of Spark where recorded state is enough.
-
-    Raises:
-        RequestError: always.
-    """
-    raise RequestError(found="Internal error: the scan must not use Spark", do="Report this")
-
-
-def stuck_cells(project: Project, plan: Plan) -> CellsByModel:
-    """Give what is left of a plan, by model, if all of it has failed for good, or reads what has; else nothing.
-
-    Args:
-        project: where the plan is; only recorded state is read.
-        plan: one that is being applied.
-    """
-    stuck = CellsByModel()
-    for where in scanned_by_plan(for_scanning(project), plan):
-        for scanned in where.scanned(where.names):
-            if scanned.end == DONE and scanned.unchanging:
-                continue
-            if not _is_stuck(scanned, stuck):
-                return CellsByModel()
-            stuck |= CellsByModel({scanned.model.name: scanned.left})
-    return stuck
-
-
-def _is_stuck(scanned: ScannedModel, stuck: Collection[str]) -> bool:
-    """Whether a model is stuck; its upstreams were asked before it."""
-    reads_stuck = any(scanned.work.blocked.get(name) for name in stuck)
-    return scanned.unchanging and not scanned.waits and (scanned.end == FAILED or reads_stuck)

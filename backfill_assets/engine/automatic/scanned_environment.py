@@ -1,10 +1,10 @@
-"""One environment that is scanned for work of its own, or for that of a plan."""
+"""The environments that are scanned: prod for work of its own, others for that of a plan."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from backfill_assets.engine.automatic.scan_memory import DONE, FAILED, LEFT, hashed
 from backfill_assets.engine.fill.late_cells import (
@@ -12,23 +12,30 @@ from backfill_assets.engine.fill.late_cells import (
     in_place_of,
     policy_mark,
 )
+from backfill_assets.engine.project.opening import look, open_run
+from backfill_assets.errors import RequestError
 from backfill_assets.intervals.grid import Unit
 from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.automation import Automation
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.plan.left import left_of
+from backfill_assets.planning.plan.stages import BuildCells, FillGaps, apply_stages
 from backfill_assets.planning.queue.releasing import offers
 from backfill_assets.planning.rule.failed_cells import failed_cells
 from backfill_assets.planning.rule.lacking_in_sources import lacking_in_sources
 from backfill_assets.planning.rule.needs_work import needs_work
+from backfill_assets.snapshots.environment import PROD, workspace_name
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
+    from backfill_assets.engine.project.project import Project
     from backfill_assets.engine.project.run_context import RunContext
     from backfill_assets.models.graph import Graph
     from backfill_assets.models.model import Model
+    from backfill_assets.planning.plan.plan import Plan
     from backfill_assets.planning.queue.releasing import Offer
     from backfill_assets.planning.rule.failed_cells import Rest
     from backfill_assets.planning.rule.needs_work import Work
@@ -37,6 +44,7 @@ if TYPE_CHECKING:
     from backfill_assets.snapshots.failure import FailedBatch
     from backfill_assets.snapshots.observation import ObservedSource
     from backfill_assets.snapshots.state_view import StateView
+    from backfill_assets.snapshots.stored_plan import StoredPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,3 +311,63 @@ def in_turn(where: ScannedEnvironment, todo: list[str], start: int, most: int) -
             break
         taken.append(name)
     return taken
+
+
+def for_scanning(project: Project) -> Project:
+    """Give a project as a scan uses it: at one instant, and without Spark."""
+    now = project.clock()
+    return replace(project, clock=lambda: now, spark=no_spark)
+
+
+def no_spark() -> Any:  # noqa: ANN401 - there is none
+    """Take the place of Spark where recorded state is enough.
+
+    Raises:
+        RequestError: always.
+    """
+    raise RequestError(found="Internal error: the scan must not use Spark", do="Report this")
+
+
+def scanned_prod(
+    project: Project, plans: Sequence[StoredPlan], paused: Collection[str]
+) -> ScannedEnvironment:
+    """Give prod but for paused models; cells that its open plans have are theirs."""
+    run, declared = open_run(project, PROD), project.loaded.graph.models
+    pointers = project.store.environments.pointers(PROD)
+    names = [
+        name
+        for name in run.graph.order
+        if name in declared
+        and name in pointers
+        and name not in paused
+        and declared[name].automated is not Automation.OFF
+        and run.graph.models[name].cadence.grid == declared[name].cadence.grid
+    ]
+    others = CellsByModel.of(
+        each for plan in plans if plan.environment == PROD for each in plan.cells.items()
+    )
+    return ScannedEnvironment(run, pointers, names, others=others)
+
+
+def scanned_by_plan(project: Project, plan: Plan) -> Iterator[ScannedEnvironment]:
+    """Give the environment whose gaps a plan fills, and the workspace where it builds the rest."""
+    for stage in apply_stages(plan):
+        match stage:
+            case FillGaps(cells):
+                environment = plan.environment
+            case BuildCells(cells):
+                environment = workspace_name(plan.plan_id)
+            case _:
+                continue
+        within = CellsByModel(cells)
+        if not within:
+            continue
+        run = replace(
+            look(project, environment),
+            plan_id=plan.plan_id,
+            until=plan.until,
+            batch_cells=plan.batch_cells,
+        )
+        pointers = project.store.environments.pointers(environment)
+        names = [name for name in run.graph.order if name in within and name in pointers]
+        yield ScannedEnvironment(run, pointers, names, within=within)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from backfill_assets.engine.automatic.scan import stuck_cells
+from backfill_assets.engine.automatic.stuck import stuck_cells
 from backfill_assets.engine.fill.fill import fill_cells
 from backfill_assets.engine.plans.building import run_for_stage
 from backfill_assets.engine.plans.operation import Operation
