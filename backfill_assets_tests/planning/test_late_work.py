@@ -13,7 +13,7 @@ from backfill_assets.models.cells import cells_read
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.models.source import WhenEmpty
 from backfill_assets.models.upstream import Reopens, Upstream, own_cells
-from backfill_assets.planning.rule.late_work import LateWork, late_work
+from backfill_assets.planning.rule.late_work import KeptBack, LateWork, late_work
 from backfill_assets.planning.rule.needs_work import needs_work
 from backfill_assets.snapshots.environment import Pointer
 from backfill_assets.snapshots.state_view import SourceState, UpstreamChange
@@ -79,12 +79,19 @@ def _one_by_one(cells: IntervalSet) -> list[IntervalSet]:
 def split(
     graph: Graph,
     view: StateView,
+    *,
+    held: Mapping[str, IntervalSet] | None = None,
+    failed: Mapping[str, IntervalSet] | None = None,
     reserved: Mapping[str, IntervalSet] | None = None,
-    **how: Mapping[str, IntervalSet],
 ) -> LateWork:
-    given_ = {name: CellsByModel(cells) for name, cells in how.items()}
-    people = CellsByModel(reserved or {})
-    return late_work(graph, view, now=NOW, reads={}, reserved=lambda: people, **given_)
+    others, people = CellsByModel(held or {}), CellsByModel(reserved or {})
+    kept_back = KeptBack(
+        by_others=others,
+        in_place=others,
+        failed=CellsByModel(failed or {}),
+        reserved=lambda: people,
+    )
+    return late_work(graph, view, kept_back, now=NOW, reads={})
 
 
 def chain(**last: Any) -> Graph:  # noqa: ANN401

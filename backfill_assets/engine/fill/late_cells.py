@@ -17,7 +17,7 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.plan.plan import Build
 from backfill_assets.planning.review.policy import closed_to_late_data
-from backfill_assets.planning.rule.late_work import late_work
+from backfill_assets.planning.rule.late_work import KeptBack, late_work
 from backfill_assets.snapshots.environment import PROD
 
 if TYPE_CHECKING:
@@ -47,16 +47,14 @@ def late_work_of(
             what is refreshed in place of them: that concerns no other model.
     """
     at_work, outwaited = _plans_of_people(run)
-    work = late_work(
-        run.graph,
-        _without_marks(outwaited, view or run.view()),
-        now=run.until,
-        reads=run.reads,
-        held=_held_by_plans(at_work),
-        held_in_place=_built_by_plans(at_work),
+    kept_back = KeptBack(
+        by_others=_held_by_plans(at_work),
+        in_place=_built_by_plans(at_work),
         failed=(failed or CellsByModel()) | dict.fromkeys(run.misread, _EVERYTHING),
         reserved=partial(_reserved_by_policy, run),
     )
+    state = _without_marks(outwaited, view or run.view())
+    work = late_work(run.graph, state, kept_back, now=run.until, reads=run.reads)
     planned = {name: cells for name, cells in work.held.items() if name in run.misread}
     return replace(work, waiting=work.waiting | planned, held=work.held - planned)
 

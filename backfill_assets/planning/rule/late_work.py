@@ -70,31 +70,42 @@ class LateWork:
         return {source: cells[model] for source, cells in self.awaits.items() if cells[model]}
 
 
-def late_work(  # noqa: PLR0913 - what holds a change back, each in its own way
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptBack:
+    """Cells that keep changes which reach them from being brought in automatically, by model.
+
+    Attributes:
+        by_others: another plan or batch builds them: a change that reaches one waits.
+        in_place: those of them that a refresh in the model's own table waits for: a plan of a new table
+            carries over what the environment publishes meanwhile.
+        failed: they can't be built: a cell that reaches them waits; the other cells of its change do
+            not, since a failure blocks only its readers.
+        reserved: gives those that only a plan of people may build again, with all that reaches them;
+            asked where something is stale.
+    """
+
+    by_others: CellsByModel = field(default_factory=CellsByModel)
+    in_place: CellsByModel = field(default_factory=CellsByModel)
+    failed: CellsByModel = field(default_factory=CellsByModel)
+    reserved: Callable[[], CellsByModel] = CellsByModel
+
+
+def late_work(
     graph: Graph,
     view: StateView,
+    kept_back: KeptBack,
     *,
     now: datetime,
     reads: Mapping[str, Mapping[str, frozenset[str]]],
-    held: CellsByModel | None = None,
-    held_in_place: CellsByModel | None = None,
-    failed: CellsByModel | None = None,
-    reserved: Callable[[], CellsByModel] = CellsByModel,
 ) -> LateWork:
     """Split the stale cells of an environment.
 
     Args:
         graph: the models that the environment runs, and the sources.
         view: its state.
+        kept_back: what keeps changes from being brought in automatically.
         now: the instant that history ends at (UTC).
         reads: per model, what it reads by column (lineage).
-        held: per model, cells that another plan or batch builds: a change that reaches one waits.
-        held_in_place: those of them that a refresh in the model's own table waits for: a plan of a new table
-            carries over what the environment publishes meanwhile. None: all of them.
-        failed: per model, cells that can't be built: a cell that reaches them waits; the other cells
-            of its change do not, since a failure blocks only its readers.
-        reserved: gives, per model, cells that only a plan of people may build again, with all that reaches them;
-            asked where something is stale.
     """
     works = {
         name: needs_work(graph, view, graph.models[name], now=now, reads=reads.get(name))
@@ -105,21 +116,20 @@ def late_work(  # noqa: PLR0913 - what holds a change back, each in its own way
     if not stale:
         return LateWork()
     changes = _changes(works)
-    held, failed = held or CellsByModel(), failed or CellsByModel()
-    closed = held | failed
-    free = _Windows(graph, view, now, (view.owed - closed) | reserved()).open()
+    closed = kept_back.by_others | kept_back.failed
+    free = _Windows(graph, view, now, (view.owed - closed) | kept_back.reserved()).open()
     far = together(changes, stale - free)
     alone = CellsByModel({name: works[name].refresh for name in stale}) - far
     due = stale - (_left(graph, view, changes, far) - alone)
-    open_ = _Windows(graph, view, now, held | view.owed).open()
+    open_ = _Windows(graph, view, now, kept_back.by_others | view.owed).open()
     waits = together(changes, due - open_)
     allowed = _Windows(graph, view, now, closed | view.owed).open()
     awaits = _awaits(graph, view, now, works, due, changes)
     rowless = CellsByModel.of(each for cells in awaits.values() for each in cells.items())
-    kept = (held if held_in_place is None else held_in_place) | failed | view.owed
     in_place = (due & alone) - rowless
     if in_place:
-        in_place &= _Windows(graph, view, now, kept).open()
+        closed_in_place = kept_back.in_place | kept_back.failed | view.owed
+        in_place &= _Windows(graph, view, now, closed_in_place).open()
     ours = ((due & allowed) - waits - rowless) | in_place
     return LateWork(
         automatic=ours - in_place,
