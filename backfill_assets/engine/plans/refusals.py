@@ -11,7 +11,7 @@ from backfill_assets.engine.project.plan_age import open_plans, stands, waits_un
 from backfill_assets.engine.review.acting import gate_in
 from backfill_assets.engine.review.answers import refuse_unanswered
 from backfill_assets.engine.review.approvals import refuse_unapproved
-from backfill_assets.engine.review.preflight import inventory_of, refuse_lost_history
+from backfill_assets.engine.review.preflight import checklist_of, refuse_lost_history
 from backfill_assets.errors import BackfillAssetsError, RequestError
 from backfill_assets.intervals.instants import minute_text
 from backfill_assets.intervals.text import ranges_text
@@ -139,7 +139,7 @@ def refuse_unmet_inventory(op: Operation) -> None:
     gate = gate_in(op.project, op.plan.environment)
     if gate is None or op.plan.request.late or not gate.policy.needs_inventory(op.plan.environment):
         return
-    if stopping := tuple(item for item in inventory_of(op.project, op.plan) if item.stops):
+    if stopping := tuple(item for item in checklist_of(op.project, op.plan) if item.stops):
         raise UnmetInventoryError(op.plan_id, stopping)
 
 

@@ -68,7 +68,7 @@ def _consumers(of: Reviewed) -> object:
 
 
 def _inventory(of: Reviewed) -> object:
-    """Give what was known before the plan computed: owners, completeness of sources, meaning of times, and so on."""
+    """Give what had to be known before the plan computed: owners, rows in sources, what each time means, and so on."""
     items = inventory_of(of.project, of.plan)
     return tuple((item.name, item.standing.value, item.texts) for item in items)
 

@@ -17,9 +17,9 @@ from backfill_assets.models.sql.lineage import lineage_of
 from backfill_assets.planning.plan.left import left_to_do
 from backfill_assets.planning.review.checklist import (
     ChecklistFacts,
-    ChecklistPart,
     Item,
     checklist,
+    inventory,
     source_history,
 )
 from backfill_assets.planning.review.source_history import LostHistory, lost_history
@@ -71,29 +71,47 @@ def refuse_lost_history(project: Project, plan: Plan) -> None:
         raise LostSourceHistoryError(plan, item)
 
 
-def inventory_of(project: Project, plan: Plan) -> tuple[Item, ...]:
-    """Settle what must be known before a plan computes."""
-    items = checklist_of(project, plan)
-    return tuple(item for item in items if item.part is ChecklistPart.INVENTORY)
-
-
 def checklist_of(project: Project, plan: Plan) -> tuple[Item, ...]:
     """Settle every item of a plan's checklist, from the state, the loaded declarations and the sources' logs."""
     graph, store = project.loaded.graph, project.store
-    environment = plan.environment if store.environments.exists(plan.environment) else PROD
-    view, status = store.views.of(environment), store.plans.get(plan.plan_id).status
-    gate = project.gate()
-    facts = ChecklistFacts(
-        status=status,
-        lost=() if status is PlanStatus.PROMOTED else _lost(project, plan, graph, view),
-        empty=_empty(_read(plan, graph), view),
+    view, status = _published_view(project, plan), store.plans.get(plan.plan_id).status
+    facts = replace(
+        _recorded(project, plan, view),
         columns=dict(_columns(project, plan, graph, view)),
         left=_left(project, plan) if status in OPEN else {},
         audits=_audits(project, plan),
         published=_published(project, plan),
-        needs_inventory=gate is not None and gate.policy.needs_inventory(plan.environment),
     )
     return checklist(plan, graph, facts, _ranges(graph))
+
+
+def inventory_of(project: Project, plan: Plan) -> tuple[Item, ...]:
+    """Settle what must be known before a plan computes, from the declarations and the state alone.
+
+    No log of a source is read, so what its files tell of single columns is not in it: only rows and declarations
+    change it, and no other layout of the same rows does.
+    """
+    graph = project.loaded.graph
+    facts = _recorded(project, plan, _published_view(project, plan))
+    return inventory(plan, graph, facts, _ranges(graph))
+
+
+def _published_view(project: Project, plan: Plan) -> StateView:
+    """Draw what the plan's environment publishes; where there is no such environment yet, what prod does."""
+    exists = project.store.environments.exists(plan.environment)
+    return project.store.views.of(plan.environment if exists else PROD)
+
+
+def _recorded(project: Project, plan: Plan, view: StateView) -> ChecklistFacts:
+    """Gather what the state says of a plan's inventory."""
+    graph, gate = project.loaded.graph, project.gate()
+    status = project.store.plans.get(plan.plan_id).status
+    return ChecklistFacts(
+        status=status,
+        lost=() if status is PlanStatus.PROMOTED else _lost(project, plan, graph, view),
+        empty=_empty(_read(plan, graph), view),
+        needs_inventory=gate is not None and gate.policy.needs_inventory(plan.environment),
+    )
 
 
 def _lost(project: Project, plan: Plan, graph: Graph, view: StateView) -> tuple[LostHistory, ...]:

@@ -120,10 +120,19 @@ def checklist(plan: Plan, graph: Graph, facts: ChecklistFacts, ranges: Ranges) -
         facts: what the state says.
         ranges: how the cells of a model or source are named.
     """
-    inventory = _inventory(plan, graph, facts, ranges)
+    return (
+        *inventory(plan, graph, facts, ranges),
+        *_results(plan, facts),
+        *_afterwards(plan, facts),
+    )
+
+
+def inventory(plan: Plan, graph: Graph, facts: ChecklistFacts, ranges: Ranges) -> tuple[Item, ...]:
+    """Settle what must be known before a plan computes; see `checklist`."""
+    items = _inventory(plan, graph, facts, ranges)
     if facts.needs_inventory:
-        inventory = (replace(item, stops=item.standing is Standing.NOT_MET) for item in inventory)
-    return (*inventory, *_results(plan, facts), *_afterwards(plan, facts))
+        items = (replace(item, stops=item.standing is Standing.NOT_MET) for item in items)
+    return tuple(items)
 
 
 def source_history(lost: Sequence[LostHistory], ranges: Ranges) -> tuple[Item, ...]:
