@@ -231,8 +231,7 @@ def test_another_layout_of_the_same_rows_does_not_change_the_inventory_that_appr
 ):
     graph = a_graph(visits())
     rows = [row(day) for day in range(1, 6)]
-    rows[1] = (*rows[1][:2], None)
-    land_by_day(world, COLUMNS, *rows)
+    land_by_day(world, COLUMNS, rows[0], (*rows[1][:2], None), *rows[2:])
     world.fill(graph)
     changed = a_graph(visits(times=2))
     plan = plans.make(changed, reason="costs count twice")
