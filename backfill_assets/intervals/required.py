@@ -16,47 +16,38 @@ if TYPE_CHECKING:
     from backfill_assets.intervals.cadence import Cadence
 
 
-def required(  # noqa: PLR0913 - each bounds the cells in its own way
+def required(
     cadence: Cadence,
     *,
-    start: datetime | None = None,
-    end: datetime | None = None,
     now: datetime,
     ignore_cron: bool = False,
-    end_bounded: bool = False,
     ready: IntervalSet | None = None,
 ) -> IntervalSet:
     """The cells that must hold audited data.
 
-    From the later of the requested and the model's start to the earliest of the requested end, the
-    model's end and the boundary up to which cells are due. A requested range rounds outward, but
-    one shorter than a cell requires none. A model that is rebuilt as a whole requires its one cell.
-    A cell that is ready stays required where a cron calls it due later only: it is read already.
+    From the model's start to its end, or to the boundary up to which cells are due. A model that is
+    rebuilt as a whole requires its one cell. A cell that is ready stays required where a cron calls it
+    due later only: it is read already.
 
     Args:
         cadence: the model's cells and life.
-        start: the requested start; None: the model's.
-        end: the requested exclusive end; None: the model's, or now.
         now: the instant that counts as now.
         ignore_cron: every cell that is over by now is due, whatever the cron says.
-        end_bounded: nothing past the requested end: the last cell must be over by then.
         ready: the cells that are ready, wherever they lie.
 
     Raises:
-        DeclarationError: neither the model nor the request has a start.
+        DeclarationError: the model has no start.
     """
     if cadence.unit is Unit.WHOLE:
         return IntervalSet.of([WHOLE_CELL])
-    first = _latest(start, cadence.start)
-    bounds = [cadence.floor(now)]
-    if cadence.end is not None:
-        bounds.append(cadence.end)
-    if end is not None:
-        if end - first < cadence.shortest_cell(first):
-            return IntervalSet.empty()
-        bounds.append(cadence.floor(end) if end_bounded else cadence.ceil(end))
-    begin, over = epoch_of(cadence.floor(first)), epoch_of(min(bounds))
-    cells = IntervalSet.of_pairs([(begin, over)])
+    if cadence.start is None:
+        raise DeclarationError(
+            found="the model has no start, and reads nothing that has one",
+            do="give its cadence one, for example Daily(start='2024-01-01')",
+        )
+    over = cadence.floor(now)
+    begin = epoch_of(cadence.floor(cadence.start))
+    cells = IntervalSet.of_pairs([(begin, epoch_of(min(over, cadence.end or over)))])
     if ignore_cron:
         return cells
     due = cells.within(begin, epoch_of(cadence.due(now)))
@@ -69,13 +60,3 @@ def missing(cadence: Cadence, required: IntervalSet, ready: IntervalSet) -> Inte
     A cell that is half ready is missing as a whole.
     """
     return cadence.snap_out(required - ready) & required
-
-
-def _latest(requested: datetime | None, life: datetime | None) -> datetime:
-    starts = [start for start in (requested, life) if start is not None]
-    if not starts:
-        raise DeclarationError(
-            found="the model has no start, reads nothing that has one, and no start was requested",
-            do="give its cadence one, for example Daily(start='2024-01-01')",
-        )
-    return max(starts)

@@ -11,7 +11,6 @@ from backfill_assets.intervals.parse_range import (
     ReversedRangeError,
     parse_range,
 )
-from backfill_assets.intervals.required import required
 
 BERLIN = Daily(start="2024-01-01", tz="Europe/Berlin", end="2024-12-31")
 UTC_DAILY = Daily(start="2024-01-01")
@@ -126,8 +125,7 @@ def test_instants_closer_than_a_cell_say_so_and_require_none():
     found = parse_range("2024-01-01T06:00Z", "2024-01-01T08:00Z", UTC_DAILY)
 
     assert found.note == "shorter than one cell of one day, so it requires none"
-    meant = found.interval
-    assert not required(UTC_DAILY, start=meant.start, end=meant.end, now=utc(2024, 2, 1))
+    assert not UTC_DAILY.snap_in(found.interval)
 
 
 def test_only_what_lies_after_the_models_start_counts_for_that():

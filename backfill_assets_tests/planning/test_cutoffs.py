@@ -10,6 +10,7 @@ import pytest
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals import IntervalSet, Weekly
 from backfill_assets.models.cells_by_model import CellsByModel
+from backfill_assets.models.upstream import Upstream
 from backfill_assets.planning.plan.plan import Build, Plan
 from backfill_assets.planning.plan.plan_json import plan_json, read_plan
 from backfill_assets.planning.plan.plan_state import PlanState
@@ -82,6 +83,29 @@ def test_a_later_restatement_leaves_out_what_lies_before_the_cutoff():
     plan = a_plan(state=cut(), restate=(Restatement("web.a", "2024-01-04", "2024-01-07"),))
 
     assert cells(plan, "web.a") == IntervalSet.of([day(6, 2)])
+
+
+@pytest.mark.parametrize("reads_itself", [False, True])
+def test_a_restatement_fills_no_gap_before_the_cutoff(*, reads_itself: bool):
+    upstreams = [EVENTS, *([Upstream("web.a", lookback=1)] if reads_itself else [])]
+    graph = edited(sql=TWICE, upstreams=upstreams)
+    wrong = (Restatement(EVENTS, "2024-01-03", "2024-01-04"),)
+    state = a_state(a=IntervalSet.of([day(1, 2)]), b=IntervalSet.empty())
+
+    plan = a_plan(graph, state, cutoff="2024-01-10", reason="agreed", restate=wrong)
+
+    assert cells(plan, "web.a") - IntervalSet.of([day(10)]) == IntervalSet.empty()
+
+
+@pytest.mark.parametrize(
+    ("effective_from", "first"), [("2024-01-04", 6), ("2024-01-06", 6), ("2024-01-08", 8)]
+)
+def test_where_a_cutoff_is_stored_a_later_date_of_the_request_counts(
+    effective_from: str, first: int
+):
+    plan = a_plan(edited(sql=TWICE), cut(), forward_only=True, effective_from=effective_from)
+
+    assert cells(plan, "web.a") == IntervalSet.of([day(first, 11 - first)])
 
 
 def test_a_restatement_of_nothing_but_older_cells_says_why_there_is_nothing_to_do():

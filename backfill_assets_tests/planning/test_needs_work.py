@@ -18,7 +18,7 @@ from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.models.content import ChangedAt
 from backfill_assets.models.upstream import Reopens, Upstream
 from backfill_assets.planning.plan.left import left_of
-from backfill_assets.planning.rule.late_work import late_work
+from backfill_assets.planning.rule.late_work import KeptBack, late_work
 from backfill_assets.planning.rule.needs_work import needs_work
 from backfill_assets.planning.rule.reopening import last_cells
 from backfill_assets.snapshots.environment import Environment, Pointer
@@ -309,7 +309,7 @@ def test_a_change_of_several_cells_is_left_to_a_plan_which_publishes_them_at_onc
 
     assert work.stale_cells == days(4, 5)
     assert work.refresh == NOTHING
-    late = late_work(graph, view, now=NOW, reads={})
+    late = late_work(graph, view, KeptBack(), now=NOW, reads={})
     assert (late.automatic, late.in_place) == ({"web.reader": days(4, 5)}, {})
 
 

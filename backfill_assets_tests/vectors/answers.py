@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 from backfill_assets.errors import BackfillAssetsError
@@ -14,13 +15,15 @@ from backfill_assets.intervals.parse_range import (
     OutsideLifeError,
     ReversedRangeError,
     parse_interval,
-    parse_range,
 )
-from backfill_assets.intervals.required import missing, required
+from backfill_assets.intervals.required import missing
 from backfill_assets.intervals.restated import restated
 from backfill_assets.planning.plan.batching import batches, unblocked
 from backfill_assets.planning.plan.plan_batches import PlannedBatches, Rows
+from backfill_assets.planning.plan.request import PlanRequest
+from backfill_assets.planning.plan.windows import window_of
 from backfill_assets.planning.rule.reopening import late_cells
+from backfill_assets.snapshots.environment import PROD
 from backfill_assets_tests.vectors import translate as tr
 from backfill_assets_tests.vectors.categories import StrangeWord, categorize, plan_categories
 from backfill_assets_tests.vectors.restating import auto_restate, restate
@@ -122,19 +125,22 @@ def _missing(
     case: dict[str, Json], model: dict[str, Json], cadence: Cadence, call: dict[str, Json]
 ) -> IntervalSet:
     """A range outside the model's life is an error of ours, where the cases say: nothing."""
-    end_bounded = call.get("end_bounded", False)
-    try:
-        start, end = _bounds(call, cadence, as_asked=end_bounded)
-    except OutsideLifeError:
+    start, end = call.get("start"), call.get("end")
+    if start and not cadence.start:  # the cases know models whose life the range begins
+        cadence = replace(cadence, start=start_at(start, cadence.tz))
+    if start and end and _is_empty(start, end, cadence):
         return IntervalSet.empty()
-    cells = required(
-        cadence,
+    request = PlanRequest(
+        environment=PROD,
         start=start,
         end=end,
-        now=tr.now_of(case),
+        end_bounded=call.get("end_bounded", False),
         ignore_cron=call.get("ignore_cron", False),
-        end_bounded=end_bounded,
     )
+    try:
+        cells = window_of(request, cadence, tr.now_of(case), IntervalSet.empty()).cells
+    except OutsideLifeError:
+        return IntervalSet.empty()
     gaps = missing(cadence, cells, tr.state_of(model) | tr.state_of(case))
     return _with_late(case, model, gaps, cells)
 
@@ -154,20 +160,6 @@ def _with_late(
         if until > cadence.end:
             gaps |= IntervalSet.of([Interval(cadence.shift(until, -1), until)])
     return late_cells(cadence, gaps, window) & cells
-
-
-def _bounds(
-    call: dict[str, Json], cadence: Cadence, *, as_asked: bool
-) -> tuple[datetime | None, datetime | None]:
-    start, end = call.get("start") or cadence.start, call.get("end")
-    if start is None or end is None or _is_empty(start, end, cadence):
-        return (
-            None if start is None else start_at(start, cadence.tz),
-            None if end is None else end_at(end, cadence.tz),
-        )
-    found = parse_range(start, end, cadence)
-    meant = found.asked if as_asked else found.interval
-    return meant.start, meant.end
 
 
 def _is_empty(start: When, end: When, cadence: Cadence) -> bool:

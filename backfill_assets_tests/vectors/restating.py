@@ -44,7 +44,7 @@ def restate(case: dict[str, Json]) -> Json:
     plan = build_plan(request, graph, state, now)
     life = CellsByModel(
         {
-            name: window_of(request, graph.models[name], now, view.ready(name)).life
+            name: window_of(request, graph.models[name].cadence, now, view.ready(name)).life
             for name in graph.order
         }
     )

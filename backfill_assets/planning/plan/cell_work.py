@@ -282,15 +282,13 @@ class _Sweeps:
         change = self.changes.models[name]
         if not change.restates:
             return
-        since = (
-            model_cells.cutoff.since
-            if model_cells.cutoff is not None
-            else self.planned.request.effective_from
-        )
+        tz, cutoff = model.cadence.tz, model_cells.cutoff
+        bounds = (self.planned.request.effective_from, cutoff.since if cutoff else None)
+        since = max(filter(None, bounds), key=lambda date: start_at(date, tz), default=None)
         if since is None or model.cadence.unit is Unit.WHOLE:
             cells = model_cells.ready
         else:
-            first = epoch_of(model.cadence.ceil(start_at(since, model.cadence.tz)))
+            first = epoch_of(model.cadence.ceil(start_at(since, tz)))
             cells = (
                 IntervalSet.of_pairs([(first, model_cells.ready.boundaries[-1])])
                 if model_cells.ready
@@ -300,7 +298,10 @@ class _Sweeps:
 
     def _gaps(self, name: str, model_cells: ModelCells) -> IntervalSet:
         """Give the required cells that are not ready, and the restated ones that never were."""
-        missing = (model_cells.required | self.wrong.spread[name]) - model_cells.ready
+        wrong = (
+            self.wrong.spread[name] & model_cells.life
+        )  # a cutoff has taken older gaps out of it
+        missing = (model_cells.required | wrong) - model_cells.ready
         if self.planned.request.launch:  # it named published cells; gaps elsewhere are not meant
             missing = _NOTHING
         if self.planned.models[name].in_order:

@@ -53,12 +53,14 @@ class Window:
     missed: bool = False
 
 
-def window_of(request: PlanRequest, model: Model, now: datetime, published: IntervalSet) -> Window:
-    """Cut the requested range to the model's cells and life.
+def window_of(
+    request: PlanRequest, cadence: Cadence, now: datetime, published: IntervalSet
+) -> Window:
+    """Cut the requested range to a model's cells and life.
 
     Args:
         request: what was asked for.
-        model: whose cells they are.
+        cadence: the model's cells and life.
         now: the instant that history ends at (UTC).
         published: the cells that the environment reads.
 
@@ -68,13 +70,12 @@ def window_of(request: PlanRequest, model: Model, now: datetime, published: Inte
         InstantFormatError: a bound is neither a date nor an instant.
         RequestError: the range starts in the future.
     """
-    cadence = model.cadence
     life = _life(request, cadence, now, published)
     if cadence.unit is Unit.WHOLE:
         ranged = request.start is not None or request.end is not None
         notes = ("one cell, whatever the range",) if ranged else ()
         return Window(life, life, notes=notes)
-    return _bounded(request, cadence, _ranged(request, cadence, life, now, published))
+    return _bounded(request, cadence, _ranged(request, cadence, life, now))
 
 
 def _life(
@@ -110,31 +111,16 @@ def _strict_end(request: PlanRequest, cadence: Cadence) -> datetime | None:
     return max(ends) if ends and len(ends) == len(request.restate) else None
 
 
-def _ranged(
-    request: PlanRequest,
-    cadence: Cadence,
-    life: IntervalSet,
-    now: datetime,
-    published: IntervalSet,
-) -> Window:
+def _ranged(request: PlanRequest, cadence: Cadence, life: IntervalSet, now: datetime) -> Window:
     """Cut the requested range to a life."""
     if request.start is None and request.end is None:
         return Window(life, life)
     check_start(request.start, cadence, now)
     due = cadence.floor(now) if request.ignore_cron else cadence.due(now)
     requested = parse_range(request.start, request.end, cadence, due=due)
-    asked = requested.asked
-    cells = required(
-        cadence,
-        start=asked.start,
-        end=None if request.end is None else asked.end,
-        now=now,
-        ignore_cron=request.ignore_cron,
-        end_bounded=request.end_bounded,
-        ready=published,
-    )
-    left_out = _left_out(request, cadence, asked, life)
+    left_out = _left_out(request, cadence, requested.asked, life)
     text = left_out or requested.note  # a strict end is not rounded outward
+    cells = life & cadence.snap_in(requested.interval)
     return Window(cells, life, notes=(text,) if text else ())
 
 
@@ -204,7 +190,7 @@ def cut_windows(
     for name, model in models.items():
         published = view.ready(name)
         try:
-            windows[name] = window_of(request, model, now, published)
+            windows[name] = window_of(request, model.cadence, now, published)
         except OutsideLifeError as error:
             outside[name] = error
             life = _life(request, model.cadence, now, published)
