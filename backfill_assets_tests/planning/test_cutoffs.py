@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -14,11 +15,12 @@ from backfill_assets.models.upstream import Upstream
 from backfill_assets.planning.plan.plan import Build, Plan
 from backfill_assets.planning.plan.plan_json import plan_json, read_plan
 from backfill_assets.planning.plan.plan_state import PlanState
-from backfill_assets.planning.plan.request import Restatement
+from backfill_assets.planning.plan.request import PlanRequest, Restatement
+from backfill_assets.planning.plan.request_rules import check_request
 from backfill_assets.planning.rule.explain import why
 from backfill_assets.planning.rule.needs_work import needs_work
 from backfill_assets.snapshots.cutoff import Cutoff
-from backfill_assets.snapshots.environment import Pointer
+from backfill_assets.snapshots.environment import PROD, Pointer
 from backfill_assets.snapshots.state_view import SourceState
 from backfill_assets_tests.builders import EVENTS, a_run, day
 from backfill_assets_tests.planning.test_build_plan import (
@@ -83,6 +85,19 @@ def test_a_later_restatement_leaves_out_what_lies_before_the_cutoff():
     plan = a_plan(state=cut(), restate=(Restatement("web.a", "2024-01-04", "2024-01-07"),))
 
     assert cells(plan, "web.a") == IntervalSet.of([day(6, 2)])
+
+
+def test_a_cutoff_of_a_day_that_has_begun_somewhere_is_not_in_the_future():
+    evening = NOW - timedelta(hours=4)  # of the 10th in UTC; the morning of the 11th in Tokyo
+
+    for_tomorrow, beyond = (
+        PlanRequest(environment=PROD, cutoff=date, reason="agreed")
+        for date in ("2024-01-11", "2024-01-12")
+    )
+
+    check_request(for_tomorrow, evening)
+    with pytest.raises(RequestError, match="the cutoff 2024-01-12 lies in the future"):
+        check_request(beyond, evening)
 
 
 @pytest.mark.parametrize("reads_itself", [False, True])

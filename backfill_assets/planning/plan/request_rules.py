@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from backfill_assets.snapshots.state_view import StateView
 
 
+_FIRST = "Pacific/Kiritimati"
+"""The zone in which a date begins first: a date that has not begun there lies in the future of every model."""
+
+
 def check_request(request: PlanRequest, now: datetime) -> None:
     """Refuse a request that contradicts itself.
 
@@ -42,7 +46,7 @@ def check_request(request: PlanRequest, now: datetime) -> None:
             found=problem, do="write one, such as \"country = 'DE'\", without comments"
         )
     for what, when in (("cutoff", request.cutoff), ("effective date", request.effective_from)):
-        if when is not None and start_at(when, "UTC") > now:
+        if when is not None and start_at(when, _FIRST) > now:
             raise in_the_future(what, when, now)
 
 
