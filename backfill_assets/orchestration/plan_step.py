@@ -17,13 +17,13 @@ from backfill_assets.orchestration.resources import SparkResource, StateResource
 from backfill_assets.orchestration.steps import as_run_failure, finish_step, targeted_cells
 from backfill_assets.planning.plan.plan import Build, Plan
 from backfill_assets.planning.plan.plan_json import read_plan
-from backfill_assets.snapshots.environment import workspace_name
+from backfill_assets.snapshots.environment import PROD, workspace_name
 from backfill_assets.snapshots.loaded import Loaded
 
 
 @dataclass
 class PlanReporter(Reporter):
-    """Reports what a run did for a plan: nothing of it is published yet.
+    """Reports what a run did for a plan: nothing of it is published in prod yet.
 
     Attributes:
         plan_id: the plan.
@@ -47,6 +47,8 @@ class PlanReporter(Reporter):
             why = (
                 f"built, waiting for plan {self.plan_id}: published history changes with "
                 f"`backfill promote {self.plan_id}`"
+                if self.environment == PROD
+                else f"built in {self.environment} for plan {self.plan_id}; {PROD} is as it was"
             )
             self._observed(new, why, {"plan": self.plan_id})
         self._left_to_do(done.cells - done.built, self.plan_id)
@@ -82,9 +84,9 @@ def serve_plan(
 
 
 def _fills(plan: Plan, name: str) -> bool:
-    """Whether what is built is published at once: gaps are filled in the tables that are read."""
+    """Whether prod reads at once what is built: its gaps are filled in the tables that it reads."""
     planned = plan.model(name)
-    return planned is not None and planned.build is Build.GAP_FILL
+    return plan.environment == PROD and planned is not None and planned.build is Build.GAP_FILL
 
 
 def _same_content(op: Operation, name: str, done: Served) -> dict[str, Any]:

@@ -43,6 +43,7 @@ from backfill_assets.orchestration.private_names import (
     generate_event_batch_id,
 )
 from backfill_assets.orchestration.released_runs import op_name
+from backfill_assets.snapshots.environment import PROD
 from backfill_assets.state.store import Store
 
 SILENT = {"__source_asset_observation__": True}
@@ -129,7 +130,9 @@ class Reporter:
             )
         if remaining - required:
             self._observed(
-                remaining - required, "not required, or not due yet: nothing was done", {}
+                remaining - required,
+                "not required, not due yet, or before a cutoff: nothing was done",
+                {},
             )
 
     def check_results(self) -> Iterator[dg.AssetCheckResult]:
@@ -137,12 +140,18 @@ class Reporter:
 
         An audit without any measurement has no result if cells are lacking, since it has not passed. What
         runs in the environment may lack an audit that an edit has added: it warns, and keeps no reader
-        from being filled.
+        from being filled. So does every audit where cells of another environment than prod were built: they
+        say nothing of the asset.
         """
         audits = {audit.name for audit in audits_of(self.model)}
         for spec in self.context.assets_def.check_specs:
             results = [result for result in self.results if result.audit == spec.name]
-            if spec.name not in audits:
+            if self.environment != PROD:
+                why = (
+                    f"the run has built cells of {self.environment}, and the check is about {PROD}"
+                )
+                yield not_evaluated(spec.asset_key, spec.name, why)
+            elif spec.name not in audits:
                 yield not_promoted(spec.asset_key, spec.name, self.environment)
             elif results or not self.lacking:
                 yield check_result(spec.asset_key, spec.name, results)
@@ -279,13 +288,18 @@ def check_result(
 
 def not_promoted(key: dg.AssetKey, name: str, environment: str) -> dg.AssetCheckResult:
     """Warn of an audit that is declared, and that what an environment runs does not have yet."""
+    why = f"what {environment} runs does not have this audit until a plan of the edit is promoted"
+    return not_evaluated(key, name, why)
+
+
+def not_evaluated(key: dg.AssetKey, name: str, why: str) -> dg.AssetCheckResult:
+    """Warn that a run says nothing of a check: a step has to give a result for each."""
     return dg.AssetCheckResult(
         asset_key=key,
         check_name=name,
         passed=False,
         severity=dg.AssetCheckSeverity.WARN,
-        description=f"not evaluated: what {environment} runs does not have this audit until a plan of the edit "
-        "is promoted",
+        description=f"not evaluated: {why}",
     )
 
 

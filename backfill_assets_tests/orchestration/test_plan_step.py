@@ -10,12 +10,14 @@ import dagster as dg
 
 from backfill_assets import build_definitions
 from backfill_assets.engine.plans.operation import Operation
-from backfill_assets.engine.plans.plan_verbs import queue_plan
+from backfill_assets.engine.plans.plan_verbs import apply_plan, queue_plan
 from backfill_assets.models.graph import build_graph
+from backfill_assets.models.sql.query import SqlQuery
 from backfill_assets.orchestration.released_runs import op_name
 from backfill_assets.orchestration.resources import StateResource, now
+from backfill_assets.planning.plan.plan import Build
 from backfill_assets.planning.plan.request import PlanRequest, Restatement
-from backfill_assets.snapshots.environment import PROD
+from backfill_assets.snapshots.environment import PROD, Environment
 from backfill_assets.snapshots.loaded import Loaded
 from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets_tests.making import plan_made
@@ -181,6 +183,43 @@ def test_a_run_of_a_plan_that_is_over_does_nothing_and_says_so(shop: Shop):
 
     assert not result.success
     assert "is abandoned already" in failure(result)
+
+
+def test_gaps_that_a_queued_plan_fills_in_another_environment_tell_nothing_of_prods_assets(
+    shop: Shop,
+):
+    assert shop.fill("toy.returns", cells=f"{DAYS[0]}...{DAYS[1]}").success
+    assert isinstance(returns.logic, SqlQuery)
+    twice = SqlQuery(returns.logic.sql.replace("SUM(amount)", "SUM(amount * 2)"))
+    models = [replace(returns, query=twice) if model is returns else model for model in MODELS]
+    graph, state = build_graph(models, SOURCES), StateResource()
+    project = state.project(Loaded.of(graph), "operator", lent(shop.spark), "ann")
+    state.store.environments.save_environment(Environment("dev", protected=False, follows=PROD))
+
+    def planned(end: str) -> Plan:
+        request = PlanRequest(
+            environment="dev", asked_by="ann", reason="twice", select=("toy.returns",), end=end
+        )
+        return plan_made(state.store, graph, request, clock=now, data_root=state.data_root)
+
+    apply_plan(project, planned(DAYS[1]))
+    plan = planned(DAYS[2])
+    assert [model.build for model in plan.models] == [Build.GAP_FILL]
+    queue_plan(Operation(project=project, plan=plan))
+    edited = replace(shop, defs=build_definitions(models=models, sources=SOURCES))
+
+    result = serve(edited, plan, "toy.returns", DAYS[2])
+
+    assert result.success, failure(result)
+    assert state.store.views.of("dev").ready("toy.returns") - state.store.views.of(PROD).ready(
+        "toy.returns"
+    )
+    state.store.close()
+    assert keys(result, "toy.returns") == []
+    assert [key for key, _ in observed(result, "toy.returns")] == [DAYS[2]]
+    for name, evaluation in checks(result, "toy.returns").items():
+        assert not evaluation.passed, name
+        assert evaluation.severity is dg.AssetCheckSeverity.WARN
 
 
 def figures(result: dg.ExecuteInProcessResult) -> dict[str, Any]:
