@@ -9,7 +9,7 @@ import pytest
 from backfill_assets.engine.automatic.late_plan import Refreshed, refresh_late
 from backfill_assets.engine.plans.operation import Operation
 from backfill_assets.engine.plans.outcome import Outcome
-from backfill_assets.engine.plans.plan_verbs import queue_plan
+from backfill_assets.engine.plans.plan_verbs import queue_plan, start_applying
 from backfill_assets.engine.project.events import Failed
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.models.cells_by_model import CellsByModel
@@ -17,6 +17,7 @@ from backfill_assets.planning.queue.releasing import ReleaseKind
 from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.snapshots.queued_plan import Control
 from backfill_assets.snapshots.stored_plan import PlanStatus
+from backfill_assets.state.database import StateBusyError
 from backfill_assets_tests.builders import days
 from backfill_assets_tests.engine.queue_world import QueueWorld
 from backfill_assets_tests.engine.test_looked_again import SUMS, VISITS, filled, land
@@ -56,6 +57,30 @@ def test_late_data_whose_plans_were_all_given_up_is_not_published(
     assert done.held == {"web.visits": days(9)}
     assert not done.promoted
     assert not done.ended
+
+
+def test_a_late_plan_that_is_held_up_for_a_reason_that_may_pass_is_left_to_the_next_refresh(
+    world: QueueWorld, monkeypatch: pytest.MonkeyPatch
+):
+    def begins(project: Project, plan: Plan, _: str) -> Outcome:
+        start_applying(Operation(project=project, plan=plan))
+        raise StateBusyError("state.db", 30)
+
+    monkeypatch.setattr(_APPLIED, begins)
+    first = refreshed(world)
+    monkeypatch.setattr(_APPLIED, _busy)
+    again = refreshed(world)
+
+    assert again.plan_id == first.plan_id
+    for done in (first, again):
+        assert not done.ended
+        [note] = done.notes
+        assert "the next refresh continues it" in note
+    assert [plan.status for plan in world.store.plans.latest()] == [PlanStatus.APPLYING]
+
+
+def _busy(*_: object) -> Outcome:
+    raise StateBusyError("state.db", 30)
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ from backfill_assets.planning.plan.plan_json import read_plan
 from backfill_assets.planning.plan.request import PlanRequest, Restatement
 from backfill_assets.planning.rule.late_work import ASKED_BY
 from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus
+from backfill_assets.state.database import StateBusyError
 from backfill_assets_tests.builders import EVENTS, a_graph, a_model, a_source, days
 from backfill_assets_tests.engine.plans import Plans
 from backfill_assets_tests.engine.world import arrow, ended, kept, row, text, told
@@ -367,6 +368,23 @@ def test_a_refresh_that_died_is_finished_by_the_next_one(world: World, monkeypat
     assert said(graph, done.cells) == {A: "2024-01-08..2024-01-09 (2)"}
 
 
+def test_a_late_plan_that_is_built_while_the_state_is_busy_is_published_by_the_next_refresh(
+    world: World,
+    monkeypatch: Any,  # noqa: ANN401
+):
+    graph = chain()
+    filled(world, graph)
+    late(world, row(8, 2))
+    with monkeypatch.context() as patched:
+        patched.setattr("backfill_assets.engine.automatic.automatic_plan.promote_plan", _busy)
+        first = refresh(world, graph)
+    assert (first.promoted, world.rows(C)) == (False, kept(*ROWS))
+    done = refresh(world, graph)
+    assert (done.promoted, done.plan_id) == (True, first.plan_id)
+    assert world.rows(C) == kept(*ROWS, row(8, 2))
+    assert [plan.status for plan in world.store.plans.latest()] == [PlanStatus.PROMOTED]
+
+
 def test_after_a_killed_refresh_its_cells_are_counted_with_who_holds_them_and_until_when(
     world: World,
 ):
@@ -384,6 +402,10 @@ def test_after_a_killed_refresh_its_cells_are_counted_with_who_holds_them_and_un
     assert refresh(world, graph).promoted
     left = outstanding(world.open(graph), graph.order)
     assert (left.words, left.is_open) == ("0 cells missing, 0 stale", False)
+
+
+def _busy(*_: object) -> None:
+    raise StateBusyError("state.db", 30)
 
 
 def _dies(*_: object) -> None:

@@ -7,14 +7,50 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from backfill_assets.engine.plans.plan_verbs import apply_plan, promote_plan
+from backfill_assets.engine.plans.plan_verbs import abandon_plan, apply_plan, promote_plan
+from backfill_assets.planning.plan.plan_json import PlanFormatError, read_plan
 from backfill_assets.snapshots.stored_plan import PlanStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from backfill_assets.engine.plans.operation import Operation
     from backfill_assets.engine.plans.outcome import Outcome
+    from backfill_assets.engine.project.project import Project
+    from backfill_assets.planning.plan.plan import Plan
+    from backfill_assets.planning.plan.request import PlanRequest
+    from backfill_assets.snapshots.stored_plan import StoredPlan
+
+
+def begun(
+    project: Project,
+    stored_plans: Iterable[StoredPlan],
+    is_ours: Callable[[PlanRequest], bool],
+    why: str,
+) -> list[Plan]:
+    """Find the plans that an earlier process has begun; one that was never applied is given up.
+
+    What such a plan reads may have moved since, and it may have expired: a new one is made instead.
+
+    Args:
+        project: who goes on with them. Its lease keeps the process away that has only just made one.
+        stored_plans: those that may be ours. One that this release can't read is not.
+        is_ours: whether a request is one of those that are looked for.
+        why: the reason, in words.
+    """
+    found: list[Plan] = []
+    for stored in stored_plans:
+        try:
+            plan = read_plan(stored.content)
+        except PlanFormatError:
+            continue
+        if not is_ours(plan.request):
+            continue
+        if stored.status is PlanStatus.PROPOSED:
+            abandon_plan(project, plan, why)
+        else:
+            found.append(plan)
+    return found
 
 
 def carried_out(op: Operation, reason: Callable[[Operation], str | None]) -> Outcome:

@@ -14,8 +14,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from backfill_assets.engine.automatic.automatic_plan import carried_out
+from backfill_assets.engine.automatic.automatic_plan import begun, carried_out
 from backfill_assets.engine.automatic.needed_plan import needed_plan
+from backfill_assets.engine.batch.failure_kinds import kind_of
 from backfill_assets.engine.fill.fill import fill_cells
 from backfill_assets.engine.fill.late_cells import late_work_of, lease_name
 from backfill_assets.engine.fill.observing import observe
@@ -30,7 +31,6 @@ from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.cadence import WHOLE_CELL
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.cells_by_model import CellsByModel
-from backfill_assets.planning.plan.plan_json import read_plan
 from backfill_assets.planning.plan.request import PlanRequest
 from backfill_assets.planning.rule.late_work import ASKED_BY
 from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
@@ -38,7 +38,7 @@ from backfill_assets.state.locks import PlanLeasedError
 from backfill_assets.state.queue import PlanPausedOrStoppedError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Mapping
 
     from backfill_assets.engine.fill.observing import SourceLook
     from backfill_assets.engine.project.project import Project
@@ -154,18 +154,12 @@ class _Refresh:
         except BackfillAssetsError as error:
             self._note(f"no plan could be made for late data that needs one: {error}")
 
-    def _begun(self) -> Iterator[Plan]:
-        """Find plans of a refresh that died; one that was never applied is given up."""
-        for stored in self.run.store.plans.latest(statuses=(PlanStatus.PROPOSED, *OPEN)):
-            if (stored.environment, stored.created_by) != (self.run.environment.name, ASKED_BY):
-                continue
-            plan = read_plan(stored.content)
-            if not plan.request.late:
-                continue
-            if stored.status is PlanStatus.PROPOSED:
-                self._give_up(plan)
-            else:
-                yield plan
+    def _begun(self) -> list[Plan]:
+        """Find plans of a refresh that died."""
+        statuses = (PlanStatus.PROPOSED, *OPEN)
+        stored_plans = self.run.store.plans.latest(self.run.environment.name, statuses)
+        automatic = [stored for stored in stored_plans if stored.created_by == ASKED_BY]
+        return begun(self.project, automatic, lambda request: bool(request.late), self.why)
 
     def _made(self, work: LateWork) -> Plan:
         run = self.run
@@ -206,13 +200,8 @@ class _Refresh:
                 return False
             if done.left:
                 return self._stopped(plan, done.failed, done.left)
-        except (
-            BackfillAssetsError
-        ) as error:  # its inputs have moved: the next plan is made from the new state
-            self._give_up(plan)
-            self.gave_up = True
-            self._note(f"plan {plan.plan_id} was abandoned: {error}")
-            return True
+        except BackfillAssetsError as error:
+            return self._refused(plan, error)
         late = CellsByModel({planned.model: planned.certain for planned in plan.models})
         self._built(late, built_in(op.store, plan))
         self.so_far = replace(self.so_far, spared={**self.so_far.spared, **done.spared})
@@ -230,15 +219,27 @@ class _Refresh:
         """Leave a plan that may go on later; else let the cells that failed wait, and all they reach."""
         self._failed(failed)
         if not failed or all(failure.kind.may_pass for failure in failed):
-            self.so_far = replace(self.so_far, promoted=False)
-            self._note(
-                f"plan {plan.plan_id} is not completely built; the next refresh continues it"
-            )
-            return False
+            return self._put_off(plan, f"plan {plan.plan_id} is not completely built")
         lost = _lost(failed)
         self.left |= {name: lost[name] for name in remaining}
         self._give_up(plan)
         return True
+
+    def _refused(self, plan: Plan, error: BackfillAssetsError) -> bool:
+        """Leave a plan whose error may pass, since what it has built stays; else make the next one from the new state."""
+        if kind_of(error).may_pass:
+            return self._put_off(plan, f"plan {plan.plan_id} is not published yet: {error}")
+        self._give_up(plan)
+        self.gave_up = True
+        self._note(f"plan {plan.plan_id} was abandoned: {error}")
+        return True
+
+    def _put_off(self, plan: Plan, why: str) -> bool:
+        """Leave a plan to the next refresh, and its cells with it: no other plan is made for them."""
+        self.so_far = replace(self.so_far, promoted=False)
+        self.left |= {planned.model: planned.cells for planned in plan.models}
+        self._note(f"{why}; the next refresh continues it")
+        return False
 
     def _give_up(self, plan: Plan) -> None:
         abandon_plan(self.project, plan, self.why)
