@@ -6,13 +6,13 @@ from typing import Any, cast
 
 import dagster as dg
 
-from backfill_assets.engine.automatic.by_hand import published_by_others, rebuild_by_hand
+from backfill_assets.engine.automatic.by_hand import Rebuilt, published_by_others, rebuild_by_hand
 from backfill_assets.engine.fill.fill import fill_cells
 from backfill_assets.engine.project.opening import open_run
 from backfill_assets.engine.project.run_context import PublishedCells, RunContext
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.intervals.required import required
+from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.audit import Severity
 from backfill_assets.models.audit_words import audit_words
 from backfill_assets.models.audits_of import audits_of
@@ -115,9 +115,8 @@ def fill(
         if target - again:
             fill_cells(run, {name: target - again}, reporter.listen)
         if again:
-            _rebuild(context, run, name, reporter)
-    due = required(model.cadence, now=run.clock())
-    reporter.untouched(target, due)
+            _rebuild(context, graph, run, reporter, again)
+    reporter.untouched(target, run.work(name, run.view()).required)
     yield from finish_step(reporter, {})
 
 
@@ -135,14 +134,35 @@ def _refuse_other_cells(declared: Model, published: Model) -> None:
 
 
 def _rebuild(
-    context: dg.AssetExecutionContext, run: RunContext, name: str, reporter: Reporter
+    context: dg.AssetExecutionContext,
+    graph: Graph,
+    run: RunContext,
+    reporter: Reporter,
+    cells: IntervalSet,
 ) -> None:
-    """Build published cells again in the workspace of the launch's plan, before its gate."""
-    launched = targets(context, run.graph)
-    again = {model: cells & published_by_others(run, model) for model, cells in launched.items()}
+    """Build published cells again in the workspace of the launch's plan, before its gate.
+
+    Cells that this plan leaves alone are reported as any published cell is that needs no work.
+    """
+    name = reporter.model.name
+    launched = targets(context, graph, run.graph)
+    again = {model: asked & published_by_others(run, model) for model, asked in launched.items()}
     why = f"launched by hand over published cells ({run.root_id})"
     heard = replace(run, project=replace(run.project, listener=reporter.rebuilding))
-    reporter.rebuilt(rebuild_by_hand(heard, name, again, why))
+    done = rebuild_by_hand(heard, name, again, why)
+    reporter.rebuilt(done)
+    if left_alone := cells - reporter.reported:
+        context.log.warning(
+            "%s: %s", ranges_text(reporter.model.cadence, left_alone), _why_not_built(done)
+        )
+        fill_cells(run, {name: left_alone}, reporter.listen)
+
+
+def _why_not_built(done: Rebuilt) -> str:
+    return (
+        f"stays as it is published, and is not built again in plan {done.plan_id}: a cutoff keeps it, cells that "
+        "it reads are not there, or another run has published it since the plan was made"
+    )
 
 
 def _dependency(graph: Graph, model: Model, upstream: Upstream) -> dg.AssetDep:

@@ -12,7 +12,6 @@ from backfill_assets.engine.batch.audit_run import (
 )
 from backfill_assets.engine.project.opening import look
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.intervals.required import required
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.audit import Severity
 from backfill_assets.models.audit_words import audit_words
@@ -72,8 +71,8 @@ def published_checks(graph: Graph, model: Model) -> dg.AssetChecksDefinition:
             results, lacking = audit_and_keep(run, model.name), ""
         else:
             results = audited_on_record(run, model.name, target)
-            due = required(model.cadence, now=run.clock())
-            remaining = (target & due) - run.view().ready(model.name)
+            work = run.work(model.name, run.view())
+            remaining = (target & work.required) - work.ready
             lacking = ranges_text(model.cadence, remaining) if remaining else ""
         promoted = {audit.name for audit in audits_of(judged)}
         for audit in audits_of(model):

@@ -45,19 +45,33 @@ def who_launched(run: dg.DagsterRun, typed: str = "") -> Person:
     return unverified_person("the launchpad", typed or run.tags.get("user", ""))
 
 
-def targets(context: dg.AssetExecutionContext, graph: Graph) -> CellsByModel:
-    """Give the cells that a launch targets, by model: of its whole backfill, or of its one run."""
+def targets(context: dg.AssetExecutionContext, declared: Graph, published: Graph) -> CellsByModel:
+    """Give the cells that a launch targets, by model: of its whole backfill, or of its one run.
+
+    Without models whose declared partitions are cut otherwise than the cells that are published: their keys name
+    other cells, and their own step refuses them.
+
+    Args:
+        context: of a step of the launch.
+        declared: the models as Dagster knows them.
+        published: the models as the environment runs them.
+    """
     keys = _of_backfill(context)
     if keys is None:
         selected = context.run.asset_selection or context.job_def.asset_layer.selected_asset_keys
-        keys = {key: _keys_of_run(context, graph, key) for key in selected}
-    models = {asset_key(name): name for name in graph.order}
-    cells = {
-        models[key]: cells_of(graph.models[models[key]].cadence, list(names))
-        for key, names in keys.items()
-        if key in models
-    }
-    return CellsByModel({name: cells[name] for name in graph.order if name in cells})
+        keys = {key: _keys_of_run(context, published, key) for key in selected}
+    return CellsByModel(
+        {
+            name: cells_of(published.models[name].cadence, list(keys[asset_key(name)]))
+            for name in published.order
+            if asset_key(name) in keys and _same_grid(name, declared, published)
+        }
+    )
+
+
+def _same_grid(name: str, declared: Graph, published: Graph) -> bool:
+    model = declared.models.get(name)
+    return model is not None and model.cadence.grid == published.models[name].cadence.grid
 
 
 def _of_backfill(context: dg.AssetExecutionContext) -> Mapping[dg.AssetKey, list[str]] | None:

@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
-from backfill_assets.engine.plans.plan_verbs import promote_plan
+import pytest
+
+from backfill_assets import build_definitions
+from backfill_assets.engine.automatic import by_hand
+from backfill_assets.engine.plans.plan_verbs import apply_plan, promote_plan
 from backfill_assets.models.graph import build_graph
-from backfill_assets.orchestration.resources import StateResource
-from backfill_assets.planning.plan.plan_json import read_plan
+from backfill_assets.models.sql.query import SqlQuery
+from backfill_assets.orchestration.resources import StateResource, now
+from backfill_assets.planning.plan.plan_json import FORMAT, read_plan
+from backfill_assets.planning.plan.request import PlanRequest
+from backfill_assets.snapshots.environment import PROD
 from backfill_assets.snapshots.loaded import Loaded
-from backfill_assets.snapshots.stored_plan import PlanStatus
-from backfill_assets_tests.orchestration.shop import failure, keys, lent, observed, waiting
+from backfill_assets.snapshots.stored_plan import PlanStatus, StoredPlan
+from backfill_assets.state.plans import Plans
+from backfill_assets_tests.making import plan_made
+from backfill_assets_tests.orchestration.shop import (
+    checks,
+    failure,
+    keys,
+    lent,
+    observed,
+    told,
+    waiting,
+)
 from backfill_assets_tests.orchestration.test_filling import ALL
-from backfill_assets_tests.toy import DAYS, MODELS, SOURCES
+from backfill_assets_tests.toy import DAYS, MODELS, SOURCES, sales
 
 if TYPE_CHECKING:
     from backfill_assets_tests.orchestration.shop import Shop
@@ -107,3 +125,105 @@ def test_a_second_launch_over_cells_that_wait_is_refused_and_names_the_plan(shop
     [(given_up, status)] = [each for each in plans() if each[0] != waiting]
     assert status is PlanStatus.ABANDONED
     assert "abandoned" in events(given_up)
+
+
+@pytest.fixture
+def cut(shop: Shop) -> Shop:
+    """Sales from the fourth day on, of which those from the sixth on are published by another definition."""
+    assert shop.fill("toy.sales", cells=f"{DAYS[3]}...{DAYS[6]}").success
+    assert isinstance(sales.logic, SqlQuery)
+    twice = SqlQuery(sales.logic.sql.replace("SUM(amount)", "SUM(amount * 2)"))
+    models = [replace(sales, query=twice) if model is sales else model for model in MODELS]
+    graph, state = build_graph(models, SOURCES), StateResource()
+    project = state.project(Loaded.of(graph), "edit", lent(shop.spark), "ann")
+    request = PlanRequest(
+        environment=PROD, asked_by="ann", reason="twice", cutoff=DAYS[5], select=("toy.sales",)
+    )
+    plan = plan_made(state.store, graph, request, clock=now, data_root=state.data_root)
+    apply_plan(project, plan)
+    promote_plan(project, plan)
+    state.store.close()
+    return replace(shop, defs=build_definitions(models=models, sources=SOURCES))
+
+
+def test_cells_before_a_cutoff_that_were_never_built_are_not_required_of_a_launch(cut: Shop):
+    result = cut.fill("toy.sales", cells=f"{DAYS[1]}...{DAYS[2]}")
+
+    assert result.success, failure(result)
+    assert keys(result, "toy.sales") == []
+    assert [key for key, _ in observed(result, "toy.sales")] == [*DAYS[1:3]]
+
+
+def test_published_cells_that_a_cutoff_keeps_are_told_as_they_are_beside_those_that_are_built_again(
+    cut: Shop,
+):
+    result = cut.fill("toy.sales", cells=f"{DAYS[2]}...{DAYS[6]}")
+
+    assert result.success, failure(result)
+    said = {key: "skipped" in metadata for key, metadata in told(result, "toy.sales")}
+    assert said == {day: day in DAYS[:5] for day in DAYS[3:]}
+    assert [key for key, _ in observed(result, "toy.sales")] == [DAYS[2]]
+    found = checks(result, "toy.sales")["published_amount_not_negative"]
+    assert found.passed, found.description
+
+
+def test_cells_that_another_run_fills_after_the_launch_has_its_plan_are_told_as_they_are(
+    shop: Shop,
+):
+    launch: dict[str, Any] = {"dagster/backfill": "b1"}
+    released: dict[str, Any] = {"backfill/reason": "backfill"}
+    assert shop.fill("toy.sales", cells=ALL).success
+    shop.sell("2024-01-30", "west", 7)
+    assert shop.fill("toy.sales", cells=ALL, **launch).success
+    assert shop.fill("toy.sales_of_three_days", cells=ALL, **released).success
+
+    result = shop.fill("toy.sales_of_three_days", cells=ALL, **launch)
+
+    assert result.success, failure(result)
+    assert sorted(map(str, keys(result, "toy.sales_of_three_days"))) == list(DAYS)
+    assert waiting(result, "toy.sales_of_three_days") == {}
+    assert len(plans()) == 1
+
+
+def test_a_launch_that_died_before_it_applied_its_plan_makes_another_when_it_is_re_executed(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+):
+    launch: dict[str, Any] = {"dagster/backfill": "b1"}
+    assert shop.fill("toy.sales", cells=ALL).success
+    shop.sell("2024-01-30", "west", 7)
+    with monkeypatch.context() as patched:
+        patched.setattr(by_hand, "carried_out", None)  # its process dies here
+        assert not shop.fill("toy.sales", cells=ALL, **launch).success
+    [(died, _)] = plans()
+    shop.refresh("toy.sales", "2024-01-30")  # what it rewrites has moved since
+    shop.sell("2024-01-31", "west", 7)
+
+    result = shop.fill("toy.sales", cells=ALL, **launch)
+
+    assert result.success, failure(result)
+    by_id = dict(plans())
+    assert by_id.pop(died) is PlanStatus.ABANDONED
+    assert by_id == dict.fromkeys(waiting(result, "toy.sales"), PlanStatus.BUILT)
+
+
+def test_plans_that_a_launch_did_not_make_can_be_unreadable_and_are_not_parsed(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+):
+    assert shop.fill("toy.sales", cells=ALL).success
+    assert shop.fill("toy.sales", cells=DAYS[0]).success
+    [(before, status)] = plans()
+    assert status is PlanStatus.PROMOTED
+    latest = Plans.latest
+
+    def of_another_release(*args: Any, **chosen: Any) -> list[StoredPlan]:  # noqa: ANN401
+        content = f'{{"format": "{FORMAT}", "format_version": 99}}'
+        found = latest(*args, **chosen)
+        return [
+            replace(plan, content=content) if plan.plan_id == before else plan for plan in found
+        ]
+
+    monkeypatch.setattr(Plans, "latest", of_another_release)
+    result = shop.fill("toy.sales", cells=DAYS[1])
+
+    assert result.success, failure(result)
+    assert keys(result, "toy.sales") == [DAYS[1]]

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from unittest.mock import Mock
 
 import dagster as dg
 import pytest
 
-from backfill_assets.orchestration.launches import launch_of
+from backfill_assets import Weekly
+from backfill_assets.orchestration.launches import launch_of, targets
+from backfill_assets_tests.builders import a_graph, a_model, days
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,3 +49,18 @@ def test_a_re_execution_after_the_backfill_has_ended_still_belongs_to_it(
     first = a_run(instance, backfill="b1")
 
     assert launch_of(instance, a_run(instance, first.run_id)) == "b1"
+
+
+def test_a_launch_targets_no_cells_of_a_model_whose_partitions_are_not_those_that_are_published(
+    instance: dg.DagsterInstance,
+):
+    visits, sums = a_model("web.visits"), a_model("web.sums")
+    weekly = a_model("web.sums", cadence=Weekly(start="2024-01-01"))
+    run = a_run(instance)._replace(
+        asset_selection=frozenset({dg.AssetKey(["web", "visits"]), dg.AssetKey(["web", "sums"])})
+    )
+    context = Mock(instance=instance, run=run, partition_keys=["2024-01-08"])
+
+    targeted = targets(context, a_graph(visits, weekly), a_graph(visits, sums))
+
+    assert targeted == {"web.visits": days(8)}

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from backfill_assets.engine.automatic.automatic_plan import carried_out
+from backfill_assets.engine.automatic.automatic_plan import begun, carried_out
 from backfill_assets.engine.batch.table_turn import LONGEST_WAIT
 from backfill_assets.engine.plans.making import make_plan
 from backfill_assets.engine.plans.operation import Operation
@@ -20,7 +20,6 @@ from backfill_assets.engine.plans.refusals import PlanConflictError
 from backfill_assets.engine.project.waiting import leased
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.planning.plan.plan_json import read_plan
 from backfill_assets.planning.plan.request import PlanRequest, Restatement
 from backfill_assets.snapshots.environment import workspace_name
 from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from backfill_assets.intervals.interval import Interval
     from backfill_assets.models.model import Model
     from backfill_assets.planning.plan.plan import Plan
-    from backfill_assets.state.store import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +79,7 @@ def rebuild_by_hand(
         PlanConflictError: another open plan is at work on these cells.
     """
     with leased(run, f"launch {run.root_id}", LONGEST_WAIT):
-        plan = _of_launch(run.store, run.root_id) or _made(run, targets, why)
+        plan = next(iter(_of_launch(run, why)), None) or _made(run, targets, why)
         planned = plan.model(name)
         cells = IntervalSet.empty() if planned is None else planned.certain
         op = Operation(project=run.own, plan=plan, why=why)
@@ -127,12 +125,12 @@ def _made(run: RunContext, targets: Mapping[str, IntervalSet], why: str) -> Plan
     return plan
 
 
-def _of_launch(store: Store, launch: str) -> Plan | None:
-    for stored in store.plans.latest(statuses=(PlanStatus.PROPOSED, *OPEN, PlanStatus.PROMOTED)):
-        plan = read_plan(stored.content)
-        if plan.request.launch == launch:
-            return plan
-    return None
+def _of_launch(run: RunContext, why: str) -> list[Plan]:
+    """Find what the launch has begun, the latest first; no other plan is parsed, however many there are."""
+    statuses = (PlanStatus.PROPOSED, *OPEN, PlanStatus.PROMOTED)
+    stored_plans = run.store.plans.latest(run.environment.name, statuses)
+    naming = [stored for stored in stored_plans if run.root_id in stored.content]
+    return begun(run.own, naming, lambda request: request.launch == run.root_id, why)
 
 
 def _restated(run: RunContext, name: str, cells: IntervalSet) -> Iterator[Restatement]:
