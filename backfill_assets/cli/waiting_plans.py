@@ -9,6 +9,7 @@ from backfill_assets.engine.project.plan_age import open_plans, waits_until
 from backfill_assets.engine.review.aftercare import watches
 from backfill_assets.engine.review.dual_runs import dual_run
 from backfill_assets.intervals.instants import minute_text
+from backfill_assets.planning.plan.outline import why_unreadable
 from backfill_assets.planning.review.aftercare import watch_json
 from backfill_assets.planning.review.appointment import appointment_json, appointment_of
 from backfill_assets.planning.review.dual_run import dual_run_json
@@ -47,6 +48,8 @@ def say_waiting(rows: Iterable[dict[str, Any]]) -> None:
             text = f"waited until {row['until']}: it no longer blocks late data, and it can't be promoted"
         else:
             text = f"waits since {row['since']} and blocks late data until {row['until']}"
+        if row["unreadable"]:
+            text += f"; it can't be read: {row['unreadable']}"
         if row["pauses_schedules"]:
             text += "; the schedules of its models are paused"
         if row["dual_run"]:
@@ -57,25 +60,26 @@ def say_waiting(rows: Iterable[dict[str, Any]]) -> None:
 
 
 def _row(run: RunContext, plan: Plan) -> dict[str, Any]:
-    status, until = run.store.plans.get(plan.plan_id).status, waits_until(run.store, plan)
-    outwaited = until <= run.clock()
+    stored, until = run.store.plans.get(plan.plan_id), waits_until(run.store, plan)
+    outwaited, unreadable = until <= run.clock(), why_unreadable(stored)
     return {
         "plan": plan.plan_id,
-        "status": status.value,
+        "status": stored.status.value,
         "asked_by": plan.request.asked_by,
         "since": minute_text(until - (plan.expires_at - plan.created_at)),
         "until": minute_text(until),
         "outwaited": outwaited,
-        "models": [planned.model for planned in plan.models],
+        "unreadable": unreadable,
+        "models": [*dict.fromkeys(planned.model for planned in plan.models)],
         "pauses_schedules": plan.request.pause_schedules,
         "dual_run": dual_run_json(dual_run(run.store, plan)),
         "appointment": appointment_json(appointment_of(run.store.plans.events(plan.plan_id))),
-        "next": _next(plan.plan_id, status, outwaited=outwaited),
+        "next": _next(plan.plan_id, stored.status, ended=outwaited or bool(unreadable)),
     }
 
 
-def _next(plan_id: str, status: PlanStatus, *, outwaited: bool) -> list[str]:
-    if outwaited:
+def _next(plan_id: str, status: PlanStatus, *, ended: bool) -> list[str]:
+    if ended:
         return [f"backfill abandon {plan_id}"]
     return [
         command

@@ -3,10 +3,14 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+import sqlalchemy as sa
+
 from backfill_assets.cli import project
+from backfill_assets.cli.exits import CHANGES
 from backfill_assets.cli.project import now
 from backfill_assets.cli.verbs.status import _remedy
 from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus
+from backfill_assets.state.tables import PLANS
 from backfill_assets_tests.cli.prepared import opened_run
 
 if TYPE_CHECKING:
@@ -153,6 +157,18 @@ def test_a_plan_that_waits_is_named_with_until_when_late_data_waits_for_it(
     until = row["until"]
     assert f"waited until {until}: it no longer blocks late data" in said
     assert f"promoted; backfill abandon {plan_id}\n" in said
+
+
+def test_a_plan_that_can_not_be_read_is_named_with_what_ends_it(backfill: Backfill):
+    plan_id = backfill("plan", "--select", "toy.sales", "--json").json["plan_id"]
+    with opened_run("prod") as run:
+        run.store.plans.set_plan_status(plan_id, (PlanStatus.PROPOSED,), PlanStatus.BUILT)
+        of_another_release = sa.update(PLANS).values(content="{}")
+        run.store.plans._database.write(lambda connection: connection.execute(of_another_release))
+
+    assert "can't be read: it does not say" in (said := backfill("status").out)
+    assert f"; backfill abandon {plan_id}\n" in said
+    assert backfill("plan", "--select", "toy.sales").code == CHANGES
 
 
 def test_what_is_required_is_told_as_of_the_instant_that_is_named(backfill: Backfill):

@@ -9,10 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.plans.making import keep, plan_of
+from backfill_assets.engine.plans.named_plan import named_plan
 from backfill_assets.engine.plans.plan_verbs import abandon_plan
 from backfill_assets.engine.project.plan_age import waits_until
 from backfill_assets.models.cells_by_model import CellsByModel
-from backfill_assets.planning.plan.plan_json import read_plan
+from backfill_assets.planning.plan.outline import plan_or_outline, why_unreadable
 from backfill_assets.planning.plan.request import PlanRequest
 from backfill_assets.planning.plan.stale_inputs import moved_inputs
 from backfill_assets.planning.rule.late_work import ASKED_BY
@@ -54,9 +55,9 @@ def _answers(run: RunContext, stored: StoredPlan, work: LateWork) -> bool:
         if stored.status is PlanStatus.PROPOSED
         else waits_until(run.store, stored)
     )
-    if run.clock() >= until or work.waiting - stored.cells:
+    if run.clock() >= until or work.waiting - stored.cells or why_unreadable(stored):
         return False
-    return not moved_inputs(read_plan(stored.content), run.graph, run.view())
+    return not moved_inputs(plan_or_outline(stored), run.graph, run.view())
 
 
 def _is_ours(stored: StoredPlan) -> bool:
@@ -83,5 +84,6 @@ def _proposed(
     keep(project, plan, needed if work.waiting - planned_cells else None)
     for stored in before:
         if stored.plan_id != plan.plan_id:
-            abandon_plan(project, read_plan(stored.content), f"{plan.plan_id} takes its place")
+            replaced = named_plan(run.store, stored.plan_id)
+            abandon_plan(project, replaced, f"{plan.plan_id} takes its place")
     return plan.plan_id

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from backfill_assets.planning.plan.plan import Plan
-from backfill_assets.planning.plan.plan_json import PlanFormatError, read_plan
-from backfill_assets.planning.plan.request import PlanRequest
+from backfill_assets.planning.plan.outline import plan_or_outline, why_unreadable
 
 if TYPE_CHECKING:
+    from backfill_assets.planning.plan.plan import Plan
     from backfill_assets.state.store import Store
 
 
@@ -22,17 +22,5 @@ def named_plan(store: Store, name: str) -> Plan:
         RequestError: several ids begin so.
     """
     stored = store.plans.get(name)
-    try:
-        return read_plan(stored.content)
-    except PlanFormatError:
-        return Plan(
-            plan_id=stored.plan_id,
-            request=PlanRequest(environment=stored.environment),
-            environment=stored.environment,
-            protected=True,
-            created_at=stored.created_at,
-            expires_at=stored.expires_at,
-            until=stored.created_at,
-            seen=0,
-            models=(),
-        )
+    named = plan_or_outline(stored)
+    return replace(named, models=()) if why_unreadable(stored) else named

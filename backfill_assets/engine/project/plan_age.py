@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from backfill_assets.planning.plan.plan_json import read_plan
+from backfill_assets.planning.plan.outline import plan_or_outline
 from backfill_assets.snapshots.stored_plan import OPEN
 
 if TYPE_CHECKING:
@@ -42,10 +42,13 @@ def standing_rows(store: Store, now: datetime) -> list[StoredPlan]:
 
 
 def open_plans(store: Store) -> tuple[Plan, ...]:
-    """Read the plans that are applied and neither promoted nor abandoned, of every environment."""
-    return tuple(read_plan(row.content) for row in store.plans.latest(statuses=OPEN))
+    """Read the plans that are applied and neither promoted nor abandoned, of every environment.
+
+    The outline stands for one that can't be read.
+    """
+    return tuple(map(plan_or_outline, store.plans.latest(statuses=OPEN)))
 
 
 def standing_plans(store: Store, now: datetime) -> tuple[Plan, ...]:
-    """Read the open plans that have not waited for too long."""
-    return tuple(read_plan(row.content) for row in standing_rows(store, now))
+    """Read the open plans that have not waited for too long; the outline stands for one that can't be read."""
+    return tuple(map(plan_or_outline, standing_rows(store, now)))

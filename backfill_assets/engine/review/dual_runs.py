@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.instants import minute_text
-from backfill_assets.planning.plan.plan_json import read_plan
+from backfill_assets.planning.plan.outline import plan_or_outline
 from backfill_assets.planning.review.dual_run import dual_run_of
 from backfill_assets.snapshots.stored_plan import PlanStatus
 
@@ -25,8 +25,8 @@ def dual_run(store: Store, plan: Plan) -> DualRun | None:
 
 
 def dual_runs(store: Store) -> dict[str, DualRun]:
-    """Read every dual run that is under way, by plan."""
-    built = (read_plan(row.content) for row in store.plans.latest(statuses=(PlanStatus.BUILT,)))
+    """Read every dual run that is under way, by plan; that of a plan which can't be read is not known."""
+    built = map(plan_or_outline, store.plans.latest(statuses=(PlanStatus.BUILT,)))
     by_plan = {plan.plan_id: dual_run(store, plan) for plan in built}
     return {plan_id: dual for plan_id, dual in by_plan.items() if dual}
 
