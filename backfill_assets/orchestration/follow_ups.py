@@ -11,7 +11,7 @@ from backfill_assets.engine.review.dual_runs import dual_runs
 from backfill_assets.orchestration.released_runs import (
     AFTERCARE_JOB,
     APPLY_JOB,
-    CELLS_TAG,
+    MARK_TAG,
     NOTICES_JOB,
     PLAN_TAG,
     PRIORITY_TAG,
@@ -35,8 +35,9 @@ def follow_ups(
     instance: dg.DagsterInstance, store: Store, now: datetime
 ) -> Iterator[dg.RunRequest]:
     """Request every run that follows up on a plan at an instant."""
-    yield from promotions_due(instance, store, now)
-    for due in (comparisons_due, looks_due, notices_due):
+    for due in (promotions_due, comparisons_due):
+        yield from due(instance, store, now)
+    for due in (looks_due, notices_due):
         yield from due(store, now)
 
 
@@ -57,33 +58,43 @@ def notices_due(store: Store, now: datetime) -> tuple[dg.RunRequest, ...]:
     return (dg.RunRequest(run_key=key, job_name=NOTICES_JOB, tags={REASON_TAG: NOTICES_JOB}),)
 
 
-def comparisons_due(store: Store, now: datetime) -> tuple[dg.RunRequest, ...]:
-    """Request the comparison of each dual run of which a day is over, once for each day."""
-    due = ((plan_id, dual.due(now)) for plan_id, dual in dual_runs(store).items())
-    return tuple(_of_plan(APPLY_JOB, plan_id, day) for plan_id, day in due if day)
+def comparisons_due(
+    instance: dg.DagsterInstance, store: Store, now: datetime
+) -> Iterator[dg.RunRequest]:
+    """Request the comparison of each dual run of which a day is over, by the day."""
+    due = {plan_id: dual.due(now) for plan_id, dual in dual_runs(store).items()}
+    days = {plan_id: day for plan_id, day in due.items() if day}
+    return _until_done(instance, APPLY_JOB, days, now)
 
 
 def promotions_due(
     instance: dg.DagsterInstance, store: Store, now: datetime
 ) -> Iterator[dg.RunRequest]:
-    """Request the promotion of each plan whose appointment has come.
+    """Request the promotion of each plan whose appointment has come, by the appointment."""
+    due = appointments_due(store, now)
+    numbers = {plan_id: appointment.number for plan_id, appointment in due.items()}
+    return _until_done(instance, PROMOTE_JOB, numbers, now)
 
-    It stays due until a run has kept it, or could not: a run that dies before that is requested again, later
+
+def _until_done(
+    instance: dg.DagsterInstance, job: str, due: Mapping[str, int], now: datetime
+) -> Iterator[dg.RunRequest]:
+    """Request a run for each plan, by the number of what is due.
+
+    It stays due until a run has done it, or could not: a run that dies before that is requested again, later
     each time. One that a person has cancelled is not.
     """
-    due = appointments_due(store, now)
-    tried = tried_lately(instance, now, (PROMOTE_JOB,)) if due else {}
-    for plan_id, appointment in due.items():
-        mark = {CELLS_TAG: str(appointment.number)}
-        tags = {REASON_TAG: PROMOTE_JOB, PLAN_TAG: plan_id, **mark}
+    tried = tried_lately(instance, now, (job,)) if due else {}
+    for plan_id, number in due.items():
+        tags = {REASON_TAG: job, PLAN_TAG: plan_id, MARK_TAG: str(number)}
         runs = instance.get_runs(filters=dg.RunsFilter(tags=tags))
         is_kept = any(
             not run.is_finished or run.status is dg.DagsterRunStatus.CANCELED for run in runs
         )
         last = tried.get(named(tags))
         if not is_kept and (last is None or now >= last.rests_until):
-            attempt = f"{appointment.number}:{len(runs)}"
-            yield _of_plan(PROMOTE_JOB, plan_id, attempt, mark)
+            mark = {MARK_TAG: str(number)}
+            yield _of_plan(job, plan_id, f"{number}:{len(runs)}", mark)
 
 
 def _of_plan(

@@ -26,6 +26,8 @@ MODEL_TAG = "backfill/model"
 REASON_TAG = "backfill/reason"
 ATTEMPT_TAG = "backfill/attempt"
 CELLS_TAG = "backfill/cells"
+MARK_TAG = "backfill/mark"
+INPUTS_TAG = "backfill/inputs"
 ENVIRONMENT_TAG = "backfill/environment"
 ENDED_TAG, FOR_GOOD = "backfill/ended", "for good"
 PRIORITY_TAG = "dagster/priority"
@@ -116,7 +118,7 @@ def own_checks(graph: Graph, model: str) -> list[dg.AssetCheckKey]:
     ]
 
 
-_NAMING = (REASON_TAG, ENVIRONMENT_TAG, PLAN_TAG, MODEL_TAG, CELLS_TAG, ATTEMPT_TAG)
+_NAMING = (REASON_TAG, ENVIRONMENT_TAG, PLAN_TAG, MODEL_TAG, CELLS_TAG, MARK_TAG, ATTEMPT_TAG)
 
 
 def tags_of(graph: Graph, release: Release) -> dict[str, str]:
@@ -127,6 +129,8 @@ def tags_of(graph: Graph, release: Release) -> dict[str, str]:
         PLAN_TAG: release.plan_id or "",
         MODEL_TAG: release.model,
         CELLS_TAG: _text(graph, release),
+        MARK_TAG: release.mark,
+        INPUTS_TAG: release.inputs,
         ATTEMPT_TAG: str(release.attempt),
         PRIORITY_TAG: str(release.priority),
     }
@@ -134,9 +138,7 @@ def tags_of(graph: Graph, release: Release) -> dict[str, str]:
 
 
 def _text(graph: Graph, release: Release) -> str:
-    if not release.model:
-        return release.mark
-    if partitions_of(graph.models[release.model].cadence) is None:
+    if not release.model or partitions_of(graph.models[release.model].cadence) is None:
         return ""
     return cells_text(graph.models[release.model].cadence, release.cells)
 
@@ -263,15 +265,15 @@ def numbered(
 
 
 def is_done(instance: dg.DagsterInstance, release: Release) -> bool:
-    """Whether a run of a release without a model has succeeded, or failed for good."""
+    """Whether a run of a release without a model has succeeded, or failed for good over the same inputs."""
     tags = {
         REASON_TAG: release.kind.value,
         ENVIRONMENT_TAG: release.environment,
-        CELLS_TAG: release.mark,
+        MARK_TAG: release.mark,
     }
     done = (
         dg.RunsFilter(tags=tags, statuses=[dg.DagsterRunStatus.SUCCESS]),
-        dg.RunsFilter(tags={**tags, ENDED_TAG: FOR_GOOD}),
+        dg.RunsFilter(tags={**tags, INPUTS_TAG: release.inputs, ENDED_TAG: FOR_GOOD}),
     )
     return any(instance.get_runs(filters=filters, limit=1) for filters in done)
 

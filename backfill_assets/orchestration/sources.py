@@ -15,7 +15,7 @@ from backfill_assets.models.source import Source
 from backfill_assets.orchestration.metadata import asset_key, pool, subject
 from backfill_assets.orchestration.plan_work import Known
 from backfill_assets.orchestration.released_runs import (
-    CELLS_TAG,
+    MARK_TAG,
     PRIORITY_TAG,
     REASON_TAG,
     UNFINISHED,
@@ -177,8 +177,11 @@ def looks_at_rows(
         looks: what a look by the logs came to.
         job: the one that observes sources, or the one of late data, which looks at all of them first.
     """
-    names = sorted(look.source for look in looks if not look.judged)
-    tags = {REASON_TAG: _LOOK, CELLS_TAG: ",".join(names), PRIORITY_TAG: "10"}
+    heads = {look.source: look.head for look in looks if not look.judged}
+    names = sorted(heads)
+    # With the head of the last look: a run that looked has ended well, and what came since is another look.
+    mark = ",".join(name if heads[name] is None else f"{name}@{heads[name]}" for name in names)
+    tags = {REASON_TAG: _LOOK, MARK_TAG: mark, PRIORITY_TAG: "10"}
     if not names or _rests(instance, tags, job):
         return ()
     observing = {"ops": {_OBSERVE_OP: {"config": {"sources": names}}}}

@@ -111,7 +111,7 @@ def _is_under_way(offer: Offer, instance: dg.DagsterInstance, runs: UnderWay) ->
         return False
     if any((way.kind, way.plan_id) == (offer.kind, offer.plan_id) for way in runs.released):
         return True
-    late = Release(offer.environment, offer.kind, plan_id=offer.plan_id, mark=offer.mark)
+    late = Release(offer.environment, offer.kind, mark=offer.mark, inputs=offer.inputs)
     return offer.kind is ReleaseKind.LATE and is_done(instance, late)
 
 

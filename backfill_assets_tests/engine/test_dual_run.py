@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+import dagster as dg
 import pytest
 
 from backfill_assets.engine.plans.strategy_checks import StrategyCheckError
@@ -115,19 +116,21 @@ def test_each_comparison_tells_what_was_appended_and_that_every_difference_is_ex
 
 
 def test_the_sensor_compares_each_day_once_it_is_over_and_once_only(world: World, plans: Plans):
+    instance = dg.DagsterInstance.ephemeral()
+
+    def due() -> list[str | None]:
+        return [each.run_key for each in comparisons_due(instance, world.store, world.clock.now)]
+
     plan = beside(plans)
-    assert not comparisons_due(world.store, world.clock.now)
+    assert due() == []
     a_day_passes(world, 11)
-    (due,) = comparisons_due(world.store, world.clock.now)
-    assert due.run_key == f"apply:{plan.plan_id}:1"
+    assert due() == [f"apply:{plan.plan_id}:1:0"]
     plans.apply(NEW, plan)
-    assert not comparisons_due(world.store, world.clock.now)
+    assert due() == []
     a_day_passes(world, 12)
-    (due,) = comparisons_due(world.store, world.clock.now)
-    assert due.run_key == f"apply:{plan.plan_id}:2"
+    assert due() == [f"apply:{plan.plan_id}:2:0"]
     world.clock.now += 30 * DAY
-    (due,) = comparisons_due(world.store, world.clock.now)
-    assert due.run_key == f"apply:{plan.plan_id}:3", "the last day, however late"
+    assert due() == [f"apply:{plan.plan_id}:3:0"], "the last day, however late"
 
 
 def test_a_comparison_that_finds_nothing_new_is_no_new_build(world: World, plans: Plans):

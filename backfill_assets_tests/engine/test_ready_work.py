@@ -9,22 +9,30 @@ from typing import TYPE_CHECKING, NoReturn
 
 import pyarrow as pa
 import pytest
+import sqlalchemy as sa
 from deltalake import DeltaTable, write_deltalake
 
+from backfill_assets.engine.automatic.needed_plan import needed_plan
 from backfill_assets.engine.batch.requests import REFRESH, batch_request
 from backfill_assets.engine.fill.observing import observe_sources
+from backfill_assets.engine.plans.named_plan import named_plan
 from backfill_assets.engine.plans.plan_verbs import abandon_plan, queue_plan
+from backfill_assets.engine.plans.refusals import PlanConflictError
+from backfill_assets.engine.review.dual_runs import dual_runs
 from backfill_assets.intervals import Daily
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.models.source import WhenEmpty
 from backfill_assets.planning.plan import batch_size as sizes
 from backfill_assets.planning.plan.request import PlanRequest
 from backfill_assets.planning.queue.releasing import ReleaseKind
 from backfill_assets.planning.review.policy import PolicyError
+from backfill_assets.planning.rule.late_work import LateWork
 from backfill_assets.snapshots.environment import PROD
 from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.snapshots.queued_plan import Control
-from backfill_assets.snapshots.stored_plan import PlanEventKind
+from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus
+from backfill_assets.state.tables import PLANS
 from backfill_assets_tests.builders import a_graph, a_model, a_source, day, days
 from backfill_assets_tests.engine.queue_world import LEASE, QueueWorld
 from backfill_assets_tests.making import plan_made
@@ -478,6 +486,133 @@ def test_what_an_open_plan_has_is_not_offered_to_be_refreshed_beside_it(tmp_path
     assert ("daily", "web.visits") not in world.offered()
     abandon_plan(world.project(), plan)
     assert world.offered() == {("daily", "web.visits"): days(8)}
+
+
+def test_a_plan_that_can_not_be_read_keeps_its_cells_and_nothing_else_from_going_on(
+    tmp_path: Path,
+):
+    world = QueueWorld(tmp_path, a_graph(replace(VISITS, late_window=5)))
+    _land(world, *range(1, 11))
+    world.fill("web.visits", day(1, 10))
+    plan, again = world.queued("web.visits", 8), world.planned("web.visits", 8, reason="again")
+    _of_another_release(world)
+    world.pass_by(days=1)
+    _land(world, 8, 9, 11)
+
+    found = world.look()
+
+    assert {offer.name: offer.cells for offer in found.offers} == {
+        "web.visits": days(9, 11),
+        "": IntervalSet.empty(),  # what is late on the 8th waits
+    }
+    [note] = found.notes
+    assert note.startswith(f"plan {plan.plan_id} can't be read: ")
+    assert f"`backfill abandon {plan.plan_id}`" in note
+    with pytest.raises(PlanConflictError, match=f"2024-01-08 by plan {plan.plan_id}"):
+        queue_plan(world.operation(again))
+
+    abandon_plan(world.project(), named_plan(world.store, plan.plan_id))
+    assert world.offered()["daily", "web.visits"] == days(8, 9, 11)
+
+
+def test_a_plan_that_can_not_be_read_is_no_dual_run_that_is_compared(world: QueueWorld):
+    world.fill("web.visits", day(1, 10))
+    plan = world.queued("web.visits", 3)
+    world.store.plans.set_plan_status(plan.plan_id, PlanStatus.APPLYING, PlanStatus.BUILT)
+    _of_another_release(world)
+
+    assert dual_runs(world.store) == {}
+
+
+def test_a_plan_that_can_not_be_read_keeps_late_data_from_no_other_plan(world: QueueWorld):
+    world.fill("web.visits", day(1, 10))
+    plan = world.queued("web.visits", 3)
+    _of_another_release(world)
+    work = LateWork(
+        waiting=CellsByModel({"web.visits": days(3)}), because={"web.visits": "web.events"}
+    )
+
+    first = needed_plan(world.run(), world.project(), work)
+    _of_another_release(world)
+    world.pass_by(hours=1)
+    second = needed_plan(world.run(), world.project(), work)
+
+    assert first not in {None, plan.plan_id}
+    assert second not in {None, first}
+    assert world.store.plans.get(str(first)).status is PlanStatus.ABANDONED
+
+
+def _of_another_release(world: QueueWorld) -> None:
+    """Let the content of every plan be in a form that is not known here."""
+    content = sa.update(PLANS).values(content="{}")
+    world.store.plans._database.write(lambda connection: connection.execute(content))
+
+
+@pytest.mark.parametrize(
+    ("declared", "released"),
+    [
+        (Daily(start="2024-01-01", end="2024-01-07"), days(7)),
+        (Daily(start="2024-01-09"), days(9, 10)),
+        (Daily(start="2024-01-01", end="2024-01-05"), None),
+        (Daily(start="2023-12-01", end="2025-01-01"), days(7, 8, 9, 10)),
+    ],
+)
+def test_cells_outside_of_a_declared_life_that_is_not_promoted_are_named_and_not_released(
+    world: QueueWorld, declared: Daily, released: IntervalSet | None
+):
+    world.fill("web.visits", day(1, 6))
+    world.fill("web.sums", day(1, 6))
+    assert world.offered() == {("daily", "web.visits"): days(7, 8, 9, 10)}
+    world.graph = a_graph(replace(VISITS, cadence=declared), SUMS)
+
+    assert world.offered() == ({("daily", "web.visits"): released} if released else {})
+    for cell in released or ():
+        world.fill("web.visits", cell)
+    world.look()
+    [*notes] = world.look().notes
+    if released == days(7, 8, 9, 10):
+        assert notes == []
+    else:
+        [note] = notes
+        assert note.startswith("cells missing lie outside of the declared start and end")
+        assert "`backfill run --select web.visits` fills them" in note
+
+
+def test_what_is_stale_has_the_same_name_whichever_models_a_scan_comes_to(tmp_path: Path):
+    readers = [a_model(f"web.m{number}", upstreams=["web.visits"]) for number in range(4)]
+    world = QueueWorld.of(tmp_path, VISITS, *readers)
+    world.fill("web.visits", day(1, 10))
+    for reader in readers:
+        world.fill(reader.name, day(1, 8))
+    _rewrite(world, "web.visits", 3)
+    # Each reader is asked again at every scan, since cells of it can be built.
+    [whole] = [offer.mark for offer in world.look().offers if offer.mark and not offer.name]
+
+    marks = [
+        offer.mark
+        for _ in range(6)
+        for offer in world.look(most=22).offers
+        if offer.kind is ReleaseKind.LATE
+    ]
+
+    assert marks == [whole] * 6
+
+
+def test_a_refresh_that_comes_after_a_build_is_another_one_than_that_which_built(tmp_path: Path):
+    world = QueueWorld(tmp_path, a_graph(replace(VISITS, late_window=5)))
+    _land(world, *range(1, 11))
+    world.fill("web.visits", day(1, 10))
+    _land(world, 8)
+
+    [first] = world.look().offers
+    _land(world, 8)
+    [for_nothing] = world.look().offers
+    _rewrite(world, "web.visits", 8)
+    _land(world, 8)
+    [second] = world.look().offers
+
+    assert first.cells == second.cells == days(8)
+    assert first.mark == for_nothing.mark != second.mark
 
 
 def test_a_plan_in_the_queue_builds_restated_cells_that_have_lost_their_rows(tmp_path: Path):

@@ -12,8 +12,10 @@ import pytest
 from deltalake import write_deltalake
 
 from backfill_assets import build_definitions
+from backfill_assets.engine.fill.observing import SourceLook
 from backfill_assets.intervals import Daily
 from backfill_assets.orchestration.resources import StateResource
+from backfill_assets.orchestration.sources import looks_at_rows
 from backfill_assets_tests.builders import a_model, a_source, day
 from backfill_assets_tests.engine.queue_world import QueueWorld
 
@@ -121,6 +123,27 @@ def test_rows_are_looked_at_by_a_run_where_the_log_cannot_tell_and_not_again_and
             instance._run_storage.handle_run_event(run.run_id, event)
 
     assert requests == [1, 1, 0, 0]
+
+
+def test_a_look_at_rows_that_ended_well_does_not_let_the_next_one_rest(
+    instance: dg.DagsterInstance,
+):
+    repository = build_definitions(models=[VISITS], sources=[a_source()]).get_repository_def()
+
+    def asked(head: int) -> int:
+        """How many runs are asked for where rows came after a head; each ends well."""
+        looks = [SourceLook("web.events", head=head, judged=False)]
+        requests = looks_at_rows(instance, looks, "observe")
+        for request in requests:
+            run = instance.create_run_for_job(
+                repository.get_job("observe"), tags=request.tags, run_config=request.run_config
+            )
+            event = dg.DagsterEvent(dg.DagsterEventType.RUN_SUCCESS.value, "observe")
+            instance._run_storage.handle_run_event(run.run_id, event)
+        return len(requests)
+
+    assert [asked(head) for head in (3, 4, 5, 6)] == [1, 1, 1, 1]
+    assert [asked(7) for _ in range(4)] == [1, 1, 0, 0], "one that has looked at nothing rests"
 
 
 def test_the_job_that_observes_names_a_source_that_is_not_there(

@@ -151,6 +151,23 @@ def test_the_sensor_may_request_every_run_that_follows_up_on_a_plan(
     assert {target.job_name for target in sensor.targets} >= {*follow_ups.FOLLOW_UP_JOBS}
 
 
+def test_a_comparison_of_a_dual_run_that_died_is_asked_for_again_and_one_that_was_cancelled_is_not(
+    ticking: Ticking, monkeypatch: pytest.MonkeyPatch
+):
+    ticking.world.fill("web.visits", day(1, 10))
+    ticking.world.fill("web.sums", day(1, 10))
+    monkeypatch.setattr(follow_ups, "dual_runs", lambda _: {"p1": SimpleNamespace(due=lambda _: 3)})
+
+    assert ticking.tick() == ["apply"]
+    assert ticking.tick() == []
+    ticking.end(dg.DagsterRunStatus.FAILURE)
+    assert ticking.tick() == ["apply"]
+    assert ticking.asked[0].run_key == "apply:p1:3:1"
+    ticking.end(dg.DagsterRunStatus.CANCELED)
+
+    assert ticking.tick() == []
+
+
 def test_a_gap_is_asked_for_as_a_range_of_one_model_with_all_that_tells_why(
     ticking: Ticking, monkeypatch: pytest.MonkeyPatch
 ):

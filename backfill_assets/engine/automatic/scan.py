@@ -7,10 +7,16 @@ it finds are offered, except those that another plan or environment builds.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from backfill_assets.engine.automatic.scan_memory import ScanMemory, hashed, marked
+from backfill_assets.engine.automatic.scan_memory import (
+    FAILED,
+    LEFT,
+    OUTSIDE,
+    ScanMemory,
+    Scanned,
+    hashed,
+)
 from backfill_assets.engine.automatic.scanned_environment import (
     ScannedEnvironment,
     for_scanning,
@@ -26,7 +32,7 @@ from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.instants import minute_text
 from backfill_assets.models.automation import Automation
 from backfill_assets.models.cells_by_model import CellsByModel
-from backfill_assets.planning.plan.plan_json import read_plan
+from backfill_assets.planning.plan.outline import plan_or_outline, why_unreadable
 from backfill_assets.planning.queue.off_peak import read_off_peak
 from backfill_assets.planning.queue.releasing import Offer, ReleaseKind
 from backfill_assets.planning.rule.late_work import ASKED_BY
@@ -81,13 +87,13 @@ def ready_work(project: Project, memory: ScanMemory, most: int = MOST) -> ReadyW
     paused = paused_models(standing)
     prod = scanned_prod(project, standing, paused)
     scan.at(prod)
-    scan.notes += [*_paused_words(paused), *_waiting_words(prod)]
-    scan.late()
+    scan.notes += [*_unreadable_words(standing), *_paused_words(paused), *_waiting_words(prod)]
+    scan.late(prod)
     for queued in project.store.queue.queued_plans():
         if queued.plan_id in stored:
             scan.at_plan(stored[queued.plan_id], queued)
     return ReadyWork(
-        ScanMemory(scan.keys, scan.next),
+        ScanMemory(scan.scanned, scan.next),
         tuple(scan.offers),
         scan.reported,
         tuple(scan.notes),
@@ -103,22 +109,21 @@ class _Scan:
     memory: ScanMemory
     most: int
     standing: Sequence[StoredPlan]
-    keys: dict[str, str] = field(default_factory=dict[str, str])
+    scanned: dict[str, Scanned] = field(default_factory=dict[str, Scanned])
     next: dict[str, int] = field(default_factory=dict[str, int])
     offers: list[Offer] = field(default_factory=list[Offer])
     reported: CellsByModel = field(default_factory=CellsByModel)
     notes: list[str] = field(default_factory=list[str])
-    stale: dict[str, str] = field(default_factory=dict[str, str])
     asked: int = 0
 
-    def late(self) -> None:
+    def late(self, prod: ScannedEnvironment) -> None:
         """Offer what late data needs, by the name of all that decides what becomes of it.
 
         That is what is stale, who is at work there, what a person last said of its plans and when, what
         the models declare, what is owed, and the policy. Which of it may be built without a person is found out by
         the run that does it.
         """
-        stale = {**ScanMemory(self.keys).stale(), **self.stale}
+        stale = ScanMemory(self.scanned).stale()
         if stale:
             late = {plan.plan_id for plan in self.standing if plan.created_by == ASKED_BY}
             spoken_of = [
@@ -141,7 +146,8 @@ class _Scan:
             }
             owed = self.project.store.environments.owed_marks(PROD)
             mark = hashed([stale, others, controls, words, owed, policy_mark(self.project)])
-            self.offers.append(Offer(PROD, ReleaseKind.LATE, mark=mark))
+            inputs = hashed(_sources_of(prod, (_model(prod, name) for name in stale)))
+            self.offers.append(Offer(PROD, ReleaseKind.LATE, mark=mark, inputs=inputs))
 
     def at_plan(self, stored: StoredPlan, queued: QueuedPlan) -> None:
         """Scan a plan; one that can't go on keeps nothing else from going on."""
@@ -150,11 +156,13 @@ class _Scan:
         if held := self._held(stored, queued):
             self.notes.append(held)
             return
+        if why_unreadable(stored):
+            return  # it is named with those that hold cells
         try:
             if queued.off_peak and not read_off_peak(queued.off_peak).covers(self.project.clock()):
                 self.notes.append(f"plan {stored.plan_id} waits for its hours, {queued.off_peak}")
                 return
-            plan = _parsed(stored.content)
+            plan = plan_or_outline(stored)
             FrozenCode.of(plan, lambda: self.project.loaded.fingerprints).check()
             places = list(scanned_by_plan(self.project, plan))
             before = len(self.offers)
@@ -184,9 +192,10 @@ class _Scan:
         todo: list[str] = []
         for name, key in now.items():
             if self.memory.knows(_name(where, name), key):
-                self.keys[_name(where, name)] = self.memory.keys[_name(where, name)]
+                self.scanned[_name(where, name)] = self.memory.models[_name(where, name)]
             else:
                 todo.append(name)
+                self._carry_over(_name(where, name))
         start = self.memory.next.get(where.title, 0)
         chosen_names = in_turn(where, todo, start, self.most)
         self.asked += len(chosen_names)
@@ -195,16 +204,21 @@ class _Scan:
             name = scanned.model.name
             self._found(where, scanned)
             stale = "" if self._only_reported(name) else scanned.stale
-            if stale:
-                self.stale[_name(where, name)] = stale
+            key, end = (now[name], scanned.end) if scanned.unchanging else ("", LEFT)
+            self.scanned[_name(where, name)] = Scanned(key, end, stale)
             if scanned.rest is not None:
                 rests[name] = scanned.rest
-            if scanned.unchanging:
-                self.keys[_name(where, name)] = marked(now[name], end=scanned.end, stale=stale)
         self._tell_rests(where, rests)
         self._tell_failures(where)
+        self._tell_outside(where)
         if len(chosen_names) < len(todo):
             self.next[where.title] = where.names.index(chosen_names[-1]) + 1
+
+    def _carry_over(self, name: str) -> None:
+        """Keep what was stale in a model, in case that its turn does not come in this scan."""
+        last = self.memory.models.get(name)
+        if last is not None and last.stale:
+            self.scanned[name] = Scanned("", LEFT, last.stale)
 
     def _found(self, where: ScannedEnvironment, scanned: ScannedModel) -> None:
         name = scanned.model.name
@@ -234,25 +248,33 @@ class _Scan:
 
     def _tell_failures(self, where: ScannedEnvironment) -> None:
         """Name the models of which nothing more comes by itself."""
-        prefix = _name(where, "")
-        failed = [
-            name.removeprefix(prefix)
-            for name in ScanMemory(self.keys).failed()
-            if name.startswith(prefix)
-        ]
-        if failed:
+        if failed := self._ended(where, FAILED):
             self.notes.append(
                 f"cells {_whose(where)} have failed and are not retried until their code or their "
                 f"input changes: {', '.join(failed)}; see `backfill batches --failed`"
             )
+
+    def _tell_outside(self, where: ScannedEnvironment) -> None:
+        """Name the models with cells that no run can be requested for."""
+        if outside := self._ended(where, OUTSIDE):
+            self.notes.append(
+                f"cells {_whose(where)} lie outside of the declared start and end, which are not promoted yet, and are "
+                f"not released: {', '.join(outside)}; promote the edit, or "
+                f"`backfill run --select {outside[0]}` fills them"
+            )
+
+    def _ended(self, where: ScannedEnvironment, end: str) -> list[str]:
+        """Name the models of an environment whose last scan ended so."""
+        prefix = _name(where, "")
+        ended = ScanMemory(self.scanned).ended(end)
+        return [name.removeprefix(prefix) for name in ended if name.startswith(prefix)]
 
     def _only_reported(self, name: str) -> bool:
         return self.project.loaded.graph.models[name].automated is Automation.REPORT
 
     def _is_newly_stuck(self, plan: Plan, places: Iterable[ScannedEnvironment]) -> bool:
         """Whether a plan is stuck, and its evidence does not say so since its last batch."""
-        failed = ScanMemory(self.keys).failed()
-        if not any(name.startswith(_name(where, "")) for where in places for name in failed):
+        if not any(self._ended(where, FAILED) for where in places):
             return False
         store = self.project.store
         ends = [row.finished_at for row in store.batches.of_plan(plan.plan_id) if row.finished_at]
@@ -262,7 +284,7 @@ class _Scan:
         return bool(stuck_cells(self.project, plan))
 
     def _is_done(self, where: ScannedEnvironment) -> bool:
-        memory = ScanMemory(self.keys)
+        memory = ScanMemory(self.scanned)
         return all(memory.is_done(_name(where, name)) for name in where.names)
 
 
@@ -274,9 +296,19 @@ def _whose(where: ScannedEnvironment) -> str:
     return f"of plan {where.plan_id}" if where.plan_id else "missing"
 
 
-@lru_cache(maxsize=16)
-def _parsed(content: str) -> Plan:
-    return read_plan(content)
+def _model(where: ScannedEnvironment, name: str) -> str:
+    """Read back what `_name` has written."""
+    return name.removeprefix(_name(where, ""))
+
+
+def _sources_of(where: ScannedEnvironment, models: Iterable[str]) -> list[object]:
+    """Give the place and head of every source that models and their readers are built from."""
+    graph, found = where.graph, set[str]()
+    reached = [*models]
+    for name in reached:
+        reached += [reader for reader in graph.readers(name) if reader not in reached]
+        found |= {upstream.name for upstream in graph.models[name].reads} & where.heads.keys()
+    return [[name, where.heads[name]] for name in sorted(found)]
 
 
 def paused_models(plans: Iterable[StoredPlan]) -> dict[str, str]:
@@ -284,7 +316,7 @@ def paused_models(plans: Iterable[StoredPlan]) -> dict[str, str]:
     pausing_plans = (
         plan
         for stored in plans
-        if stored.environment == PROD and (plan := _parsed(stored.content)).request.pause_schedules
+        if stored.environment == PROD and (plan := plan_or_outline(stored)).request.pause_schedules
     )
     return {
         planned.model: plan.plan_id
@@ -292,6 +324,15 @@ def paused_models(plans: Iterable[StoredPlan]) -> dict[str, str]:
         for planned in plan.models
         if planned.moves
     }
+
+
+def _unreadable_words(plans: Iterable[StoredPlan]) -> Iterator[str]:
+    for stored in plans:
+        if why := why_unreadable(stored):
+            yield (
+                f"plan {stored.plan_id} can't be read: {why}; its cells wait until a release that can read it ends "
+                f"it, or `backfill abandon {stored.plan_id}`"
+            )
 
 
 def _paused_words(paused: Mapping[str, str]) -> Iterator[str]:

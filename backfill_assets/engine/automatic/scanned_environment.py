@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from backfill_assets.engine.automatic.scan_memory import DONE, FAILED, LEFT, hashed
+from backfill_assets.engine.automatic.scan_memory import DONE, FAILED, LEFT, OUTSIDE, hashed
 from backfill_assets.engine.fill.late_cells import (
     built_without_rows,
     in_place_of,
@@ -14,6 +14,7 @@ from backfill_assets.engine.fill.late_cells import (
 )
 from backfill_assets.engine.project.opening import look, open_run
 from backfill_assets.errors import RequestError
+from backfill_assets.intervals.cadence import WHOLE_CELL
 from backfill_assets.intervals.grid import Unit
 from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
     from backfill_assets.engine.project.project import Project
     from backfill_assets.engine.project.run_context import RunContext
+    from backfill_assets.intervals.cadence import Cadence
     from backfill_assets.models.graph import Graph
     from backfill_assets.models.model import Model
     from backfill_assets.planning.plan.plan import Plan
@@ -85,6 +87,8 @@ class ScannedEnvironment:
         names: the models concerned, upstream first.
         within: the plan's cells, by model; None outside of a plan.
         others: cells that belong to open plans, by model.
+        outside: cells before the declared start or after the declared end, by model, where the environment
+            runs another life: they have no partition, so no run can be requested for them.
     """
 
     run: RunContext
@@ -92,6 +96,7 @@ class ScannedEnvironment:
     names: Sequence[str]
     within: CellsByModel | None = None
     others: CellsByModel = field(default_factory=CellsByModel)
+    outside: CellsByModel = field(default_factory=CellsByModel)
 
     @property
     def now(self) -> datetime:
@@ -143,7 +148,7 @@ class ScannedEnvironment:
         within = None if self.within is None else self.within[name]
         cells = [
             list(decided.boundaries) if decided is not None else None
-            for decided in (within, self.others[name] or None)
+            for decided in (within, self.others[name] or None, self.outside[name] or None)
         ]
         declared = [model.automated.value, self._around(model), self.policy]
         return hashed([tables, due, cells, declared])
@@ -189,6 +194,7 @@ class ScannedEnvironment:
         )
         broken = failed_cells(self.graph, view, model, failed, now=self.run.clock(), reads=columns)
         claimed, elsewhere = view.claimed[model.name], self.others[model.name]
+        outside = self.outside[model.name]
         if self.plan_id is None:
             in_place = in_place_of(self.run, {model.name: work}, view)[model.name]
             work = replace(work, refresh=in_place)
@@ -200,19 +206,21 @@ class ScannedEnvironment:
         # Of a model that reads its own cells each is a batch, and a run has many of them.
         size = model.batch_size if model.in_order else self.run.batch_size(model, view).cells
         offered = tuple(
-            replace(offer, size=size)
+            replace(
+                offer, size=size, mark=_built_again(view, model.name, offer.cells & work.refresh)
+            )
             for offer in offers(
                 self.run.environment.name,
                 model,
                 work,
-                held=claimed | elsewhere | broken.cells | waiting,
+                held=claimed | elsewhere | outside | broken.cells | waiting,
                 within=None if within is None else remaining,
                 plan_id=self.plan_id,
             )
         )
         passing = (broken.for_now | claimed) & todo
         stale = _named(view, model.name, work) if self.plan_id is None else ""
-        end = FAILED if broken.for_good & remaining else LEFT if remaining else DONE
+        end = _end(remaining, failed=broken.for_good, outside=outside)
         rest = broken.rest if broken.for_now & remaining else None
         waits, unchanging = (
             bool((waiting - broken.for_good) & remaining),
@@ -254,6 +262,13 @@ class ScannedEnvironment:
         return self.run.reads.get(name)
 
 
+def _end(remaining: IntervalSet, *, failed: IntervalSet, outside: IntervalSet) -> str:
+    """Say what is left, by what keeps it longest."""
+    if not remaining:
+        return DONE
+    return FAILED if failed & remaining else OUTSIDE if outside & remaining else LEFT
+
+
 def _at(pointer: Pointer | None) -> list[object] | None:
     if pointer is None:
         return None
@@ -278,6 +293,11 @@ def _named(view: StateView, name: str, work: Work) -> str:
         if (cells := behind.cells - work.refresh - awaiting)
     ]
     return hashed(stale) if stale else ""
+
+
+def _built_again(view: StateView, name: str, refreshed: IntervalSet) -> str:
+    """Name a refresh by when its cells were built: one that comes after a build is another one."""
+    return str(_built(view, name, refreshed)) if refreshed else ""
 
 
 def _built(view: StateView, name: str, cells: IntervalSet) -> int:
@@ -346,7 +366,21 @@ def scanned_prod(
     others = CellsByModel.of(
         each for plan in plans if plan.environment == PROD for each in plan.cells.items()
     )
-    return ScannedEnvironment(run, pointers, names, others=others)
+    outside = CellsByModel(
+        {name: _outside(run.graph.models[name].cadence, declared[name].cadence) for name in names}
+    )
+    return ScannedEnvironment(run, pointers, names, others=others, outside=outside)
+
+
+def _outside(published: Cadence, declared: Cadence) -> IntervalSet:
+    """Give what lies before the declared start or after the declared end, where another life is published."""
+    if (published.start, published.end) == (declared.start, declared.end):
+        return IntervalSet.empty()
+    life = Interval(
+        declared.floor(declared.start) if declared.start else WHOLE_CELL.start,
+        declared.end or WHOLE_CELL.end,
+    )
+    return IntervalSet.of([WHOLE_CELL]) - IntervalSet.of([life])
 
 
 def scanned_by_plan(project: Project, plan: Plan) -> Iterator[ScannedEnvironment]:

@@ -61,7 +61,8 @@ class Release:
         model: whose; empty where it is about a whole plan, or about late data.
         cells: what it builds; consecutive but for cells that need nothing.
         plan_id: the queued plan that it serves.
-        mark: distinguishes it from other releases of its kind that name no cells.
+        mark: distinguishes it from other releases of its kind and cells.
+        inputs: what it would find in the sources; that alone makes no other release of it.
         attempt: 1 for the first.
         priority: in the run queue; the larger goes first.
     """
@@ -72,6 +73,7 @@ class Release:
     cells: IntervalSet = field(default_factory=IntervalSet.empty)
     plan_id: str | None = None
     mark: str = ""
+    inputs: str = ""
     attempt: int = 1
     priority: int = 0
 
@@ -86,7 +88,8 @@ class Offer:
         model: whose; None where no model is meant.
         cells: all of them.
         plan_id: the queued plan.
-        mark: distinguishes it from other offers of its kind that name no cells.
+        mark: distinguishes it from other offers of its kind and cells.
+        inputs: what its run would find in the sources.
         size: how many cells of it go in one batch; None for any number of consecutive ones.
     """
 
@@ -96,6 +99,7 @@ class Offer:
     cells: IntervalSet = field(default_factory=IntervalSet.empty)
     plan_id: str | None = None
     mark: str = ""
+    inputs: str = ""
     size: int | None = None
 
     @property
@@ -270,6 +274,7 @@ def _release(offer: Offer, room: Room, priority: int) -> Release:
         cells,
         offer.plan_id,
         offer.mark,
+        offer.inputs,
         priority=priority,
     )
 
