@@ -42,6 +42,8 @@ from backfill_assets_tests.state.building import content, write
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from backfill_assets.intervals import Cadence
+
 ROWS = pa.schema([("ds", pa.date32()), ("id", pa.int64()), ("cost", pa.decimal128(18, 2))])
 VISITS = a_model("web.visits", batch_size=2)
 SUMS = a_model("web.sums", upstreams=["web.visits"])
@@ -558,7 +560,7 @@ def _of_another_release(world: QueueWorld) -> None:
     ],
 )
 def test_cells_outside_of_a_declared_life_that_is_not_promoted_are_named_and_not_released(
-    world: QueueWorld, declared: Daily, released: IntervalSet | None
+    world: QueueWorld, declared: Cadence, released: IntervalSet | None
 ):
     world.fill("web.visits", day(1, 6))
     world.fill("web.sums", day(1, 6))
