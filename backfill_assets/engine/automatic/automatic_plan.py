@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.plans.plan_verbs import abandon_plan, apply_plan, promote_plan
-from backfill_assets.planning.plan.plan_json import PlanFormatError, read_plan
+from backfill_assets.planning.plan.outline import plan_or_outline, why_unreadable
 from backfill_assets.snapshots.stored_plan import PlanStatus
 
 if TYPE_CHECKING:
@@ -40,11 +40,8 @@ def begun(
     """
     found: list[Plan] = []
     for stored in stored_plans:
-        try:
-            plan = read_plan(stored.content)
-        except PlanFormatError:
-            continue
-        if not is_ours(plan.request):
+        plan = plan_or_outline(stored)
+        if why_unreadable(stored) or not is_ours(plan.request):
             continue
         if stored.status is PlanStatus.PROPOSED:
             abandon_plan(project, plan, why)
