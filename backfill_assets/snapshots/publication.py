@@ -110,6 +110,19 @@ class Move:
     stale_before: IntervalSet = field(default_factory=IntervalSet.empty)
     owed: IntervalSet = field(default_factory=IntervalSet.empty)
 
+    @classmethod
+    def of(cls, pointer: Pointer, at: Pointer | None, **rest: Any) -> Move:  # noqa: ANN401
+        """Move from where the environment reads the model now; None where it reads none.
+
+        Args:
+            pointer: the environment's pointer afterwards.
+            at: its pointer now.
+            rest: the other attributes.
+        """
+        if at is None:
+            return cls(pointer=pointer, **rest)
+        return cls(pointer=pointer, old_version=at.version, old_fingerprint=at.fingerprint, **rest)
+
     @property
     def model(self) -> str:
         """Whose pointer moves."""
@@ -219,6 +232,23 @@ class PointerMove:
     changed: IntervalSet = field(default_factory=IntervalSet.empty)
     stale_before: IntervalSet = field(default_factory=IntervalSet.empty)
     promised_until: datetime | None = None
+
+    @property
+    def in_place(self) -> bool:
+        """Whether the environment read the same table before and after it."""
+        return (
+            self.old is not None and self.new is not None and self.old.version == self.new.version
+        )
+
+    @property
+    def redefines(self) -> bool:
+        """Whether the environment ran another definition before it, or none before or after."""
+        return self.old is None or self.new is None or self.old.fingerprint != self.new.fingerprint
+
+    @property
+    def is_way_back(self) -> bool:
+        """Whether it took back what a plan had changed."""
+        return self.kind is not PublicationKind.PROMOTE
 
     def open_until(self, promise: timedelta) -> datetime:
         """Until when it can be taken back: as was promised, or longer where more is promised now."""

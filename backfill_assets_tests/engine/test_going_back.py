@@ -20,6 +20,7 @@ from backfill_assets.engine.project.plan_terms import PlanTerms
 from backfill_assets.engine.upkeep.collecting import collect, what_to_collect
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals import Daily, Whole
+from backfill_assets.models.audit import accepted_range
 from backfill_assets.models.column import Column
 from backfill_assets.models.graph import build_graph
 from backfill_assets.models.kind import Full, IncrementalByUniqueKey
@@ -434,12 +435,103 @@ def test_what_a_later_plan_has_touched_is_not_taken_back(world: World, plans: Pl
     world.land(a_source(), *changed(row(8, 1, 50.0)))
     second = plans.published(OLD, restate=(Restatement(VISITS, "2024-01-08", "2024-01-08"),))
     with pytest.raises(
-        RequestError, match=f"later plans have changed the same cells or models: {second.plan_id}"
+        RequestError, match=f"others have changed the same cells or models since: {second.plan_id}"
     ):
         undo_plan(plans.project(OLD), first)
     undo_plan(plans.project(OLD), second)
     rollback_plan(plans.project(OLD), first)
     assert totals(world) == [7, 8, 9, 10]
+
+
+def restated(world: World, plans: Plans, day: int, *rows: Any, graph: Graph = OLD) -> Plan:  # noqa: ANN401
+    """Let rows of a day be wrong in the source, and publish the day with them."""
+    world.land(a_source(), *changed(*rows))
+    name = f"2024-01-{day:02}"
+    return plans.published(graph, restate=(Restatement(VISITS, name, name),))
+
+
+def test_a_rollback_is_refused_that_would_publish_what_the_undo_of_an_earlier_plan_took_away(
+    world: World, plans: Plans
+):
+    world.begin(OLD, *ROWS)
+    first = restated(world, plans, 8, BAD)
+    second = restated(world, plans, 7, BAD, row(7, 1, 77.0))
+    undo_plan(plans.project(OLD), first)
+    with pytest.raises(RequestError, match=f"{first.plan_id}.*`backfill undo {second.plan_id}`"):
+        rollback_plan(plans.project(OLD), second)
+    assert totals(world) == [77, 8, 9, 10]
+    undo_plan(plans.project(OLD), second)
+    assert totals(world) == [7, 8, 9, 10]
+
+
+def test_a_later_plan_that_was_promoted_and_taken_back_keeps_no_earlier_one_from_its_rollback(
+    world: World, plans: Plans
+):
+    world.begin(OLD, *ROWS)
+    first = restated(world, plans, 8, BAD)
+    second = restated(world, plans, 7, BAD, row(7, 1, 77.0))
+    third = restated(world, plans, 9, BAD, row(7, 1, 77.0), row(9, 1, 90.0))
+    undo_plan(plans.project(OLD), second)
+    undo_plan(plans.project(OLD), third)
+    rollback_plan(plans.project(OLD), first)
+    assert totals(world) == [7, 8, 9, 10]
+
+
+AUDITED, DESCRIBED = (
+    a_graph(visits(**words), costs())
+    for words in ({"audits": [accepted_range("cost", None, 1000)]}, {"description": "of the web"})
+)
+"""Edits after which no row changes."""
+
+
+def test_an_undo_keeps_the_definition_that_a_later_plan_has_published(world: World, plans: Plans):
+    world.begin(OLD, *ROWS)
+    first = restated(world, plans, 8, BAD)
+    plans.published(AUDITED)
+    now = world.pointer(VISITS).fingerprint
+    undo_plan(plans.project(AUDITED), first)
+    assert totals(world) == [7, 8, 9, 10]
+    assert world.pointer(VISITS).fingerprint == now
+
+
+def test_an_undo_of_a_definition_is_refused_once_a_later_plan_has_published_another_one(
+    world: World, plans: Plans
+):
+    world.begin(OLD, *ROWS)
+    before = world.pointer(VISITS).fingerprint
+    first, second = plans.published(AUDITED), plans.published(DESCRIBED)
+    now = world.pointer(VISITS).fingerprint
+    with pytest.raises(RequestError, match=f"{second.plan_id}: {VISITS} its definition"):
+        undo_plan(plans.project(DESCRIBED), first)
+    assert world.pointer(VISITS).fingerprint == now
+    undo_plan(plans.project(DESCRIBED), second)
+    undo_plan(plans.project(DESCRIBED), first)
+    assert world.pointer(VISITS).fingerprint == before
+
+
+def test_a_definition_is_undone_though_cells_were_restated_under_it(world: World, plans: Plans):
+    world.begin(OLD, *ROWS)
+    before = world.pointer(VISITS).fingerprint
+    first = plans.published(AUDITED)
+    restated(world, plans, 8, BAD, graph=AUDITED)
+    undo_plan(plans.project(AUDITED), first)
+    assert world.pointer(VISITS).fingerprint == before
+    assert totals(world) == [7, 99, 9, 10]
+
+
+def test_prod_is_rolled_back_to_no_plan_whose_own_data_or_that_of_one_before_it_went(
+    world: World, plans: Plans
+):
+    world.begin(OLD, *ROWS)
+    first = restated(world, plans, 8, BAD)
+    second = restated(world, plans, 7, BAD, row(7, 1, 77.0))
+    third = restated(world, plans, 9, BAD, row(7, 1, 77.0), row(9, 1, 90.0))
+    assert [each.plan_id for each in promoted_after(world.store, second)] == [third.plan_id]
+    undo_plan(plans.project(OLD), first)
+    with pytest.raises(RequestError, match=f"plan {first.plan_id} is undone.*is promoted"):
+        promoted_after(world.store, first)
+    with pytest.raises(RequestError, match=f"{first.plan_id}, promoted before.*{third.plan_id}"):
+        promoted_after(world.store, second)
 
 
 def test_a_plan_that_is_promoted_while_another_is_being_taken_back_is_not_overrun(
@@ -454,7 +546,7 @@ def test_a_plan_that_is_promoted_while_another_is_being_taken_back_is_not_overru
     plans.apply(OLD, second)
     before_call(going_back, "move_pointers", lambda: plans.promote(OLD, second), monkeypatch)
     with pytest.raises(
-        RequestError, match=f"later plans have changed the same cells or models: {second.plan_id}"
+        RequestError, match=f"others have changed the same cells or models since: {second.plan_id}"
     ):
         rollback_plan(plans.project(OLD), first)
     assert totals(world) == [7, 50, 9, 10]

@@ -44,7 +44,8 @@ def steps_back(
         at, wrong = pointers.get(move.model), owed[move.model] | move.stale_before
         if at is None or at.version != move.old.version:
             pin = pins.get(move.model, move.old.delta_version)
-            steps.append(_pointed_back(replace(move.old, delta_version=pin), at, wrong))
+            old = replace(move.old, delta_version=pin)
+            steps.append(Step(Move.of(old, at, owed=wrong)))  # no data moves
         else:
             steps.append(_brought_back(op, move, at, wrong, only_cells=only_cells))
     return tuple(steps)
@@ -72,27 +73,18 @@ def emptied_by_undo(op: Operation) -> CellsByModel:
     return emptied
 
 
-def _pointed_back(old: Pointer, at: Pointer | None, owed: IntervalSet) -> Step:
-    """Read another table again: no data moves."""
-    if at is None:
-        return Step(Move(pointer=old, owed=owed))
-    return Step(
-        Move(pointer=old, old_version=at.version, old_fingerprint=at.fingerprint, owed=owed)
-    )
-
-
 def _brought_back(
     op: Operation, undone: PointerMove, at: Pointer, owed: IntervalSet, *, only_cells: bool
 ) -> Step:
-    """Bring cells of the same table back to what they held."""
+    """Bring cells of the same table back to what they held, and the definition if the plan changed it."""
     old = undone.old
     assert old is not None  # noqa: S101 - the caller has looked
     going = _going_back(op, undone, at, only_cells=only_cells)
     source = Layer(old.version, old.delta_version)
-    move = Move(
-        pointer=replace(at, fingerprint=old.fingerprint),
-        old_version=at.version,
-        old_fingerprint=at.fingerprint,
+    fingerprint = old.fingerprint if undone.redefines else at.fingerprint
+    move = Move.of(
+        replace(at, fingerprint=fingerprint),
+        at,
         copies=(Copy(source, going.cells),) if going else (),
         emptied=going.emptied,
         owed=owed & going.before,

@@ -48,7 +48,7 @@ def restore(op: Operation, stage: Restore, so_far: Outcome) -> Outcome:
 
     Raises:
         RequestError: the plan is not promoted.
-        RequestError: a later plan has touched the same.
+        RequestError: others have changed the same since.
         RequestError: what was published before is not kept any more.
         ConcurrentPublicationError: the environment has published more meanwhile.
     """

@@ -176,7 +176,7 @@ def rollback_plan(project: Project, plan: Plan, why: str = "") -> Outcome:
     Days that were published since are missing afterwards; the next run fills them with the old logic.
 
     Raises:
-        RequestError: it is not promoted, or a later plan has moved the same models, or what was published
+        RequestError: it is not promoted, or others have moved the same models since, or what was published
             before is not kept any more.
         NotEntitledError: the policy names others who may; `signed_for` says how a principal is known.
     """
@@ -188,7 +188,7 @@ def undo_plan(project: Project, plan: Plan, why: str = "") -> Outcome:
     """Bring only the cells of a plan back; days that were written since are kept.
 
     Raises:
-        RequestError: it is not promoted, or a later plan has touched the same cells, or what was published
+        RequestError: it is not promoted, or another plan has changed the same since, or what was published
             before is not kept any more, or days written since can't be computed with the old logic.
     """
     op = Operation(project=project, plan=plan, why=why)

@@ -54,7 +54,7 @@ def _step(
         new = Pointer(
             environment, planned.model, built.fingerprint, built.version, built.delta_version
         )
-        return Step(_move(new, at, stale))
+        return Step(Move.of(new, at, stale_before=stale))
     records = op.store.versions.ready_records(built.version, built.delta_version)
     cells = IntervalSet.of(record.cell for record in records)
     if not cells and built.fingerprint == at.fingerprint:
@@ -62,27 +62,19 @@ def _step(
     if at.environment != environment or op.store.versions.owner(at.version) != environment:
         # Another environment's table lies under it: the workspace's own becomes the environment's.
         over = replace(built, environment=environment, certain=_NONE)
-        return Step(_move(over, at, stale))
+        return Step(Move.of(over, at, stale_before=stale))
     same = replace(at, fingerprint=built.fingerprint)
     if not cells:
-        return Step(_move(same, at, stale))
+        return Step(Move.of(same, at, stale_before=stale))
     # A cell that only a table below holds is copied too: from now on this one answers for it.
     contents = op.store.versions.held_contents(at.version, cells, at.delta_version)
     differing = IntervalSet.of(
         record.cell for record in records if contents.get(record.cell) != record.content
     )
     source = Layer(built.version, built.delta_version)
-    move = replace(_move(same, at, stale), copies=(Copy(source),))
+    move = Move.of(same, at, stale_before=stale, copies=(Copy(source),))
     over = next((layer.delta_version for layer in built.under if layer.version == at.version), None)
     return Step(move, Rewrite(source, cells, differing, over=over))
-
-
-def _move(new: Pointer, at: Pointer | None, stale: IntervalSet) -> Move:
-    if at is None:
-        return Move(pointer=new, stale_before=stale)
-    return Move(
-        pointer=new, old_version=at.version, old_fingerprint=at.fingerprint, stale_before=stale
-    )
 
 
 def _stale_before(op: Operation, environment: RunContext) -> CellsByModel:

@@ -41,7 +41,7 @@ def moves_to_take_back(op: Operation, kind: PublicationKind) -> list[PointerMove
     Raises:
         RequestError: the plan is not promoted.
         RequestError: its environment was dropped since.
-        RequestError: a later plan has touched the same.
+        RequestError: others have changed the same since.
         RequestError: what was published before is not kept any more.
     """
     status = op.store.plans.get(op.plan_id).status
@@ -101,55 +101,83 @@ def refuse_expired(op: Operation, moves: Sequence[PointerMove], why: str) -> NoR
 
 
 def refuse_later(op: Operation, moves: Sequence[PointerMove], *, cells_only: bool) -> None:
-    """Refuse when later plans, that are not taken back themselves, have touched the same."""
-    mine, later = {move.model: move for move in moves}, dict[str, dict[str, str]]()
-    for move in op.store.history.moves_in(op.plan.environment, moves[0].number):
+    """Refuse where the way back would also take away what another plan has changed since.
+
+    All of a model goes back in a rollback, so that nothing else may have moved it since. In an undo the
+    plan's cells go back, and its table and definition where it has changed them: no other plan may
+    have changed the same of these.
+    """
+    mine, since = {move.model: move for move in moves}, dict[str, list[str]]()
+    standing = _standing_moves(op.store, op.plan.environment, moves[0].number)
+    for move in standing:
         own = mine.get(move.model)
-        if own is None or move.plan_id == op.plan_id or _is_taken_back(op, move.plan_id):
-            continue
-        same_table = _version(own.old) == _version(own.new) == _version(move.new)
-        touched = own.cells & move.cells
-        if touched or not (cells_only and same_table):
-            model = op.environment().graph.models.get(move.model)
-            cells = ranges_text(model.cadence, touched) if model and touched else "its table"
-            later.setdefault(move.plan_id, {})[move.model] = cells
-    if later:
-        listed = "; ".join(
-            f"{later_id}: {', '.join(f'{model} {cells}' for model, cells in touched.items())}"
-            for later_id, touched in later.items()
-        )
-        raise RequestError(
-            found=f"plan {op.plan_id} can't be taken back, later plans have changed the same cells or models: "
-            f"{listed}. Nothing was changed",
-            do="Take back those plans first",
-        )
+        if own is not None and (what := _both_changed(op, own, move, cells_only=cells_only)):
+            since.setdefault(move.plan_id, []).append(f"{move.model} {what}")
+    if not since:
+        return
+    listed = "; ".join(f"{plan_id}: {', '.join(changed)}" for plan_id, changed in since.items())
+    by_ways_back = any(move.is_way_back for move in standing if move.plan_id in since)
+    raise RequestError(
+        found=f"plan {op.plan_id} can't be taken back, others have changed the same cells or models since: "
+        f"{listed}. Nothing was changed",
+        do=f"`backfill undo {op.plan_id}` takes its cells alone back, and keeps what the way back of an "
+        "earlier plan has changed"
+        if by_ways_back
+        else "Take back those plans first",
+    )
 
 
-def _is_taken_back(op: Operation, plan_id: str) -> bool:
-    return op.store.plans.get(plan_id).status in (PlanStatus.ROLLED_BACK, PlanStatus.UNDONE)
+def _both_changed(op: Operation, own: PointerMove, later: PointerMove, *, cells_only: bool) -> str:
+    """Say what of a model the later one has changed too, where it would go with a way back; else nothing."""
+    cells, in_place = own.cells & later.cells, own.in_place and later.in_place
+    model = op.environment().graph.models.get(own.model) if cells else None
+    if model is not None:
+        return ranges_text(model.cadence, cells)
+    if in_place and own.redefines and later.redefines:
+        return "its definition"
+    return "its table" if cells or not (cells_only and in_place) else ""
 
 
-def _version(pointer: object) -> str:
-    return getattr(pointer, "version", "")
+def _standing_moves(store: Store, environment: str, after: int) -> list[PointerMove]:
+    """Read what an environment's publications have changed after a number of the counter, the newest last.
+
+    A plan that was promoted and taken back since changed nothing. The way back of one that was promoted
+    before did: it took away what was there then.
+    """
+    moves = store.history.moves_in(environment, after)
+    back = {move.plan_id for move in moves if move.is_way_back}
+    nothing = back & {move.plan_id for move in moves if not move.is_way_back}
+    return [move for move in moves if move.plan_id not in nothing]
 
 
 def promoted_after(store: Store, last: Plan) -> tuple[Plan, ...]:
-    """Find the plans of an environment that were promoted after one and are not taken back, the latest first.
+    """Find the plans whose way back leaves an environment as it was after one plan, the latest first.
 
     Raises:
-        RequestError: there is none, or the plan itself was never promoted.
+        RequestError: the plan itself is not promoted, or nothing was promoted after it.
+        RequestError: a plan that was promoted before it was taken back since.
         RequestError: the environment was dropped since.
     """
     _refuse_dropped(store, last)
-    own = [move.number for move in store.history.promoting_moves(last.plan_id)]
-    after = store.history.moves_in(last.environment, max(own, default=0))
-    ids = dict.fromkeys(move.plan_id for move in reversed(after))
-    kept = [store.plans.get(plan_id) for plan_id in ids if plan_id != last.plan_id]
-    plans = [read_plan(plan.content) for plan in kept if plan.status is PlanStatus.PROMOTED]
-    if not own or not plans:
+    status, own = store.plans.get(last.plan_id).status, store.history.promoting_moves(last.plan_id)
+    if status is not PlanStatus.PROMOTED or not own:
+        raise RequestError(
+            found=f"plan {last.plan_id} is {status.value}, so no way back leads to what {last.environment} "
+            "was after it. Nothing was changed",
+            do="Name a plan that is promoted",
+        )
+    after = _standing_moves(store, last.environment, own[0].number)
+    ids = dict.fromkeys(move.plan_id for move in reversed(after) if not move.is_way_back)
+    if not ids:
         raise RequestError(
             found=f"nothing was promoted in {last.environment} after plan {last.plan_id}: "
             "there is nothing to roll back",
             do=f"`backfill rollback {last.plan_id}` takes that plan itself back",
         )
-    return tuple(plans)
+    if gone := dict.fromkeys(move.plan_id for move in after if move.is_way_back):
+        raise RequestError(
+            found=f"what {last.environment} was after plan {last.plan_id} is not there any more: {', '.join(gone)}, "
+            "promoted before it, went since. Nothing was changed",
+            do=f"Take back one by one what came after it: {', '.join(ids)}",
+        )
+    return tuple(read_plan(store.plans.get(plan_id).content) for plan_id in ids)
