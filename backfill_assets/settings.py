@@ -101,7 +101,7 @@ class Settings(BaseSettings):
         plan_days: how long a plan may be applied after it was made, and how long one that was applied
             may wait after its last step, and hold late data back.
         promise_days: how long a promotion can be rolled back: until then its tables are kept.
-        environment_days: how long an unprotected environment lives after its last change.
+        environment_days: how long an unprotected environment lives after it was last published to or filled.
         price_per_hour: what an hour of computing costs, for estimates; none, no cost is shown.
         price_per_gb: what writing a gigabyte costs, for estimates.
         currency: that of the prices.

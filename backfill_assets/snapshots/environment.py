@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 PROD = "prod"
 _WORKSPACE = "plan:"
+_UNDO = ".undo"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,7 @@ class Environment:
         name: such as ``prod``; a workspace is named after its plan.
         protected: published history of it changes only through a plan.
         follows: whose pointers it reads where it has none of its own; None for one that stands alone.
-        expires_at: when it may be collected; None for never.
+        expires_at: when it may be collected at the earliest; None for never. A change puts it off.
         opened: of a workspace, the counter when it was opened; None for an environment that people
             read.
     """
@@ -89,6 +90,17 @@ class Pointer:
 def workspace_name(plan_id: str) -> str:
     """Name the workspace of a plan."""
     return f"{_WORKSPACE}{plan_id}"
+
+
+def undo_name(plan_id: str) -> str:
+    """Name the plan as whose own the workspace is opened in which a plan is undone."""
+    return f"{plan_id}{_UNDO}"
+
+
+def undone_in(environment: str) -> str | None:
+    """Name the plan that is undone in this workspace; None for any other environment."""
+    plan_id = plan_of(environment)
+    return plan_id.removesuffix(_UNDO) if plan_id and plan_id.endswith(_UNDO) else None
 
 
 def plan_of(environment: str) -> str | None:

@@ -26,13 +26,14 @@ from backfill_assets.state.tables import (
     ENVIRONMENTS,
     HOLDS,
     OWED,
+    POINTERS,
     PROMOTIONS,
 )
 from backfill_assets.state.versions import NewVersion, owned_elsewhere
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from datetime import datetime
+    from datetime import datetime, timedelta
 
     from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.snapshots.workspace import WorkspaceModel, WorkspaceRequest
@@ -97,6 +98,26 @@ class Environments(Aggregate[D]):
         if row is None or row.finalized_at is None:
             return None
         return Finalized(row.finalized_at, row.finalized_by, row.removed or ())
+
+    def expirations(self, lifetime: timedelta) -> dict[str, datetime]:
+        """Give until when each environment that expires lives: for a time after its last change.
+
+        Its last change is the last publication there, or the last commit that a pointer of its own followed.
+
+        Args:
+            lifetime: that time; an environment that was begun with a longer one lives on until then.
+        """
+        at, moved = ENVIRONMENTS.c, sa.func.max(POINTERS.c.moved_at)
+        query = (
+            sa.select(at.name, at.expires_at, at.finalized_at, moved)
+            .outerjoin(POINTERS, POINTERS.c.environment == at.name)
+            .where(at.expires_at.is_not(None))
+            .group_by(at.name, at.expires_at, at.finalized_at)
+        )
+        return {
+            name: max([expires_at, *(each + lifetime for each in changes if each is not None)])
+            for name, expires_at, *changes in self._rows(query)
+        }
 
     def pointers(self, environment: str) -> dict[str, Pointer]:
         """Read where an environment reads each model: its own pointers, else those it follows.

@@ -68,7 +68,7 @@ def owned_elsewhere(version: str, owner: str, environment: str) -> RequestError:
     return RequestError(
         found=f"version '{version}' belongs to '{owner}', which alone writes it; '{environment}' "
         "may only read it",
-        do=f"wait for '{owner}', or promote or abandon what holds it",
+        do=f"wait for '{owner}', or promote, abandon or undo what holds it",
     )
 
 

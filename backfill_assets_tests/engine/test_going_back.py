@@ -27,7 +27,7 @@ from backfill_assets.models.kind import Full, IncrementalByUniqueKey
 from backfill_assets.models.upstream import Reopens, Upstream
 from backfill_assets.planning.plan.plan import Build, Why
 from backfill_assets.planning.plan.request import Restatement
-from backfill_assets.snapshots.environment import PROD, Environment
+from backfill_assets.snapshots.environment import PROD, Environment, workspace_name
 from backfill_assets.snapshots.publication import Intent, PublicationKind
 from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets_tests.builders import a_graph, a_model, a_source
@@ -645,6 +645,63 @@ def test_what_no_pointer_and_no_promise_needs_is_collected_and_the_rest_stays(
     assert not DeltaTable.is_deltatable(old)
     assert totals(world) == [7, 8, 9, 10]
     assert [int(value) for _, value in world.rows(VISITS, "ds", "double")] == [14, 16, 18, 20]
+
+
+def test_an_environment_lives_for_its_days_after_its_last_publication_or_fill(
+    world: World, plans: Plans
+):
+    world.begin(OLD, *ROWS)
+    promise, days = timedelta(days=90), timedelta(days=PlanTerms().environment_days)
+
+    def expires_in(left: timedelta) -> bool:
+        world.clock.now += left - timedelta(minutes=1)
+        assert what_to_collect(world.open(MORE), promise).environments == ()
+        world.clock.now += timedelta(minutes=1)
+        return what_to_collect(world.open(MORE), promise).environments == ("dev",)
+
+    dev = Environment("dev", protected=False, follows=PROD, expires_at=world.clock() + days)
+    world.store.environments.save_environment(dev)
+    world.clock.now += days - timedelta(days=1)
+    plans.published(MORE, "dev", select=(VISITS,))
+    assert expires_in(days)
+    world.land(a_source(), *ROWS, row(11, 1, 11.0))
+    replace(world, environment="dev", runs=world.runs + 100).fill(MORE, VISITS)
+    assert expires_in(days)
+
+
+def test_an_undo_that_is_refused_keeps_no_table_from_later_plans(world: World, plans: Plans):
+    old = a_graph(visits(audits=[accepted_range("cost", None, 50)]), costs())
+    world.begin(old, *ROWS)
+    plan = plans.published(MORE)
+    world.clock.now += timedelta(days=1)
+    world.land(a_source(), *ROWS, row(11, 1, 99.0))
+    world.fill(MORE)
+    with pytest.raises(RequestError, match="can't be computed with the logic before it"):
+        undo_plan(plans.project(MORE), plan)
+    assert [each.name for each in world.store.environments.by_name()] == [PROD]
+    wider = a_graph(visits(audits=[accepted_range("cost", None, 500)]), costs())
+    again = plans.published(wider)
+    assert again.model(VISITS).version == plan.model(VISITS).old_version
+
+
+def test_what_an_undo_that_died_keeps_is_free_once_its_plan_cannot_be_taken_back_any_more(
+    world: World, plans: Plans, monkeypatch: pytest.MonkeyPatch
+):
+    world.begin(OLD, *ROWS)
+    plan = plans.published(MORE)
+    next_day(world, *ROWS)
+    world.fill(MORE)
+    with doomed(world, lambda *_: None, monkeypatch) as process:
+        die_after("commit", process)
+        undo_plan(Plans(process).project(MORE), plan)
+    name = workspace_name(f"{plan.plan_id}.undo")
+    promise = timedelta(days=30)
+    world.clock.now += timedelta(days=29)
+    assert what_to_collect(world.open(MORE), promise).environments == ()
+    world.clock.now += timedelta(days=2)
+    assert what_to_collect(world.open(MORE), promise).environments == (name,)
+    assert collect(world.open(MORE), promise).environments == (name,)
+    assert not world.store.environments.exists(name)
 
 
 def test_an_expired_environment_with_a_dead_publication_keeps_no_other_from_being_collected(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -35,9 +36,11 @@ def envs(ctx: typer.Context, as_json: AsJson = False) -> None:
     """
     if ctx.invoked_subcommand is not None:
         return
-    with store_looked_at(read_settings()) as store:
+    settings = read_settings()
+    with store_looked_at(settings) as store:
+        until = store.environments.expirations(timedelta(days=settings.environment_days))
         rows = [
-            _row(store, environment)
+            _row(store, environment, until.get(environment.name))
             for environment in store.environments.by_name()
             if not environment.is_workspace
         ]
@@ -68,7 +71,7 @@ def drop(
     say(f"{name}: dropped, with {counted(len(own), 'pointer')} of its own.")
 
 
-def _row(store: Store, environment: Environment) -> dict[str, Any]:
+def _row(store: Store, environment: Environment, until: datetime | None) -> dict[str, Any]:
     last = store.environments.finalized(environment.name)
     own = store.environments.own_pointers(environment.name)
     return {
@@ -79,8 +82,8 @@ def _row(store: Store, environment: Environment) -> dict[str, Any]:
         "finalized_at": _iso(last.at) if last else None,
         "finalized_by": last.plan_id if last else None,
         "removed": list(last.removed) if last else [],
-        "expires_at": _iso(environment.expires_at),
-        "expired": bool(environment.expires_at and environment.expires_at <= now()),
+        "expires_at": _iso(until),
+        "expired": bool(until and until <= now()),
     }
 
 

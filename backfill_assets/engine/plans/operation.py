@@ -11,7 +11,7 @@ from backfill_assets.engine.project.project import InProject
 from backfill_assets.planning.change.kept_rows import unfit
 from backfill_assets.planning.plan.overhead import by_rows, planned_cells
 from backfill_assets.planning.plan.request import KeptRows
-from backfill_assets.snapshots.environment import workspace_name
+from backfill_assets.snapshots.environment import undo_name, workspace_name
 from backfill_assets.snapshots.timing import Timing
 from backfill_assets.state.plans import NewEvent
 
@@ -44,7 +44,7 @@ class Operation(InProject):
     @property
     def undo_id(self) -> str:
         """The name of the workspace in which the plan is undone."""
-        return f"{self.plan_id}.undo"
+        return undo_name(self.plan_id)
 
     @property
     def who(self) -> str:

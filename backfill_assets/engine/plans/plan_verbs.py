@@ -5,6 +5,7 @@ Every entrance ends here: commands, jobs of the launchpad, the queue, late data,
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -47,6 +48,8 @@ from backfill_assets.snapshots.environment import workspace_name
 from backfill_assets.snapshots.queued_plan import Control
 from backfill_assets.snapshots.stored_plan import OPEN, PlanEventKind, PlanStatus
 from backfill_assets.snapshots.timing import APPLY, PROMOTE
+from backfill_assets.state.claims import CellsClaimedError
+from backfill_assets.state.promotions import PromotionPendingError
 from backfill_assets.state.queue import PlanPausedOrStoppedError
 
 if TYPE_CHECKING:
@@ -301,7 +304,12 @@ def _take_back(op: Operation, act: Act, stages: tuple[Stage, ...], end: PlanStat
     if so_far.status is end and last is not None and _is_left_open(op, last):
         so_far = replace(so_far, number=last.published)
         stages = tuple(stage for stage in stages if isinstance(stage, Close))
-    done = run_stages(op, stages, so_far)
+    try:
+        done = run_stages(op, stages, so_far)
+    except BackfillAssetsError:
+        with suppress(CellsClaimedError, PromotionPendingError):  # another process is at it
+            op.store.environments.drop_workspace(op.undo_id)  # else it would keep the old tables
+        raise
     _tell_of(op)
     return done
 

@@ -17,7 +17,7 @@ class PlanTerms:
 
     Attributes:
         plan_days: after how many days a plan expires.
-        environment_days: how long an environment lives that a plan begins.
+        environment_days: how long an environment that a plan has begun lives after its last change.
         promise_days: how many days after its promotion a plan can be taken back.
         prices: what things cost.
     """

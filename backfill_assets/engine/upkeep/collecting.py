@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.batch.table_turn import reconciled, refuse_foreign_commits, take
@@ -16,6 +17,8 @@ from backfill_assets.engine.project.heartbeat import renewing_claims
 from backfill_assets.engine.project.iceberg import describe_head, drop_old
 from backfill_assets.engine.project.views import rewrite_views
 from backfill_assets.errors import RequestError
+from backfill_assets.snapshots.environment import plan_of, undone_in
+from backfill_assets.state.claims import CellsClaimedError
 from backfill_assets.state.collection import VersionNeededError
 from backfill_assets.state.locks import TableLockedError
 from backfill_assets.state.promotions import PromotionPendingError
@@ -32,10 +35,10 @@ from backfill_assets.warehouse.spark.spark_errors import CommitConflictError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from datetime import datetime, timedelta
+    from datetime import datetime
 
     from backfill_assets.engine.project.run_context import RunContext
-    from backfill_assets.snapshots.environment import Environment, Pointer
+    from backfill_assets.snapshots.environment import Pointer
     from backfill_assets.state.collection import Collectable
     from backfill_assets.state.locks import CommitLock
 
@@ -62,7 +65,7 @@ class Collected:
     """What a collection deleted, or would delete.
 
     Attributes:
-        environments: expired ones.
+        environments: expired ones, and workspaces of undos that died and can't be done any more.
         tables: of versions that are not needed any more.
         vacuumed: old files of tables that go on, and of replays that died.
         compacted: tables whose small files were joined.
@@ -98,7 +101,7 @@ def what_to_collect(run: RunContext, promise: timedelta) -> Collected:
     environments by the grace period.
     """
     return Collected(
-        environments=tuple(environment.name for environment in _expired(run)),
+        environments=(*_expired(run), *_over(run, promise)),
         tables=tuple(run.store.collection.collectable_versions(promise, GRACE)),
         vacuumed=tuple(_vacuumed(run, promise, {}, dry_run=True)),
         compacted=tuple(_piled_up(run)),
@@ -112,7 +115,7 @@ def collect(run: RunContext, promise: timedelta) -> Collected:
         run: of any environment.
         promise: how long after a pointer's move the way back is kept open, unless more was promised then.
     """
-    environments = tuple(_forgotten(run))
+    environments = tuple(_forgotten(run, promise))
     tables = tuple(_deleted(run, promise))
     passed_over: dict[str, str] = {}
     vacuumed = tuple(_vacuumed(run, promise, passed_over, dry_run=False))
@@ -123,23 +126,35 @@ def collect(run: RunContext, promise: timedelta) -> Collected:
     return Collected(environments, tables, vacuumed, compacted, left)
 
 
-def _expired(run: RunContext) -> list[Environment]:
-    """Give the expired environments that no other environment follows."""
+def _expired(run: RunContext) -> list[str]:
+    """Name the expired environments that no other environment follows."""
     environments = run.store.environments.by_name()
     followed = {environment.follows for environment in environments}
+    until = run.store.environments.expirations(timedelta(days=run.project.terms.environment_days))
     return [
-        environment
+        environment.name
         for environment in environments
-        if environment.expires_at is not None and environment.expires_at <= run.clock()
+        if environment.name in until and until[environment.name] <= run.clock()
         if not environment.protected and environment.name not in followed
     ]
 
 
-def _forgotten(run: RunContext) -> Iterator[str]:
-    for environment in _expired(run):
+def _over(run: RunContext, promise: timedelta) -> list[str]:
+    """Name the workspaces of undos that died, of plans that can't be taken back any more."""
+    promised = {move.plan_id for move in run.store.history.moves_to_keep(promise)}
+    undone = {each.name: undone_in(each.name) for each in run.store.environments.by_name()}
+    return [name for name, plan_id in undone.items() if plan_id and plan_id not in promised]
+
+
+def _forgotten(run: RunContext, promise: timedelta) -> Iterator[str]:
+    for name in _expired(run):
         with suppress(RequestError):  # a dead publication there is to be finished first
-            run.store.environments.drop_environment(environment.name)
-            yield environment.name
+            run.store.environments.drop_environment(name)
+            yield name
+    for name in _over(run, promise):
+        with suppress(CellsClaimedError, PromotionPendingError):
+            run.store.environments.drop_workspace(plan_of(name) or name)
+            yield name
 
 
 def _deleted(run: RunContext, promise: timedelta) -> Iterator[Collectable]:
