@@ -107,16 +107,19 @@ class Environments(Aggregate[D]):
         Args:
             lifetime: that time; an environment that was begun with a longer one lives on until then.
         """
-        at, moved = ENVIRONMENTS.c, sa.func.max(POINTERS.c.moved_at)
+        of, moved = ENVIRONMENTS.c, sa.func.max(POINTERS.c.moved_at).label("moved_at")
         query = (
-            sa.select(at.name, at.expires_at, at.finalized_at, moved)
-            .outerjoin(POINTERS, POINTERS.c.environment == at.name)
-            .where(at.expires_at.is_not(None))
-            .group_by(at.name, at.expires_at, at.finalized_at)
+            sa.select(of.name, of.expires_at, of.finalized_at, moved)
+            .outerjoin(POINTERS, POINTERS.c.environment == of.name)
+            .where(of.expires_at.is_not(None))
+            .group_by(of.name, of.expires_at, of.finalized_at)
         )
         return {
-            name: max([expires_at, *(each + lifetime for each in changes if each is not None)])
-            for name, expires_at, *changes in self._rows(query)
+            row.name: max(
+                [row.expires_at]
+                + [at + lifetime for at in (row.finalized_at, row.moved_at) if at is not None]
+            )
+            for row in self._rows(query)
         }
 
     def pointers(self, environment: str) -> dict[str, Pointer]:
