@@ -11,7 +11,7 @@ import pytest
 from backfill_assets.engine.automatic.late_plan import refresh_late
 from backfill_assets.engine.automatic.serving import finish, serve
 from backfill_assets.engine.plans.operation import Operation
-from backfill_assets.engine.plans.plan_verbs import queue_plan, rollback_plan
+from backfill_assets.engine.plans.plan_verbs import promote_plan, queue_plan, rollback_plan
 from backfill_assets.engine.project.channels import DeliveryError
 from backfill_assets.engine.project.project import InProject
 from backfill_assets.engine.review import notices as notices_module
@@ -36,6 +36,7 @@ from backfill_assets_tests.engine.world import on, row
 from backfill_assets_tests.signing import quick_gate, quick_sign
 
 if TYPE_CHECKING:
+    from backfill_assets.engine.project.project import Project
     from backfill_assets.models.graph import Graph
     from backfill_assets.planning.plan.plan import Plan
     from backfill_assets.snapshots.notice import Notice
@@ -251,6 +252,25 @@ def test_under_a_policy_the_owner_signs_and_what_the_history_says_is_not_believe
     )
     world.store.approvals.keep(replace(signed, signature="x"))
     assert len(answers(as_(None), plan.plan_id).given) == 1
+
+
+def test_a_signed_objection_holds_although_what_is_bound_beside_the_build_has_changed(
+    world: World, plans: Plans
+):
+    gate = quick_gate("[[environments]]\nname = 'prod'\npromote = ['bob@shop']\n", "bob@shop", DORA)
+    graph = reading(consumer("board", owner=DORA, channels=[]))
+    plan = built(world, plans, graph)
+
+    def as_(who: str, promise_days: int) -> Project:
+        project = plans.project(graph, gate=lambda: gate, sign=quick_sign(who))
+        return replace(project, terms=replace(project.terms, promise_days=promise_days))
+
+    answer(as_(DORA, 30), plan.plan_id, "board", PlanEventKind.OBJECTED, "the quarter closes")
+    with pytest.raises(UnansweredError, match="board objected by dora@shop"):
+        promote_plan(as_("bob@shop", 31), plan)
+
+    answer(as_(DORA, 31), plan.plan_id, "board", PlanEventKind.ACKNOWLEDGED)
+    assert promote_plan(as_("bob@shop", 31), plan).status is PlanStatus.PROMOTED
 
 
 def test_consumers_are_told_of_each_step_with_what_changes_for_them_and_what_they_are_asked(

@@ -24,6 +24,7 @@ from backfill_assets.errors import RequestError
 from backfill_assets.evidence.verify import verify
 from backfill_assets.models.consumer import Consumer, Reading
 from backfill_assets.planning.plan.request import Restatement
+from backfill_assets.planning.review.approval import BUILD
 from backfill_assets.planning.review.policy import PolicyError
 from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets_tests.builders import a_graph, a_source
@@ -342,3 +343,4 @@ def test_every_bound_part_is_hashed_once():
 
     assert len(names) == len({*names})
     assert names[:3] == ["plan", "built cells", "audit results"]
+    assert {*names} > BUILD

@@ -61,3 +61,11 @@ def test_an_approval_counts_for_its_plan_its_parts_and_its_time_alone():
     assert why(parts={**PARTS, "built cells": "3" * 64}) == "changed since: built cells"
     assert why(parts={**PARTS, "contract": "4" * 64}) == "changed since: contract"
     assert why(parts={"plan": "1" * 64}) == "changed since: built cells"
+
+
+def test_an_objection_is_void_once_the_plan_is_built_otherwise_and_for_no_other_change():
+    objection, acts = replace(SIGNED, act=Act.OBJECT), [Act.ACKNOWLEDGE, Act.OBJECT]
+
+    assert why(objection, acts=acts, parts={**PARTS, "policy": "3" * 64}) == ""
+    rebuilt = {**PARTS, "built cells": "3" * 64}
+    assert why(objection, acts=acts, parts=rebuilt) == "changed since: built cells"

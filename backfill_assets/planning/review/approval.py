@@ -37,6 +37,13 @@ class Act(StrEnum):
     OBJECT = "object"
 
 
+BUILD = frozenset({"plan", "built cells"})
+"""The parts that make a plan the one that was built: all that an objection binds.
+
+Were it to bind more, a change beside it, as of the policy, would take it back without an acknowledgement.
+"""
+
+
 class StatementError(BackfillAssetsError):
     """A text is no statement that was signed here."""
 
@@ -143,5 +150,6 @@ def void_because(
     if statement.expires <= now:
         return f"it expired at {minute_text(statement.expires)}"
     signed = statement.parts
-    moved = [name for name in {**parts, **signed} if signed.get(name) != parts.get(name)]
+    names = BUILD if statement.act is Act.OBJECT else {**parts, **signed}
+    moved = [name for name in names if signed.get(name) != parts.get(name)]
     return f"changed since: {', '.join(moved)}" if moved else ""
