@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from backfill_assets.cli.output import print_json, say
 from backfill_assets.cli.project import open_store, who_asks
+from backfill_assets.cli.stored_plans import kept_plan
 from backfill_assets.intervals.text import counted
 from backfill_assets.settings import read_settings
 
@@ -57,7 +58,8 @@ def controlled(plan: str, control: Control, why: str) -> Controlled:
     """Hold a plan, or let it continue; see `Queue.control_plan`."""
     settings = read_settings()
     with open_store(settings) as store:
-        queued = store.queue.control_plan(plan, control, str(who_asks(settings)), why)
+        plan_id = kept_plan(store, plan).plan_id
+        queued = store.queue.control_plan(plan_id, control, str(who_asks(settings)), why)
         at_work = tuple(
             batch for batch in store.limits.in_flight() if batch.plan_id == queued.plan_id
         )

@@ -8,7 +8,9 @@ import typer
 
 from backfill_assets.errors import RequestError
 
-PlanId = Annotated[str, typer.Argument(help="Plan id, or its first characters.")]
+PlanId = Annotated[
+    str, typer.Argument(help="Plan id, its first characters, or a file of `plan --out`.")
+]
 Select = Annotated[
     list[str] | None,
     typer.Option(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,16 +36,25 @@ def _plan_file(path: str, problem: str) -> RequestError:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class KeptPlan:
-    """A plan, and its record in the state."""
+    """A plan as the state keeps it."""
 
     stored: StoredPlan
-    plan: Plan
+
+    @property
+    def plan_id(self) -> str:
+        """Its id."""
+        return self.stored.plan_id
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The plan as a value; `PlanFormatError` of one that another release wrote."""
+        return read_plan(self.stored.content)
 
 
 def kept_plan(store: Store, name: str) -> KeptPlan:
-    """Find a plan by its id, the beginning of it, or the path of its file.
+    """Find a plan by its id, the beginning of it, or the path of its file: every verb finds plans so.
 
     Raises:
         UnknownPlanError: no plan's id begins so, and there is no such file.
@@ -52,9 +62,8 @@ def kept_plan(store: Store, name: str) -> KeptPlan:
         PlanFormatError: the file is no plan, or was edited by hand.
         RequestError: the file is a plan of another state.
     """
-    if not _is_file(name):
-        stored = store.plans.get(name)
-        return KeptPlan(stored, read_plan(stored.content))
+    if not is_plan_file(name):
+        return KeptPlan(store.plans.get(name))
     plan = read_plan(_text(name))
     try:
         stored = store.plans.get(plan.plan_id)
@@ -62,10 +71,11 @@ def kept_plan(store: Store, name: str) -> KeptPlan:
         raise _foreign_plan(plan.plan_id, name) from None
     if stored.content_hash != content_hash(plan):
         raise _foreign_plan(plan.plan_id, name)
-    return KeptPlan(stored, plan)
+    return KeptPlan(stored)
 
 
-def _is_file(name: str) -> bool:
+def is_plan_file(name: str) -> bool:
+    """Whether a text names a plan by its file."""
     return "/" in name or name.endswith(".json") or Path(name).is_file()
 
 

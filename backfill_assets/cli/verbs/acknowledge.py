@@ -39,7 +39,7 @@ def acknowledge(
     Example: backfill acknowledge p1a2b3c4d5 "campaign dashboard" --object --reason "the quarter closes on Friday"
     """
     with operating() as at:
-        plan_id = kept_plan(at.store, plan).plan.plan_id
+        plan_id = kept_plan(at.store, plan).plan_id
         event = PlanEventKind.OBJECTED if object_ else PlanEventKind.ACKNOWLEDGED
         given = answer(at.project, plan_id, consumer, event, reason)
         awaits = answers(at.project, plan_id).awaits

@@ -22,9 +22,11 @@ if TYPE_CHECKING:
 
 def aftercare(
     plan: Annotated[
-        str,
-        typer.Argument(help="Plan id, or its first characters; all watched plans unless given."),
-    ] = "",
+        str | None,
+        typer.Argument(
+            help="Plan id, its first characters, or a file of `plan --out`; all watched plans unless given."
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Check the data that watched plans have published: filled in time, number of rows, audits.
@@ -40,7 +42,7 @@ def aftercare(
     Example: backfill aftercare p1a2b3c4d5 --json
     """
     with looking() as at:
-        plans = [kept_plan(at.store, plan).plan.plan_id] if plan else [*watches(at.store)]
+        plans = [*watches(at.store)] if plan is None else [kept_plan(at.store, plan).plan_id]
         looked = [look_after(at.project, plan_id) for plan_id in plans]
     wrong = [look for look in looked if look.found]
     if as_json:

@@ -94,7 +94,7 @@ def apply(  # noqa: PLR0913, PLR0917 - one option for each thing that can be ask
             "in those hours"
         )
     with operating() as at:
-        if plan:
+        if plan is not None:
             chosen = _kept(at, plan, env)
         else:
             chosen = _made(at, env or PROD, reason, as_json=as_json)

@@ -8,6 +8,7 @@ from backfill_assets.cli.asking import Yes, confirm
 from backfill_assets.cli.operating import operating
 from backfill_assets.cli.options import AsJson, PlanId, Why  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import err, print_json, say
+from backfill_assets.cli.stored_plans import kept_plan
 from backfill_assets.engine.review.approvals import (
     approval_state,
     approve as give_approval,
@@ -38,7 +39,7 @@ def approve(
     Example: backfill approve p1a2b3c4d5 --reason "agreed with finance"
     """
     with operating() as at:
-        of = to_approve(at.project, plan)
+        of = to_approve(at.project, kept_plan(at.store, plan).plan_id)
         parts = bound_parts(of)
         _show(of, parts)
         confirm(

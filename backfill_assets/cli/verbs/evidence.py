@@ -75,7 +75,9 @@ def verify(
 
 @app.command()
 def show(
-    plan: Annotated[str, typer.Argument(help="Plan id, or the folder of its evidence.")],
+    plan: Annotated[
+        str, typer.Argument(help="Plan id, a file of `plan --out`, or the folder of its evidence.")
+    ],
     as_json: AsJson = False,
 ) -> None:
     """Show in ten lines the changes, the consumers, the passed checks, who accepted the plan, and how to go back.
@@ -105,10 +107,11 @@ def write(plan: PlanId, as_json: AsJson = False) -> None:
     Example: backfill evidence write p1a2b3c4d5
     """
     from backfill_assets.cli.operating import operating  # noqa: PLC0415 - see above
+    from backfill_assets.cli.stored_plans import kept_plan  # noqa: PLC0415
     from backfill_assets.engine.review.evidence import location_of, write_again  # noqa: PLC0415
 
     with operating() as at:
-        plan_id = at.store.plans.get(plan).plan_id
+        plan_id = kept_plan(at.store, plan).plan_id
         write_again(at, plan_id)
         last, where = at.store.evidence.of_plan(plan_id)[-1], location_of(at, plan_id)
     if as_json:
@@ -138,6 +141,7 @@ def note(
     Example: backfill evidence note p1a2b3c4d5 --consumer "weekly report"
     """
     from backfill_assets.cli.operating import looking  # noqa: PLC0415 - see above
+    from backfill_assets.cli.stored_plans import kept_plan  # noqa: PLC0415
     from backfill_assets.engine.review.evidence import facts_of  # noqa: PLC0415
     from backfill_assets.engine.review.release_note import release_note  # noqa: PLC0415
     from backfill_assets.planning.review.release_note import (  # noqa: PLC0415
@@ -146,7 +150,7 @@ def note(
     )
 
     with looking() as at:
-        plan_id = at.store.plans.get(plan).plan_id
+        plan_id = kept_plan(at.store, plan).plan_id
         made = release_note(facts_of(at, plan_id))
     text = note_text(made if consumer is None else for_consumer(made, consumer))
     if as_json:
@@ -158,7 +162,9 @@ def note(
 
 @app.command()
 def report(
-    plan: Annotated[str, typer.Argument(help="Plan id, or the folder of its evidence.")],
+    plan: Annotated[
+        str, typer.Argument(help="Plan id, a file of `plan --out`, or the folder of its evidence.")
+    ],
     out: Annotated[
         Path | None,
         typer.Option(
@@ -216,11 +222,12 @@ def _parts_of(plan: str) -> tuple[dict[str, bytes], dict[str, str]]:
             raise _unreadable(folder, "timeline.json is missing")
         return parts, {}
     from backfill_assets.cli.operating import looking  # noqa: PLC0415 - see above
+    from backfill_assets.cli.stored_plans import kept_plan  # noqa: PLC0415
     from backfill_assets.engine.review.evidence import facts_of  # noqa: PLC0415
     from backfill_assets.engine.review.parts import made_parts  # noqa: PLC0415
 
     with looking() as at:
-        return made_parts(facts_of(at, at.store.plans.get(plan).plan_id))
+        return made_parts(facts_of(at, kept_plan(at.store, plan).plan_id))
 
 
 def told_evidence(at: Operating, plan_id: str) -> str:
@@ -235,16 +242,18 @@ def told_evidence(at: Operating, plan_id: str) -> str:
 
 def _folder_of(plan: str) -> Path:
     from backfill_assets.cli.operating import looking  # noqa: PLC0415 - see above
+    from backfill_assets.cli.stored_plans import kept_plan  # noqa: PLC0415
     from backfill_assets.engine.review.evidence import location_of  # noqa: PLC0415
 
     with looking() as at:
-        stored, records = at.store.plans.get(plan), at.store.evidence.of_plan(plan)
-        if not any(record.written for record in records):
+        stored = kept_plan(at.store, plan).stored
+        plan_id = stored.plan_id
+        if not any(record.written for record in at.store.evidence.of_plan(plan_id)):
             raise RequestError(
-                found=f"no evidence of plan {plan} is written yet; the plan is {stored.status.value}",
-                do=f"it is written when a plan ends; `backfill evidence write {plan}` writes it from the state",
+                found=f"no evidence of plan {plan_id} is written yet; the plan is {stored.status.value}",
+                do=f"it is written when a plan ends; `backfill evidence write {plan_id}` writes it from the state",
             )
-        where = location_of(at, stored.plan_id)
+        where = location_of(at, plan_id)
     if "://" in where:
         raise RequestError(
             found=f"the evidence lies in {where}", do="copy it to a folder, and name that"

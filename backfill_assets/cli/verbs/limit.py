@@ -10,6 +10,7 @@ from backfill_assets.cli.named_model import model_named
 from backfill_assets.cli.options import AsJson  # noqa: TC001 - typer reads it
 from backfill_assets.cli.output import Heading, print_json, print_table, say
 from backfill_assets.cli.project import load_graph, open_store, store_looked_at, who_asks
+from backfill_assets.cli.stored_plans import is_plan_file, kept_plan
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.text import counted
 from backfill_assets.settings import read_settings
@@ -42,7 +43,8 @@ def limit(
     of: Annotated[
         str | None,
         typer.Argument(
-            metavar="PLAN|MODEL|all", help="A plan, a model or `all`; without it, list the limits."
+            metavar="PLAN|MODEL|all",
+            help="A plan or its file, a model or `all`; without it, list the limits.",
         ),
     ] = None,
     batches: Annotated[
@@ -96,9 +98,9 @@ def _scope(store: Store, graph: Graph, name: str) -> str:
     """
     if name == ALL:
         return ALL
-    if "." in name or name in graph.models:
+    if name in graph.models or ("." in name and not is_plan_file(name)):
         return model_scope(model_named(graph, name).name)
-    return plan_scope(store.plans.get(name).plan_id)
+    return plan_scope(kept_plan(store, name).plan_id)
 
 
 def _rows(store: Store, graph: Graph, settings: Settings) -> Iterator[dict[str, Any]]:

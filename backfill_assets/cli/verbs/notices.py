@@ -24,8 +24,8 @@ _LISTED = 50
 
 def notices(
     plan: Annotated[
-        str, typer.Argument(help="Only notices of this plan; of all plans unless given.")
-    ] = "",
+        str | None, typer.Argument(help="Only notices of this plan; of all plans unless given.")
+    ] = None,
     send: Annotated[
         bool,
         typer.Option(
@@ -46,7 +46,7 @@ def notices(
     Example: backfill notices --send --json
     """
     with operating() as at:
-        plan_id = kept_plan(at.store, plan).plan.plan_id if plan else None
+        plan_id = None if plan is None else kept_plan(at.store, plan).plan_id
         if send:
             send_notices(at)
         latest = at.store.notices.latest(_LISTED, plan_id)

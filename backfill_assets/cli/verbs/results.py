@@ -42,11 +42,11 @@ def add(  # noqa: PLR0913, PLR0917 - one for each option
     ],
     env: Env = "prod",
     plan: Annotated[
-        str,
+        str | None,
         typer.Option(
             metavar="ID", help="The result was computed on this built plan, not on published data."
         ),
-    ] = "",
+    ] = None,
     rerun: Annotated[
         bool,
         typer.Option(
@@ -69,7 +69,7 @@ def add(  # noqa: PLR0913, PLR0917 - one for each option
     """
     with operating() as at:
         requested_cells = cells_named(model_named(at.graph, model).cadence, cells)
-        plan_id = kept_plan(at.store, plan).plan.plan_id if plan else ""
+        plan_id = "" if plan is None else kept_plan(at.store, plan).plan_id
         target = (name, model, requested_cells)
         made = register_result(at.project, env, target, plan_id, reason, rerun=rerun)
         row = _row(at, made, IntervalSet.empty())
