@@ -160,6 +160,40 @@ def test_what_decides_about_rows_is_read_though_nobody_selects_it(cte: str):
     assert lineage.reads == {"web.events": {"ds", "id", "cost"}}
 
 
+SORTED = [
+    "SELECT ds, id, cost + 1 AS m FROM web.events WHERE {} ORDER BY ALL LIMIT 3",
+    "SELECT ds, id, cost + 1 AS m FROM web.events WHERE {} SORT BY 3 LIMIT 3",
+    "SELECT ds, id, STRUCT(cost) AS m FROM web.events WHERE {} ORDER BY m.cost LIMIT 3",
+    ("SELECT ds, id, cost AS m FROM web.events WHERE {0} "
+    "UNION ALL SELECT ds, id, 1 FROM web.events WHERE {0} ORDER BY ALL LIMIT 3"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("query", SORTED)
+def test_what_decides_which_rows_limit_keeps_is_read_though_no_query_selects_it(query: str):
+    inner = query.format(BOUND)
+    for sql in (
+        f"WITH e AS ({inner}) SELECT ds, id, 1 AS cost FROM e",
+        f"SELECT ds, id, 1 AS cost FROM ({inner})",
+    ):
+        assert traced(sql).reads == {"web.events": {"ds", "id", "cost"}}
+
+
+def test_an_output_is_followed_by_name_through_a_union_by_name_and_into_a_scalar_subquery():
+    lineage = traced(
+        f"SELECT ds, id, cost FROM web.events WHERE {BOUND} UNION ALL BY NAME "
+        f"SELECT (SELECT MAX(tax) FROM shop.orders) AS tax, cost AS id, ds FROM shop.orders WHERE {BOUND}",
+        "web.events", "shop.orders",
+    )  # fmt: skip
+
+    assert lineage.outputs == {
+        "ds": (("shop.orders", "ds"), ("web.events", "ds")),
+        "id": (("shop.orders", "cost"), ("web.events", "id")),
+        "cost": (("web.events", "cost"),),
+        "tax": (("shop.orders", "tax"),),
+    }
+
+
 @pytest.mark.parametrize("join", ["JOIN o USING (id, cost)", "NATURAL JOIN o"])
 def test_the_columns_of_a_join_are_read(join: str):
     lineage = traced(

@@ -36,6 +36,7 @@ class Lineage:
 
 
 OPAQUE = Lineage({}, {})
+_SORTS = ("order", "sort", "cluster", "distribute")
 
 
 def lineage_of(graph: Graph, model: Model) -> Lineage:
@@ -70,8 +71,12 @@ def lineage_of(graph: Graph, model: Model) -> Lineage:
 def _may_lose_outputs(tree: exp.Expr) -> bool:
     """Whether outputs of a CTE or subquery that no query reads can be left out.
 
-    Not where it decides about rows: by EXPLODE, under EXCEPT or INTERSECT, with GROUP BY ALL.
+    Not where it decides about rows: by EXPLODE, under EXCEPT or INTERSECT, with GROUP BY ALL, or where an
+    inner query sorts: it may do so by number, by ALL, or by a field of an output.
     """
+    inner = (query for query in tree.find_all(exp.Query) if query is not tree)
+    if any(query.args.get(key) for query in inner for key in _SORTS):
+        return False
     row_makers = (exp.Explode, exp.Inline, exp.Stack, exp.UDTF, exp.Anonymous, exp.QueryTransform)
     if any(
         projection.find(*row_makers)
@@ -129,10 +134,22 @@ def _selects(scope: Scope) -> list[exp.Expr]:
     return scope.expression.selects if isinstance(scope.expression, exp.Query) else []
 
 
+def _by_name(scope: Scope) -> bool:
+    return bool(scope.set_operation_scopes and scope.expression.args.get("by_name"))
+
+
+def _names(scope: Scope) -> list[str]:
+    """Name the outputs by place; a union BY NAME has those of all its branches."""
+    if _by_name(scope):
+        names = (name for branch in scope.set_operation_scopes for name in _names(branch))
+        return list(dict.fromkeys(names))
+    return [select.alias_or_name for select in _selects(scope)]
+
+
 def _outputs(root: Scope, tables: set[str]) -> dict[str, tuple[tuple[str, str], ...]]:
     return {
-        select.alias_or_name: tuple(sorted(set(_sources(root, position, tables, frozenset()))))
-        for position, select in enumerate(_selects(root))
+        name: tuple(sorted(set(_sources(root, position, tables, frozenset()))))
+        for position, name in enumerate(_names(root))
     }
 
 
@@ -148,13 +165,27 @@ def _sources(
         return  # a recursive CTE
     seen |= {here}
     for branch in scope.set_operation_scopes:
-        yield from _sources(branch, position, tables, seen)
+        if _by_name(scope):
+            yield from _named_sources(branch, _names(scope)[position], tables, seen)
+        else:
+            yield from _sources(branch, position, tables, seen)
     selects = _selects(scope)
     if scope.set_operation_scopes or position >= len(selects):
         return
+    queries = {id(inner.expression): inner for inner in scope.subquery_scopes}
     for node in walk_in_scope(selects[position]):
         if isinstance(node, exp.Column):
             yield from _column_sources(scope, node, tables, seen)
+        elif id(node) in queries:
+            yield from _sources(queries[id(node)], 0, tables, seen)
+
+
+def _named_sources(
+    scope: Scope, name: str, tables: set[str], seen: _Seen
+) -> Iterator[tuple[str, str]]:
+    names = _names(scope)
+    if name in names:
+        yield from _sources(scope, names.index(name), tables, seen)
 
 
 def _column_sources(
@@ -164,6 +195,4 @@ def _column_sources(
     if isinstance(source, exp.Table) and table_name(source) in tables:
         yield table_name(source), column.name
     elif isinstance(source, Scope):
-        names = [select.alias_or_name for select in _selects(source)]
-        if column.name in names:
-            yield from _sources(source, names.index(column.name), tables, seen)
+        yield from _named_sources(source, column.name, tables, seen)
