@@ -10,7 +10,9 @@ from pyspark.errors import PySparkException
 
 from backfill_assets.models.column import Column
 from backfill_assets.models.fingerprint import changed_logic
+from backfill_assets.models.graph import stored_graph
 from backfill_assets.models.model import Model
+from backfill_assets.models.sql.lineage import lineage_of
 from backfill_assets.models.sql.query import SqlQuery
 from backfill_assets.planning.change.categorize import difference
 from backfill_assets.planning.change.sql_change import sql_effect
@@ -137,13 +139,20 @@ class Bench:
         )
 
 
+_READ = "web.m"
 READERS = (
-    "SELECT {a}, {b} FROM m",
-    "SELECT {a}, COUNT(*) AS c, MAX({b}) AS d FROM m GROUP BY {a}",
-    "SELECT DISTINCT {a} FROM m",
-    "SELECT *, COUNT({b}) OVER (PARTITION BY {a}) AS c FROM m",
-    "WITH w AS (SELECT {a} AS p, {b} AS q FROM m WHERE {a} IS NOT NULL) SELECT p, MIN(q) AS q FROM w GROUP BY 1",
-    "SELECT l.{a}, r.{b} FROM m l JOIN m r ON l.{a} = r.{a}",
+    "SELECT {a}, {b} FROM {m}",
+    "SELECT {a}, COUNT(*) AS c, MAX({b}) AS d FROM {m} GROUP BY {a}",
+    "SELECT DISTINCT {a} FROM {m}",
+    "SELECT *, COUNT({b}) OVER (PARTITION BY {a}) AS c FROM {m}",
+    "WITH w AS (SELECT {a} AS p, {b} AS q FROM {m} WHERE {a} IS NOT NULL) SELECT p, MIN(q) AS q FROM w GROUP BY 1",
+    "SELECT l.{a}, r.{b} FROM {m} l JOIN {m} r ON l.{a} = r.{a}",
+    "SELECT *, COUNT(*) AS c FROM {m} GROUP BY ALL",
+    "SELECT * FROM (SELECT {b} AS q, {a} AS p FROM {m}) ORDER BY 1, 2 LIMIT 3",
+    "SELECT p FROM (SELECT * FROM (SELECT {b} AS q, {a} AS p FROM {m}) ORDER BY 1, 2 LIMIT 3)",
+    "SELECT q FROM (SELECT {b} AS q, {a} AS p FROM {m} ORDER BY ALL LIMIT 3)",
+    "SELECT p FROM (SELECT {a} AS p, STRUCT({b}) AS q FROM {m} ORDER BY q.{b}, p LIMIT 3)",
+    "SELECT p FROM (SELECT {b} AS q, {a} AS p FROM {m} UNION ALL SELECT {b}, {a} FROM {m} ORDER BY ALL LIMIT 3)",
 )
 
 
@@ -158,14 +167,13 @@ def reader_violations(bench: Bench, pair: Pair, verdict: Verdict) -> Iterator[st
     ]
     for a, b in other[:1] + other[-1:]:
         for reader in READERS:
-            query = reader.format(a=a, b=b)
-            effect = sql_effect(SqlQuery(query), {"m": SqlEdit(changed=verdict.touched)})
-            if effect.rows or effect.added or effect.removed or effect.moved:
-                continue
+            query = reader.format(a=a, b=b, m="m")
             read = [bench.read(query, sql) for sql in (pair.old, pair.new)]
             if read[0] is None or read[1] is None:
                 continue
-            touched = effect.changed | {name.lower() for name in verdict.touched}
+            touched = _reached(reader.format(a=a, b=b, m=_READ), verdict.touched, before)
+            if touched is None:
+                continue
             kept = [
                 column
                 for column in read[0].types
@@ -173,6 +181,21 @@ def reader_violations(bench: Bench, pair: Pair, verdict: Verdict) -> Iterator[st
             ]
             if read[0].of(kept) != read[1].of(kept):
                 yield f"{query}: other rows of {kept}"
+
+
+def _reached(sql: str, touched: frozenset[str], read: Answer) -> frozenset[str] | None:
+    """What a reader's outputs may differ in; nothing where it reads nothing that is touched, None for all."""
+    query = SqlQuery(sql)
+    columns = [_KEY, *(Column(*column) for column in read.types.items())]
+    upstream = a_whole(_READ, columns=columns, unique_key=[_KEY.name], upstreams=[])
+    reader = a_whole("web.r", sql=sql, upstreams=[_READ])
+    lineage = lineage_of(stored_graph([upstream, reader], []), reader).reads.get(_READ)
+    if lineage is not None and not lineage & touched:
+        return frozenset()
+    effect = sql_effect(query, {_READ: SqlEdit(changed=touched)})
+    if effect.rows or effect.added or effect.removed or effect.moved:
+        return None
+    return effect.changed | {name.lower() for name in touched}
 
 
 def _collected(frame: Any) -> Answer | None:  # noqa: ANN401 - a DataFrame of either kind

@@ -15,6 +15,10 @@ SELECT * FROM (SELECT k, x[[ ;; , y ;; , n AS w2 ;; + 1 AS x]] FROM e) a JOIN (S
 SELECT a.*, b.w FROM (SELECT k, x[[ ;; , y ;; , n AS y]] FROM e) a JOIN f b ON a.k = b.k
 SELECT COUNT([[* ;; c.x ;; 1]]) AS n, COUNT(DISTINCT *) AS d FROM (SELECT x[[ ;; , y ;; , n]] FROM e) c
 SELECT x, TO_JSON(STRUCT(*)) AS j, HASH(*) AS h FROM (SELECT x[[ ;; , y ;; , n ;; , id AS X2]] FROM e)
+SELECT *, COUNT(*) AS c[[ ;; , MAX(k) AS m]] FROM (SELECT k[[ ;; , x ;; , y AS x]] FROM e) GROUP BY ALL
+WITH c AS (SELECT k, x[[ ;; , y ;; + 1 AS x]] FROM e) SELECT *, COUNT(*) AS c FROM c GROUP BY ALL
+SELECT * FROM (SELECT k, id, [[x ;; -x ;; y]] AS b FROM e) ORDER BY [[3, 2 ;; b, id ;; ALL]] LIMIT [[4 ;; 3]]
+SELECT k, id FROM (SELECT * FROM (SELECT k, id, [[x ;; -x ;; y]] AS b[[ ;; , n]] FROM e) ORDER BY [[3, 2 ;; b, id]] LIMIT 4)
 SELECT k FROM e WHERE EXISTS (SELECT * FROM (SELECT k AS fk[[ ;; , w ;; , n AS x]] FROM f) g WHERE g.fk = e.k AND x > 1)
 
 -- meanings:
@@ -117,6 +121,7 @@ WITH c AS (SELECT id, k[[ ;; , ROW_NUMBER() OVER (ORDER BY y DESC, id) AS q]] FR
 
 -- subqueries:
 SELECT id, (SELECT [[MAX(w) ;; MIN(w) ;; COUNT(*)]] FROM f WHERE f.k = e.k[[ ;;  AND f.w > 1]]) AS m, x FROM e
+SELECT id, (SELECT MAX(w)[[ ;;  + 1]] FROM f) AS w, w + 1 AS c[[ ;; , w * 2 AS d]] FROM e
 SELECT id, x[[ ;; , (SELECT MAX(w) FROM f) AS m ;; , (SELECT COUNT(*) FROM f WHERE f.k = e.k) AS m]] FROM e[[ ;;  WHERE x > (SELECT MIN(w) FROM f)]]
 SELECT k, s FROM (SELECT k, SUM(x) AS s[[ ;; , MAX(y) AS m]] FROM e GROUP BY k[[ ;; , n]]) g[[ ;;  WHERE s > 2]]
 
@@ -125,6 +130,7 @@ SELECT id, [[st.A ;; st.a ;; st.b ;; e.st.A]] AS v, [[arr[0] ;; arr[1] ;; ELEMEN
 SELECT id, [[STRUCT(x, y) ;; STRUCT(X, y) ;; STRUCT(y, x) ;; STRUCT(x AS p, y) ;; NAMED_STRUCT('x', x, 'y', y) ;; NAMED_STRUCT('X', x, 'y', y)]] AS v FROM e
 SELECT id, CAST(NAMED_STRUCT('p', x) AS STRUCT<[[a ;; A ;; b]]: [[INT ;; INTEGER ;; BIGINT]]>) AS v FROM e
 SELECT id, TO_JSON(STRUCT([[x ;; X ;; x AS y ;; y]])) AS v, TRANSFORM(arr, [[q -> q + 1 ;; r -> r + 1 ;; q -> q + 2]]) AS w FROM e
+SELECT id, g.* FROM (SELECT id, [[STRUCT(x AS p) ;; STRUCT(x + 1 AS p) ;; STRUCT(x AS p, y AS q)]] AS g[[ ;; , n]] FROM e)
 SELECT id, st[[ ;; .A]] AS v, [[MAP('a', x) ;; MAP('A', x)]] AS w, ARRAY([[x, y ;; y, x]]) AS u FROM e
 
 -- casts:

@@ -173,6 +173,16 @@ ROWS = [
      "WITH d AS (SELECT DISTINCT a, b FROM s.e) SELECT COUNT(*) AS n FROM d"),
     ("WITH d AS (SELECT a FROM s.e) SELECT DISTINCT * FROM d",
      "WITH d AS (SELECT a, b FROM s.e) SELECT DISTINCT * FROM d"),
+    ("WITH d AS (SELECT a FROM s.e) SELECT *, COUNT(*) AS n FROM d GROUP BY ALL",
+     "WITH d AS (SELECT a, b FROM s.e) SELECT *, COUNT(*) AS n FROM d GROUP BY ALL"),
+    ("WITH d AS (SELECT a, b FROM s.e) SELECT *, COUNT(*) AS n FROM d GROUP BY ALL",
+     "WITH d AS (SELECT a, b + 1 AS b FROM s.e) SELECT *, COUNT(*) AS n FROM d GROUP BY ALL"),
+    ("WITH d AS (SELECT a, b FROM s.e) SELECT * FROM d ORDER BY 2 LIMIT 3",
+     "WITH d AS (SELECT a, -b AS b FROM s.e) SELECT * FROM d ORDER BY 2 LIMIT 3"),
+    ("WITH d AS (SELECT a, b FROM s.e) SELECT a FROM (SELECT * FROM d ORDER BY 2 LIMIT 3)",
+     "WITH d AS (SELECT a, -b AS b FROM s.e) SELECT a FROM (SELECT * FROM d ORDER BY 2 LIMIT 3)"),
+    ("WITH d AS (SELECT STRUCT(a) AS g FROM s.e) SELECT g.* FROM d",
+     "WITH d AS (SELECT STRUCT(b AS a) AS g FROM s.e) SELECT g.* FROM d"),
     ("SELECT a FROM (SELECT a FROM s.e) NATURAL JOIN s.f",
      "SELECT a FROM (SELECT a, b FROM s.e) NATURAL JOIN s.f"),
     ("SELECT a FROM s.e", "SELECT a, EXPLODE(b) AS b FROM s.e"),
@@ -302,6 +312,8 @@ SOME_COLUMNS = [
      {"b", "c"}),
     ("SELECT COALESCE(b, 0) AS b, b * 2 AS c FROM s.e",
      "SELECT COALESCE(b, 1) AS b, b * 2 AS c FROM s.e", {"b"}),
+    ("SELECT a, (SELECT MAX(b) FROM s.f) AS b, b + 1 AS c FROM s.e",
+     "SELECT a, (SELECT MAX(b) + 1 FROM s.f) AS b, b + 1 AS c FROM s.e", {"b", "c"}),
     ("WITH c AS (SELECT a, b FROM s.e) SELECT a, b, a + b AS s FROM c",
      "WITH c AS (SELECT a, b * 2 AS b FROM s.e) SELECT a, b, a + b AS s FROM c", {"b", "s"}),
     ("SELECT x.a, y.b FROM (SELECT a FROM s.e) x CROSS JOIN (SELECT b FROM s.f) y",
@@ -341,13 +353,17 @@ def test_a_star_that_is_spelled_out_may_change_every_column():
     assert (found.category, found.columns) == (Category.BREAKING, None)
 
 
-def test_a_column_that_a_star_brings_under_distinct_is_breaking():
-    old = a_model(sql=f"SELECT DISTINCT * FROM web.events {BOUND}")
-    plain = a_model(sql=f"SELECT * FROM web.events {BOUND}")
+@pytest.mark.parametrize("query", ["SELECT DISTINCT * {}", "-- why\nSELECT * {} GROUP BY ALL"])
+def test_a_column_that_a_star_brings_is_breaking_where_it_decides_on_rows(query: str):
+    bounded = f"FROM web.events {BOUND}"
+    old = a_model(sql=query.removeprefix("-- why\n").format(bounded))
+    plain = a_model(sql=f"SELECT * {bounded}")
     more = [*COLUMNS, Column("page", "string")]
 
-    assert difference(old, replace(old, columns=more)).category is Category.BREAKING
-    assert difference(plain, replace(plain, columns=more)).columns == {"page"}
+    found = difference(old, a_model(sql=query.format(bounded), columns=more))
+    assert (found.category, found.rows) == (Category.BREAKING, True)
+    found = difference(plain, replace(plain, columns=more))
+    assert (found.category, found.columns) == (Category.NON_BREAKING, {"page"})
 
 
 def test_quotes_and_the_case_of_tables_are_spelling_but_the_case_of_what_names_an_output_is_not():

@@ -11,12 +11,14 @@ from backfill_assets.models.column import AUDIT_COLUMNS
 from backfill_assets.models.kind import IncrementalByUniqueKey, SoftDelete, Tombstone
 from backfill_assets.models.python.function_query import changed_code
 from backfill_assets.models.sql.query import SqlQuery
-from backfill_assets.planning.change.sql_change import repeats_rows_of_star, sql_change
+from backfill_assets.planning.change.sql_change import sql_change, sql_effect
+from backfill_assets.planning.change.sql_edit import SqlEdit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from backfill_assets.models.model import Model
+    from backfill_assets.models.model import Model, Query
+
 
 _NOTHING: frozenset[str] = frozenset()
 _CODE = "the function, or what it may use, changed"
@@ -175,12 +177,24 @@ def _columns(old: Model, new: Model) -> Iterator[DeclaredChange]:
 
 def _fresh(old: Model, new: Model, columns: frozenset[str]) -> DeclaredChange:
     """Columns that are new: additive, unless a `*` that brings them decides on rows as well."""
-    same = dumps(old.logic) == dumps(new.logic)
-    if same and isinstance(new.logic, SqlQuery) and repeats_rows_of_star(new.logic):
-        return DeclaredChange(
-            f"{_listed(columns)} come in by * under DISTINCT", rows=True, columns=None
-        )
+    beside = _decided_by_star(old.logic, new, columns)
+    if beside:
+        return DeclaredChange(beside, rows=True, columns=None)
     return DeclaredChange(f"adds {_listed(columns)}", columns=columns, additive=True)
+
+
+def _decided_by_star(old: Query, new: Model, columns: frozenset[str]) -> str:
+    """Say what new columns may do besides being there, if the edit of the query is not what adds them."""
+    if not isinstance(old, SqlQuery) or not isinstance(new.logic, SqlQuery):
+        return ""
+    edit = sql_change(old, new.logic)
+    brought = frozenset(name.lower() for name in columns) - edit.added
+    if edit.rows or not brought:
+        return ""
+    effect = sql_effect(new.logic, {up.name: SqlEdit(added=brought) for up in new.reads})
+    if effect.is_breaking:
+        return "; ".join(effect.why)
+    return "" if brought <= effect.added else f"{_listed(columns)} come from nowhere that is known"
 
 
 def _listed(names: frozenset[str]) -> str:

@@ -59,16 +59,6 @@ def sql_effect(query: SqlQuery, upstreams: Mapping[str, SqlEdit]) -> SqlEdit:
     return _query(tree, tree.copy(), {name: edit.lowered() for name, edit in upstreams.items()})
 
 
-def repeats_rows_of_star(query: SqlQuery) -> bool:
-    """Whether a `*` stands where another column may make or merge rows."""
-    tree = comparable(query)
-    if tree is None:
-        return True
-    distinct = any(select.args.get("distinct") for select in tree.find_all(exp.Select))
-    sets = any(operation.args.get("distinct") for operation in tree.find_all(exp.SetOperation))
-    return (distinct or sets) and tree.find(exp.Star) is not None
-
-
 def _query(old: exp.Expr, new: exp.Expr, edits: _Edits) -> SqlEdit:
     """Compare two queries, of which either may be in brackets."""
     if text_of(old) == text_of(new) and not _names_edited(new, edits):

@@ -14,6 +14,7 @@ from backfill_assets.planning.change.sql_tree import (
     aggregates,
     goes_by_order,
     groups_by_nothing,
+    here,
     is_star,
     is_unknown_call,
     makes_rows,
@@ -25,7 +26,7 @@ from backfill_assets.planning.change.sql_tree import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from backfill_assets.planning.change.sql_scope import Scope
 
@@ -38,9 +39,11 @@ def compare_outputs(old: exp.Select, new: exp.Select, scope: Scope) -> SqlEdit:
     if before is None or after is None:
         return of_rows("changes a query in which two columns share a name")
     edit = _edit(before, after, scope)
+    if any(scope.expands(star, edit.touched) for star in filter(is_star, after.values())):
+        return of_rows("expands a struct that changes")
     if not edit.shows:
         return replace(edit, shuffled=scope.shuffled)
-    reason = next(_row_reasons(new, before, after, edit), None)
+    reason = next(_row_reasons(new, before, after, edit, scope), None)
     return edit if reason is None else of_rows("; ".join(edit.why) + reason)
 
 
@@ -86,8 +89,7 @@ _Sets = tuple[frozenset[str], frozenset[str], frozenset[str], frozenset[str]]
 
 def _through_star(star: exp.Expr, scope: Scope, sets: _Sets) -> _Sets:
     """The edits in its sources that a star passes on."""
-    table = star.table if isinstance(star, exp.Column) else ""
-    through = [edit for alias, edit in scope.sources.items() if table in ("", alias)]
+    through = list(_behind(star, scope))
     changed, added, removed, moved = sets
     return (
         changed.union(*(edit.changed for edit in through)),
@@ -95,6 +97,11 @@ def _through_star(star: exp.Expr, scope: Scope, sets: _Sets) -> _Sets:
         removed.union(*(edit.removed for edit in through)),
         moved.union(*(edit.moved for edit in through)),
     )
+
+
+def _behind(star: exp.Expr, scope: Scope) -> Iterator[SqlEdit]:
+    table = star.table if isinstance(star, exp.Column) else ""
+    return (edit for alias, edit in scope.sources.items() if table in ("", alias))
 
 
 def _moved(before: list[str], after: list[str]) -> frozenset[str]:
@@ -115,7 +122,8 @@ def _changed(
     """
     both = after.keys() & before.keys()
     changed = {name for name in both if text_of(before[name]) != text_of(after[name])}
-    real = _columns_of_sources(before, scope) | _columns_of_sources(after, scope)
+    sources = frozenset(scope.sources)
+    real = _named_like_sources(before, sources) | _named_like_sources(after, sources)
     while True:
         aliases = frozenset(changed).union(*others) - real
         more = {
@@ -126,22 +134,34 @@ def _changed(
         changed |= more
 
 
-def _columns_of_sources(outputs: Mapping[str, exp.Expr], scope: Scope) -> frozenset[str]:
-    """Outputs whose own expression names a column like them: a source's, for it can't be itself."""
-    sources = frozenset(scope.sources)
+def _named_like_sources(outputs: _Outputs, sources: frozenset[str]) -> frozenset[str]:
+    """Outputs whose own expression names a column like them: a source's, for it can't be itself.
+
+    A query inside the expression has sources of its own.
+    """
     return frozenset(
-        name for name, projection in outputs.items() if name in named_bare(projection, sources)
+        name
+        for name, projection in outputs.items()
+        if name in named_bare(here(projection), sources)
     )
 
 
 def _row_reasons(
-    new: exp.Select, before: _Outputs, after: _Outputs, edit: SqlEdit
+    new: exp.Select, before: _Outputs, after: _Outputs, edit: SqlEdit, scope: Scope
 ) -> Iterator[str]:
-    """The ways in which projections decide about rows."""
+    """The ways in which projections decide about rows.
+
+    A star through which an edit comes counts as a projection that differs.
+    """
     touched = {
         name: projection for name, projection in after.items() if name in edit.added | edit.changed
     }
     concerned = [*touched.values(), *(before[n] for n in edit.touched if n in before)]
+    concerned += [
+        projection
+        for projection in after.values()
+        if is_star(projection) and any(source.shows for source in _behind(projection, scope))
+    ]
     if new.args.get("distinct"):
         yield " under DISTINCT, which compares whole rows"
     if any(map(makes_rows, concerned)):
@@ -199,9 +219,7 @@ def _may_fold(touched: _Outputs, before: _Outputs) -> bool:
 def _clauses_name(new: exp.Select, before: _Outputs, edit: SqlEdit) -> bool:
     """Whether GROUP BY, HAVING or a cut-off ORDER BY name an output that is not as it was."""
     names = edit.touched | edit.added
-    own = frozenset(
-        n for n, projection in before.items() if n in named_bare(projection, frozenset())
-    )
+    own = _named_like_sources(before, frozenset())
     looked_at = {"group": names - own - edit.added, "having": names, "qualify": names}
     if is_cut(new):
         looked_at["order"] = looked_at["sort"] = looked_at["cluster"] = names
@@ -209,5 +227,5 @@ def _clauses_name(new: exp.Select, before: _Outputs, edit: SqlEdit) -> bool:
         name in looked
         for key, looked in looked_at.items()
         if (clause := new.args.get(key)) is not None
-        for name in named_bare(clause, frozenset())
+        for name in named_bare(clause.walk(), frozenset())
     )

@@ -57,6 +57,14 @@ class Scope:
             or any(self._query_sees(table) for table in node.find_all(exp.Table))
         )
 
+    def expands(self, star: exp.Expr, aliases: frozenset[str]) -> bool:
+        """Whether a star stands for the fields of a struct that may differ: their names are not known."""
+        return (
+            isinstance(star, exp.Column)
+            and star.table not in self.sources
+            and self._column_sees(star, aliases)
+        )
+
     def _column_sees(self, column: exp.Column, aliases: frozenset[str]) -> bool:
         parts = [part.name.lower() for part in column.parts]
         for place, part in enumerate(parts[:-1]):

@@ -146,11 +146,11 @@ def is_unknown_call(node: exp.Expr) -> bool:
     return any(isinstance(inner, (exp.Anonymous, exp.AnonymousAggFunc)) for inner in here(node))
 
 
-def named_bare(node: exp.Expr, sources: frozenset[str]) -> Iterator[str]:
-    """Name the columns that an expression reads without saying of which source."""
-    for column in node.find_all(exp.Column):
-        parts = [part.name for part in column.parts]
-        if not set(parts[:-1]) & sources:
+def named_bare(nodes: Iterator[exp.Expr], sources: frozenset[str]) -> Iterator[str]:
+    """Name the columns among some nodes that are read without saying of which source."""
+    for node in nodes:
+        parts = [part.name for part in node.parts] if isinstance(node, exp.Column) else []
+        if parts and not set(parts[:-1]) & sources:
             yield parts[0].lower()
 
 
