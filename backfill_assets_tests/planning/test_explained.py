@@ -4,17 +4,31 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+import pytest
+
+from backfill_assets.models.column import Column
 from backfill_assets.models.sql.lineage import lineage_of
 from backfill_assets.planning.change.deriving import explained
 from backfill_assets.planning.plan.build_plan import build_plan
+from backfill_assets.planning.plan.plan import Build, Plan
 from backfill_assets.planning.plan.plan_state import PlanState
 from backfill_assets.planning.plan.request import PlanRequest
 from backfill_assets.snapshots.environment import PROD
 from backfill_assets.snapshots.snapshot import snapshots_of
-from backfill_assets_tests.builders import COLUMNS, FIRST, a_graph, a_model, a_run, a_view, day
+from backfill_assets_tests.builders import (
+    COLUMNS,
+    FIRST,
+    a_graph,
+    a_model,
+    a_run,
+    a_source,
+    a_view,
+    day,
+)
 
 if TYPE_CHECKING:
     from backfill_assets.models.graph import Graph
@@ -36,10 +50,14 @@ def a_world(cost: str = "cost", reads: str = "cost", owner: str = "team:web") ->
     return a_graph(visits, reader)
 
 
-def found(before: Graph, after: Graph) -> dict[str, DeclarationDifference]:
+def planned(before: Graph, after: Graph) -> Plan:
     view = a_view({name: [a_run(day(1, 8), 1)] for name in before.order})
     state = PlanState(view=view, running=snapshots_of(before))
-    plan = build_plan(PlanRequest(environment=PROD), after, state, NOW)
+    return build_plan(PlanRequest(environment=PROD), after, state, NOW)
+
+
+def found(before: Graph, after: Graph) -> dict[str, DeclarationDifference]:
+    plan = planned(before, after)
     reads = {name: lineage_of(after, after.models[name]).reads for name in after.order}
     return explained(plan, before, after, reads)
 
@@ -56,3 +74,29 @@ def test_an_edit_explains_nothing_in_what_does_not_read_it():
     edits = found(a_world(reads="id"), a_world("cost + 1", reads="id", owner="team:other"))
     assert edits[VISITS].columns == {"cost"}
     assert (edits[READER].rows, edits[READER].columns) == (False, frozenset())
+
+
+NOTE = Column("note", "string")
+UNNAMED = [
+    f"SELECT ds, id, COUNT(*) AS cost FROM (SELECT DISTINCT * FROM {VISITS} {WHERE}) GROUP BY ds, id",
+    f"SELECT ds, id, cost FROM (SELECT *, 1 AS one FROM {VISITS} {WHERE} GROUP BY ALL)",
+    f"SELECT ds, id, v.cost FROM {VISITS} v NATURAL JOIN web.events {WHERE}",
+]
+
+
+@pytest.mark.parametrize("sql", UNNAMED)
+@pytest.mark.parametrize("instead", ["", ", note AS memo"])
+def test_a_column_that_goes_is_read_where_a_star_or_a_natural_join_took_it(sql: str, instead: str):
+    events = a_source(columns=[*COLUMNS, NOTE])
+    reader = a_model(READER, sql=sql, upstreams=[VISITS, "web.events"][: 1 + ("NATURAL" in sql)])
+
+    def world(more: str, *columns: Column) -> Graph:
+        query = f"SELECT ds, id, cost{more} FROM web.events {WHERE}"
+        return a_graph(a_model(sql=query, columns=[*COLUMNS, *columns]), reader, sources=[events])
+
+    before = world(", note", NOTE)
+    after = world(instead, *[replace(NOTE, name="memo")] * bool(instead))
+
+    (read,) = [model for model in planned(before, after).models if model.model == READER]
+    assert read.build is Build.NEW_VERSION
+    assert found(before, after)[READER].rows

@@ -141,6 +141,22 @@ def test_a_source_that_is_declared_otherwise_plans_its_readers_and_theirs_anew()
     assert a_plan(graph(source()), a_state(graph(source()))).is_empty
 
 
+@pytest.mark.parametrize("name", ["web.a", EVENTS])
+def test_a_model_that_becomes_a_source_and_a_source_that_becomes_a_model_make_their_readers_anew(
+    name: str,
+):
+    reader = a_model("web.b", upstreams=[name])
+    made = a_model(name, upstreams=["web.raw"])
+    as_model = a_graph(made, reader, sources=[source(name="web.raw")])
+    as_source = a_graph(reader, sources=[source(name="web.raw"), source(name=name)])
+
+    for before, after in ((as_model, as_source), (as_source, as_model)):
+        (planned,) = [
+            model for model in a_plan(after, a_state(before)).models if model.model == "web.b"
+        ]
+        assert (planned.category, planned.build) == (Category.BREAKING, Build.NEW_VERSION)
+
+
 LATE = days(9, 10)
 
 

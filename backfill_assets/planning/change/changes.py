@@ -15,7 +15,7 @@ from backfill_assets.planning.change.categorize import (
     difference,
 )
 from backfill_assets.planning.change.category_choice import chosen_category
-from backfill_assets.planning.change.deriving import derived
+from backfill_assets.planning.change.deriving import derived, reads_of_both
 from backfill_assets.planning.change.life import lost_reads, outside_life
 from backfill_assets.planning.change.model_change import Changes, ModelChange
 from backfill_assets.planning.plan.plan import Change, Untouched
@@ -78,7 +78,9 @@ class _Deciding:
         moved = self._moved_upstreams(name)
         if name not in self.planned.chosen:
             self._refuse_lost_reads(name)
-            self._leave(name, moved, "is not selected")
+            if moved:
+                text = "is not selected, though it reads what changes: its cells become stale at promotion"
+                self.changes.untouched.append(Untouched(name, text))
             return self._unchanged(name)
         lost = outside_life(new.model, self.planned.published.ready(name))
         direct = _shortened(old.model, new.model, lost, _direct(old, new))
@@ -127,8 +129,8 @@ class _Deciding:
         new_version = builds and not in_place
         if new_version:
             self._carry_on(name, direct, moved, choice)
-        elif direct is None and not moved:
-            self._leave(name, {}, "")
+        elif direct is None and not moved and self._any_effect(name):
+            self.changes.untouched.append(Untouched(name, self._reads_none(name)))
         return ModelChange(
             change=change,
             category=category,
@@ -212,8 +214,10 @@ class _Deciding:
         )
         if not self._any_effect(name):
             return moved
-        reads = self.planned.reads(name)
-        for up in self.planned.models[name].reads:
+        model = self.planned.models[name]
+        running = {other: snapshot.model for other, snapshot in self.planned.before.items()}
+        reads = reads_of_both(running, self.planned.graph, model, self.planned.reads(name))
+        for up in model.reads:
             effect = self.changes.effects.get(up.name)
             if up.name == name or effect is None or not affected(effect, reads.get(up.name)):
                 continue
@@ -244,13 +248,6 @@ class _Deciding:
         self.changes.effects[name] = (
             derivation if direct is None else both(direct, derivation) if moved else direct
         )
-
-    def _leave(self, name: str, moved: Mapping[str, frozenset[str] | None], because: str) -> None:
-        if because and moved:
-            text = f"{because}, though it reads what changes: its cells become stale at promotion"
-            self.changes.untouched.append(Untouched(name, text))
-        elif not because and self._any_effect(name):
-            self.changes.untouched.append(Untouched(name, self._reads_none(name)))
 
     def _reads_none(self, name: str) -> str:
         """Name the changed columns, none of which the model reads."""

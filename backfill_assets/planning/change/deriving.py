@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlglot.errors import SqlglotError
 
+from backfill_assets.models.sql.lineage import lineage_of
 from backfill_assets.models.sql.query import SqlQuery
 from backfill_assets.planning.change.categorize import (
     DeclarationDifference,
@@ -57,6 +59,33 @@ def derived(model: Model, changed: Mapping[str, DeclarationDifference]) -> Decla
     return DeclarationDifference(Category.BREAKING, why, rows=False, columns=columns)
 
 
+def reads_of_both(
+    before: Mapping[str, Model], after: Graph, model: Model, reads: Mapping[str, frozenset[str]]
+) -> Mapping[str, frozenset[str]]:
+    """Give what a model reads by column over its upstreams as they were, and as they will be.
+
+    A column that goes may have come in by a `*`, or been joined by its name: the query names it nowhere,
+    and only what declared it tells.
+
+    Args:
+        before: the models that are run now.
+        after: those that will be run.
+        model: the reader, as it will be run.
+        reads: what it reads of `after` by column; an upstream that is absent is read as a whole.
+    """
+    other = {
+        up.name: before[up.name]
+        for up in model.reads
+        if up.name in before
+        and up.name in after.models
+        and before[up.name].schema != after.models[up.name].schema
+    }
+    if not other:
+        return reads
+    was = lineage_of(replace(after, models={**after.models, **other}), model).reads
+    return {name: columns | was[name] for name, columns in reads.items() if name in was}
+
+
 def explained(
     plan: Plan, before: Graph, after: Graph, reads: Mapping[str, Mapping[str, frozenset[str]]]
 ) -> dict[str, DeclarationDifference]:
@@ -74,13 +103,10 @@ def explained(
         if planned is None or name not in before.models:
             continue
         model = after.models[name]
-        changed = {
-            up.name: differences[up.name]
-            for up in model.reads
-            if up.name in differences
-            and up.name != name
-            and affected(differences[up.name], reads.get(name, {}).get(up.name))
-        }
+        changed = {up.name: differences[up.name] for up in model.reads if up.name in differences}
+        if changed:
+            read = reads_of_both(before.models, after, model, reads.get(name, {}))
+            changed = {up: edit for up, edit in changed.items() if affected(edit, read.get(up))}
         if planned.change is Change.MODIFIED:
             differences[name] = difference(before.models[name], model)
         if changed:

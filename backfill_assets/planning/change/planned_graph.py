@@ -16,7 +16,7 @@ from backfill_assets.planning.rule.needs_work import needs_work
 from backfill_assets.snapshots.snapshot import Snapshot, snapshots_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from datetime import datetime
 
     from backfill_assets.models.model import Model
@@ -44,7 +44,8 @@ class PlannedGraph:
         helpers: their upstreams, of which only what the chosen ones need is filled.
         removed: chosen models that are not declared any more.
         traced: per model, what it reads by column, as far as that was worked out already.
-        resourced: chosen models with the sources that are declared otherwise in what they read.
+        resourced: chosen models with the sources that are declared otherwise in what they read, and with
+            what was a model and is a source now, or the other way round.
     """
 
     request: PlanRequest
@@ -146,11 +147,24 @@ def _resourced(
 ) -> dict[str, tuple[str, ...]]:
     """Find the sources that are declared otherwise than when the environment's snapshots were taken."""
     resourced = {
-        name: changed_sources(planned, planned.models[name], state.running[name].sources)
+        name: (
+            *changed_sources(planned, planned.models[name], state.running[name].sources),
+            *_of_another_kind(state, planned, name),
+        )
         for name in planned.order
         if name in chosen and name in state.running
     }
     return {name: sources for name, sources in resourced.items() if sources}
+
+
+def _of_another_kind(state: PlanState, planned: Graph, name: str) -> Iterator[str]:
+    """Name what a model goes on reading, of which a model has become a source, or a source a model."""
+    read = {up.name for up in state.running[name].model.reads} - {name}
+    return (
+        up.name
+        for up in planned.models[name].reads
+        if up.name in read and (up.name in state.running) != (up.name in planned.models)
+    )
 
 
 def _chosen(request: PlanRequest, graph: Graph, gone: tuple[str, ...]) -> frozenset[str]:
