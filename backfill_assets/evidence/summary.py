@@ -42,7 +42,7 @@ def summary(folder: Path) -> tuple[str, ...]:
             _back(back),
             _sound(folder),
         )
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise NoEvidenceError(f"{type(error).__name__}: {error}") from error
 
 
@@ -132,7 +132,8 @@ def _expected(contract: dict[str, Any]) -> Iterator[str]:
 
 
 def _accepted(timeline: dict[str, Any], outputs: dict[str, Any], signed: dict[str, Any]) -> str:
-    by = [each["principal"] for each in signed["signed"] if each["act"] == "approve"]
+    given = [each for each in signed["signed"] if each["act"] == "approve"]
+    by = [each["principal"] for each in given if not each.get("void")]
     approved = f"; approved, signed, by {_listed(dict.fromkeys(by))}" if by else ""
     requester = timeline["plan"]["created_by"] or "an unnamed person"
     promoted = [

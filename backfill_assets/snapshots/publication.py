@@ -176,6 +176,8 @@ class Publication:
         owed: cells that stay published, and were computed from cells that the publication takes away.
         taken: where such cells may come between that decision and the publication.
         carried: cells that were carried over or back, as ranges, by model: the plan's history names them.
+        approvals: why each approval of the plan does not count, by the SHA-256 of its text; empty where
+            it does. The plan's history keeps it: once the plan has ended, it can't be judged any more.
         promise: how long the way back is kept open.
     """
 
@@ -194,6 +196,7 @@ class Publication:
     owed: tuple[OwedCells, ...] = ()
     taken: TakenAway = field(default_factory=TakenAway)
     carried: Mapping[str, str] = field(default_factory=dict[str, str])
+    approvals: Mapping[str, str] = field(default_factory=dict[str, str])
     promise: timedelta = timedelta(0)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -30,3 +31,8 @@ class SignedStatement:
     signature: str
     at: datetime
     expires: datetime
+
+    @property
+    def sha256(self) -> str:
+        """The SHA-256 of its text: it names the statement."""
+        return hashlib.sha256(self.text.encode()).hexdigest()

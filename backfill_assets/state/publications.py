@@ -374,7 +374,10 @@ def _close(connection: sa.Connection, moment: _Moment, intent: Intent) -> None:
     )
     if plans.find_plan(connection, publication.plan_id) is not None:
         plans.put_status(connection, publication.plan_id, status, moment.now)
-        _tell(connection, moment, PlanEventKind(status.value), environment=publication.environment)
+        detail: dict[str, object] = {"environment": publication.environment}
+        if publication.approvals:
+            detail["approvals"] = publication.approvals
+        _tell(connection, moment, PlanEventKind(status.value), **detail)
         if publication.carried:
             _tell(connection, moment, _CARRIED[publication.kind], cells=publication.carried)
     if publication.kind is PublicationKind.PROMOTE:

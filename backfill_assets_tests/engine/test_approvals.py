@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from backfill_assets.engine.fill.observing import observe_sources
 from backfill_assets.engine.plans.plan_verbs import rollback_plan, undo_plan
+from backfill_assets.engine.project.project import InProject
 from backfill_assets.engine.project.ssh_signatures import SignatureError
 from backfill_assets.engine.review.acting import NotEntitledError, UnsignedActError
 from backfill_assets.engine.review.approvals import (
@@ -20,7 +22,9 @@ from backfill_assets.engine.review.approvals import (
     to_approve,
 )
 from backfill_assets.engine.review.bound_parts import PARTS, bound_parts
+from backfill_assets.engine.review.evidence import REFUSED, write_again
 from backfill_assets.errors import RequestError
+from backfill_assets.evidence.summary import summary
 from backfill_assets.evidence.verify import verify
 from backfill_assets.models.consumer import Consumer, Reading
 from backfill_assets.planning.plan.request import Restatement
@@ -219,6 +223,44 @@ def test_another_policy_or_consumer_voids_the_approval_and_a_gap_that_was_filled
         plans.promote(seen, built)
     plans.promote(OLD, built)
     assert total(world) == (on(8), 99)
+
+
+def test_evidence_and_report_name_the_approvals_that_counted_and_why_others_did_not(
+    world: World, plans: Gated, built: Plan
+):
+    def signed() -> list[tuple[str, str]]:
+        given = json.loads((folder / "approvals.json").read_text(encoding="utf-8"))["signed"]
+        return [(each["principal"], each["void"]) for each in given]
+
+    folder = Path(world.root) / "evidence" / built.plan_id
+    plans.approve(OLD, built, BOB)
+    plans.gate = quick_gate(POLICY + "holds_days = 3", BOB, CY, "ana@shop", digest="edited")
+    with pytest.raises(UnapprovedError):
+        plans.promote(OLD, built)
+    assert signed() == [(BOB, "changed since: policy")]
+    report = (folder / "report.html").read_text(encoding="utf-8")
+    assert "UTC; void: changed since: policy" in report
+
+    plans.approve(OLD, built, CY)
+    plans.promote(OLD, built)
+
+    assert signed() == [(BOB, "changed since: policy"), (CY, "")]
+    assert any(line.endswith("approved, signed, by cy@shop") for line in summary(folder))
+    before = (folder / "manifest.json").read_bytes()
+    plans.gate = GATE
+    write_again(InProject(project=plans.project(OLD)), built.plan_id)
+    assert (folder / "manifest.json").read_bytes() == before
+
+
+def test_a_promotion_that_lacks_approvals_leaves_evidence_of_why(
+    world: World, plans: Gated, built: Plan
+):
+    with pytest.raises(UnapprovedError):
+        plans.promote(OLD, built)
+
+    last = world.store.evidence.of_plan(built.plan_id)[-1]
+    assert (last.ended, last.written) == (REFUSED, True)
+    assert "needs 1 approval by ana@shop, bob@shop, cy@shop" in last.why
 
 
 def test_an_inventory_that_changed_since_voids_the_approval(

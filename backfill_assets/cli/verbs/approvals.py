@@ -11,8 +11,6 @@ from backfill_assets.cli.output import print_json, say
 from backfill_assets.cli.stored_plans import kept_plan
 from backfill_assets.engine.review.answers import Answers, answers
 from backfill_assets.engine.review.approvals import approval_state
-from backfill_assets.engine.review.bound_parts import bound_parts
-from backfill_assets.engine.review.reviewed import reviewed
 from backfill_assets.intervals.instants import minute_text
 from backfill_assets.intervals.text import counted
 from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
@@ -41,21 +39,16 @@ def approvals(
         signed = at.store.approvals.of_plan(stored.plan_id)
         is_open = stored.status in (PlanStatus.PROPOSED, *OPEN)
         state = approval_state(at.project, stored.plan_id) if is_open else None
-        gate = at.project.gate() if is_open and as_json else None
-        parts = bound_parts(reviewed(at.project, stored.plan_id, gate)) if gate else None
+        parts = state.parts if state and as_json else None
         consumer_answers = (
             answers(at.project, stored.plan_id) if stored.status in OPEN else Answers()
         )
     if as_json:
         print_json(_json(stored.plan_id, signed, state, parts) | _answers_json(consumer_answers))
         return
+    judged = {each.signed.text: each for each in state.approvals} if state else {}
     for row in signed:
-        judged = (
-            next((each for each in state.approvals if each.signed.text == row.text), None)
-            if state
-            else None
-        )
-        say(_line(row, judged), indent=2)
+        say(_line(row, judged.get(row.text)), indent=2)
     for given in consumer_answers.given:
         say(given.words, indent=2)
     for clause in consumer_answers.awaits:

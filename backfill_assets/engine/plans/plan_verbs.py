@@ -5,7 +5,7 @@ Every entrance ends here: commands, jobs of the launchpad, the queue, late data,
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -53,7 +53,7 @@ from backfill_assets.state.promotions import PromotionPendingError
 from backfill_assets.state.queue import PlanPausedOrStoppedError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from backfill_assets.engine.project.project import Project
     from backfill_assets.models.cells_by_model import CellsByModel
@@ -159,18 +159,26 @@ def promote_plan(
         raise wrong_status(op.plan_id, now.status)
     refuse_outwaited(op)
     _refuse_unopened(op)
-    refuse_early(op.store, op.plan, op.clock())
-    refuse_unreviewed(op)
+    with _leaving_evidence(op):
+        refuse_early(op.store, op.plan, op.clock())
+        refuse_unreviewed(op)
     op = promoting(op)
     since = op.at_work.seconds()
-    try:
+    with _leaving_evidence(op):
         done = run_stages(op, promote_stages(), so_far or now)
-    except BackfillAssetsError as error:
-        record_end(op, op.plan_id, REFUSED, str(error))
-        raise
     op.timed(PROMOTE, since)
     _tell_of(op)
     return done
+
+
+@contextmanager
+def _leaving_evidence(op: Operation) -> Iterator[None]:
+    """Let a promotion that is refused leave evidence of why."""
+    try:
+        yield
+    except BackfillAssetsError as error:
+        record_end(op, op.plan_id, REFUSED, str(error))
+        raise
 
 
 def rollback_plan(project: Project, plan: Plan, why: str = "") -> Outcome:
@@ -215,7 +223,7 @@ def abandon_plan(project: Project, plan: Plan, why: str = "") -> Outcome:
             found=f"plan {plan.plan_id} is {so_far.status.value} and can't be abandoned any more",
             do=f"`backfill rollback {plan.plan_id}` brings back what was published before it"
             if is_published
-            else "The plan has published nothing and has already ended",
+            else "What it has published is taken back already: nothing is left to give up",
         )
     done = run_stages(op, abandon_stages(), so_far)
     _tell_of(op)

@@ -63,7 +63,7 @@ def _decided(op: Operation, so_far: Outcome, view: StateView) -> Prepared:
             raise ConcurrentPublicationError(op)
         refuse_stale(op)
         refuse_unfinished(op)
-        refuse_unreviewed(op)
+        approvals = refuse_unreviewed(op)
     tables = {
         layer.version: layer.delta_version
         for planned in op.plan.models
@@ -72,7 +72,9 @@ def _decided(op: Operation, so_far: Outcome, view: StateView) -> Prepared:
     }
     carried = _all_carried(op, so_far)
     cells = as_text(op.environment().graph, carried) if carried else {}
-    return Prepared(steps_of(op), op.plan.removed, tables=tables, carried=cells)
+    return Prepared(
+        steps_of(op), op.plan.removed, tables=tables, carried=cells, approvals=approvals
+    )
 
 
 def _all_carried(op: Operation, so_far: Outcome) -> CellsByModel:

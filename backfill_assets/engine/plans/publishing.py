@@ -23,7 +23,7 @@ from backfill_assets.engine.project.iceberg import describe_moves
 from backfill_assets.engine.project.views import rewrite_views
 from backfill_assets.engine.review.evidence import write_before_publishing, write_owed_evidence
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.models.codec import dumps, loads
+from backfill_assets.models.codec import ADDED_LATER, dumps, loads
 from backfill_assets.snapshots.environment import Layer, Pointer
 from backfill_assets.snapshots.publication import Copy, IntentStatus, Move, Publication, TakenAway
 from backfill_assets.snapshots.workspace import OwedCells
@@ -72,6 +72,7 @@ class Prepared:
         owed: cells that stay published, and were computed from cells that the publication takes away.
         taken: where such cells may come between that decision and the publication.
         carried: cells that were carried over or back, as ranges, by model.
+        approvals: why each approval does not count, by the SHA-256 of its text; empty where it does.
     """
 
     steps: tuple[Step, ...]
@@ -84,6 +85,7 @@ class Prepared:
     owed: tuple[OwedCells, ...] = ()
     taken: TakenAway = field(default_factory=TakenAway)
     carried: Mapping[str, str] = field(default_factory=dict[str, str])
+    approvals: Mapping[str, str] = field(default_factory=dict[str, str], metadata=ADDED_LATER)
 
 
 def publish(run: RunContext, wanted: Intent, prepare: Callable[[], Prepared]) -> int:
@@ -203,6 +205,7 @@ def _carried_out(run: RunContext, intent: Intent, locks: Mapping[str, CommitLock
         owed=prepared.owed,
         taken=prepared.taken,
         carried=prepared.carried,
+        approvals=prepared.approvals,
         promise=timedelta(days=run.project.terms.promise_days),
     )
     describe_moves(run, moves)

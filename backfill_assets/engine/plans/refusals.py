@@ -8,7 +8,7 @@ from backfill_assets.engine.plans.remaining_work import as_text, left_in
 from backfill_assets.engine.plans.workspace import planned_snapshots
 from backfill_assets.engine.project.frozen_code import FrozenCode
 from backfill_assets.engine.project.plan_age import open_plans, stands, waits_until
-from backfill_assets.engine.review.acting import gate_in
+from backfill_assets.engine.review.acting import gate_in, verdicts
 from backfill_assets.engine.review.answers import refuse_unanswered
 from backfill_assets.engine.review.approvals import refuse_unapproved
 from backfill_assets.engine.review.preflight import checklist_of, refuse_lost_history
@@ -203,8 +203,11 @@ def refuse_unfinished(op: Operation) -> None:
         )
 
 
-def refuse_unreviewed(op: Operation) -> None:
+def refuse_unreviewed(op: Operation) -> dict[str, str]:
     """Refuse a plan that people have not agreed to: those whom the policy names, and consumers.
+
+    Returns:
+        Why each of its approvals does not count, by the SHA-256 of its text; empty where it does.
 
     Raises:
         UnapprovedError: it lacks approvals.
@@ -212,8 +215,9 @@ def refuse_unreviewed(op: Operation) -> None:
         PolicyError: the policy can't be used.
         PolicyMissingError: the environment was under a policy before, and this process has none.
     """
-    refuse_unapproved(op.project, op.plan_id)
+    approvals = refuse_unapproved(op.project, op.plan_id)
     refuse_unanswered(op.project, op.plan_id)
+    return verdicts(approvals)
 
 
 def refuse_other_code(op: Operation) -> None:

@@ -24,7 +24,7 @@ from backfill_assets.planning.review.approval import (
 from backfill_assets.snapshots.signed_statement import SignedStatement
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterable, Mapping
     from datetime import datetime
 
     from backfill_assets.engine.project.gate import Gate
@@ -190,6 +190,11 @@ class Judged:
     void: str
     reason: str = ""
     besides: str = ""
+
+
+def verdicts(judged: Iterable[Judged]) -> dict[str, str]:
+    """Say of each statement, by its SHA-256, why it does not count; empty where it does."""
+    return {each.signed.sha256: each.void for each in judged}
 
 
 def verified_statements(of: Reviewed, *acts: Act, besides: str | None = None) -> list[Judged]:

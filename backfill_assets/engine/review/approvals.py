@@ -7,6 +7,7 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.review.acting import gate_in, sign, verified_statements
+from backfill_assets.engine.review.bound_parts import bound_parts
 from backfill_assets.engine.review.notices import send_notices
 from backfill_assets.engine.review.reviewed import refuse_unbuilt, reviewed
 from backfill_assets.errors import BackfillAssetsError, RequestError
@@ -53,14 +54,21 @@ class ApprovalState:
     """Where the approvals of a plan stand.
 
     Attributes:
+        of: the plan.
         approvals: each that was given, from the first.
         lacking: what is still required, in words.
         appended: cells that were built beside the plan's since, by model, as ranges: they void nothing.
     """
 
+    of: Reviewed
     approvals: tuple[Judged, ...]
     lacking: tuple[str, ...]
     appended: Mapping[str, str]
+
+    @property
+    def parts(self) -> dict[str, str]:
+        """The hash of each part that an approval given now would bind."""
+        return bound_parts(self.of)
 
 
 def approval_state(project: Project, plan_id: str) -> ApprovalState | None:
@@ -74,8 +82,11 @@ def approval_state(project: Project, plan_id: str) -> ApprovalState | None:
     return None if gate is None else _standing(reviewed(project, plan_id, gate))
 
 
-def refuse_unapproved(project: Project, plan_id: str) -> None:
+def refuse_unapproved(project: Project, plan_id: str) -> tuple[Judged, ...]:
     """Refuse to publish a plan that lacks what the policy requires.
+
+    Returns:
+        Its approvals, judged; none where no policy is set.
 
     Raises:
         UnapprovedError: it does; every reason is listed.
@@ -84,7 +95,7 @@ def refuse_unapproved(project: Project, plan_id: str) -> None:
     """
     gate = gate_in(project, project.store.plans.get(plan_id).environment)
     if gate is None:
-        return
+        return ()
     outcome = _standing(reviewed(project, plan_id, gate))
     if outcome.lacking:
         void = tuple(
@@ -93,6 +104,7 @@ def refuse_unapproved(project: Project, plan_id: str) -> None:
             if each.void
         )
         raise UnapprovedError(plan_id, outcome.lacking, void)
+    return outcome.approvals
 
 
 def approve(of: Reviewed, parts: Mapping[str, str], reason: str = "") -> SignedStatement:
@@ -152,7 +164,7 @@ def _standing(of: Reviewed) -> ApprovalState:
     approvals = tuple(verified_statements(of, Act.APPROVE))
     valid = [Approval(each.signed.principal, each.signed.at) for each in approvals if not each.void]
     lacking = still_required(of.gate.policy, _facts(of), valid, of.clock())
-    return ApprovalState(approvals, lacking, _appended(of))
+    return ApprovalState(of, approvals, lacking, _appended(of))
 
 
 def _facts(of: Reviewed) -> PlanFacts:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from backfill_assets.engine.review.acting import verdicts, verified_statements
 from backfill_assets.engine.review.results import invalid_results
-from backfill_assets.engine.review.reviewed import built_plan
+from backfill_assets.engine.review.reviewed import built_plan, reviewed
+from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.cadence import Cadence
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.models.codec import ADDED_LATER, dumps, loads
 from backfill_assets.models.consumer import CONSUMED, Consumer
+from backfill_assets.planning.review.approval import Act
 from backfill_assets.planning.review.touched import ROWS
 from backfill_assets.snapshots.result import Invalidated, Result
 from backfill_assets.snapshots.snapshot import STORED
-from backfill_assets.snapshots.stored_plan import PlanStatus
+from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus
 from backfill_assets.snapshots.timing import Timing
 
 if TYPE_CHECKING:
@@ -26,6 +30,8 @@ if TYPE_CHECKING:
     from backfill_assets.snapshots.publication import PointerMove
     from backfill_assets.snapshots.stored_plan import StoredPlan
     from backfill_assets.state.store import Store
+
+_log = logging.getLogger(__name__)
 
 Differing = dict[str, dict[str, dict[str, IntervalSet]]]
 """By the number of a publication, by model, by column (and `ROWS`): the cells where it differs."""
@@ -45,6 +51,8 @@ class Noted:
         results: registered results that rest on cells which it changes.
         built: of a plan that is built and not published, by model and column (and `ROWS`): the published
             cells where it differs; None of every other plan.
+        approvals: why each approval does not count, by the SHA-256 of its text, empty where it does: as it
+            was promoted, or as it is built; one that is not named was not judged.
     """
 
     cadences: Mapping[str, Cadence] = field(default_factory=dict[str, Cadence])
@@ -61,6 +69,7 @@ class Noted:
     built: Mapping[str, Mapping[str, IntervalSet]] | None = field(
         default=None, metadata=ADDED_LATER
     )
+    approvals: Mapping[str, str] = field(default_factory=dict[str, str], metadata=ADDED_LATER)
 
 
 def end_facts_of(run: InProject, plan: StoredPlan, earlier: Noted | None) -> Noted:
@@ -95,7 +104,28 @@ def end_facts_of(run: InProject, plan: StoredPlan, earlier: Noted | None) -> Not
         differing={**differing, **_differing(run.store, new)},
         results=earlier.results if earlier and moves else _results(run.store, plan, moves),
         built=built,
+        approvals=_approvals(run, plan, earlier),
     )
+
+
+def _approvals(run: InProject, plan: StoredPlan, earlier: Noted | None) -> Mapping[str, str]:
+    """Judge the approvals of a plan that is built; of one that was promoted, its history says what counted."""
+    promoted = [
+        event
+        for event in run.store.plans.events(plan.plan_id)
+        if event.event == PlanEventKind.PROMOTED
+    ]
+    if promoted:
+        return promoted[-1].detail.get("approvals", {})
+    if plan.status is not PlanStatus.BUILT:
+        return earlier.approvals if earlier else {}
+    try:
+        gate = run.project.gate()
+        of = None if gate is None else reviewed(run.project, plan.plan_id, gate)
+        return {} if of is None else verdicts(verified_statements(of, Act.APPROVE))
+    except BackfillAssetsError as error:  # what publishes it, refuses it then; evidence goes on
+        _log.warning("the approvals of plan %s can't be judged: %s", plan.plan_id, error)
+        return {}
 
 
 def _built(

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from backfill_assets.snapshots.environment import Pointer
     from backfill_assets.snapshots.publication import PointerMove
     from backfill_assets.snapshots.ready import InputPin
+    from backfill_assets.snapshots.signed_statement import SignedStatement
     from backfill_assets.state.audits import AuditRow
     from backfill_assets.state.batch_rows import BatchRow
 
@@ -70,8 +71,14 @@ def contract(facts: Facts) -> str:
 
 
 def approvals(facts: Facts) -> str:
-    """Write what principals have signed about the plan: the text, and the signature that proves it."""
-    return json_text({"signed": list(map(asdict, facts.signatures))})
+    """Write what principals have signed about the plan: the text, the signature that proves it, and if an approval counts."""
+    return json_text({"signed": [_signed(facts, statement) for statement in facts.signatures]})
+
+
+def _signed(facts: Facts, statement: SignedStatement) -> Json:
+    """Write a statement; beside one that was judged, why it does not count: empty where it does."""
+    void = facts.noted.approvals.get(statement.sha256)
+    return asdict(statement) if void is None else {**asdict(statement), "void": void}
 
 
 def _audit(row: AuditRow, committed: dict[str, int]) -> Json:

@@ -332,7 +332,8 @@ class Report:
         if not self.signatures:
             yield "No approval was signed"
         for signed in self.signatures:
-            yield f"{signed['principal']} signed '{signed['act']}' on {minute(signed['at'])}"
+            void = f"; void: {signed['void']}" if signed.get("void") else ""
+            yield f"{signed['principal']} signed '{signed['act']}' on {minute(signed['at'])}{void}"
         for each in self.accepted:
             yield f"{each['who']} accepted {each['model']}, {each['text']}: {each['reason']}"
         if self.publication is not None:
