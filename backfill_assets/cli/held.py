@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from backfill_assets.cli.output import say
+from backfill_assets.cli.output import err, say
 from backfill_assets.render.holds import hold_text
 
 if TYPE_CHECKING:
@@ -12,6 +12,15 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from backfill_assets.snapshots.hold import Hold
+    from backfill_assets.state.store import Store
+
+
+def say_unheld(store: Store, consumer: str | None) -> None:
+    """Say so where other consumers are held, and not the named one: its name may be misspelt."""
+    held = [hold.consumer for hold in store.holds.all()]
+    if consumer is not None and held and consumer not in held:
+        text = f"consumer '{consumer}' is not held and reads what is published; held: {', '.join(held)}"
+        say(text, to=err)
 
 
 def say_holds(holds: Iterable[Hold], now: datetime) -> None:

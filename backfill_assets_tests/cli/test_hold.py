@@ -40,6 +40,14 @@ def test_a_hold_is_told_by_status_and_the_plan_until_it_is_released(
     assert "Not touched: counter report, held on" in planned.out
     found = backfill("resolve", READ, "--consumer", "counter report", "--json").json
     assert found["environment"] == "held_counter_report"
+    for verb in (("resolve", READ), ("views", "--for", "duckdb")):
+        held, misspelt = (
+            backfill(*verb, "--consumer", name) for name in ("counter report", "counter reports")
+        )
+        assert "is not held" not in held.err
+        assert held.code == misspelt.code
+        assert "consumer 'counter reports' is not held and reads what is published" in misspelt.err
+        assert "held: counter report" in misspelt.err
 
     shop.fill(READ, "2024-02-03", "2024-02-03")
     released = backfill("release", "counter report")

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from backfill_assets.cli.held import say_unheld
 from backfill_assets.cli.options import AsJson, Env, ForConsumer  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import print_json, say, writing
 from backfill_assets.cli.project import store_looked_at
@@ -42,6 +43,7 @@ def views(
     Example: backfill views --for spark --consumer "yearly accounts" --out accounts.sql
     """
     with store_looked_at(read_settings()) as store:
+        say_unheld(store, consumer)
         reads = env if consumer is None else store.holds.read_by(consumer, env)
         published = published_views(store, reads, env)
     if not published.views:
