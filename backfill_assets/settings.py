@@ -41,6 +41,10 @@ class ViewsFile:
     environment: str = "prod"
 
 
+_CENTURY = 36_500
+_YEAR = 31_536_000.0
+"""The longest times that can be set, in days and in seconds: an instant has to follow from each."""
+
 _MEMORY = re.compile(r"[1-9]\d*[kmgt]b?", re.ASCII | re.IGNORECASE)
 _OFF_PEAK = re.compile(
     r"([01]\d|2[0-3]):[0-5]\d-([01]\d:[0-5]\d|2[0-3]:[0-5]\d|24:00) (\S+)", re.ASCII
@@ -117,18 +121,18 @@ class Settings(BaseSettings):
     jars_dir: Path = Path(".spark-jars")
     spark_master: str = Field(default=LOCAL, validation_alias=_also_by_spark("MASTER"))
     spark_remote: str = Field(default="", validation_alias=_also_by_spark("REMOTE"))
-    spark_patience: float = Field(default=60.0, gt=0)
+    spark_patience: float = Field(default=60.0, gt=0, le=_YEAR)
     spark_memory: str = "4g"
     java_tool_options: str = Field(default="", validation_alias="JAVA_TOOL_OPTIONS")
     jdk_java_options: str = Field(default="", validation_alias="JDK_JAVA_OPTIONS")
     hotspot_options: str = Field(default="", validation_alias="_JAVA_OPTIONS")
-    lease_seconds: float = Field(default=60.0, gt=0)
+    lease_seconds: float = Field(default=60.0, gt=0, le=_YEAR)
     max_batches: int = Field(default=2, ge=1)
     cells_per_run: int = Field(default=20, ge=1)
     backfill_share: int = Field(default=1, ge=0)
     off_peak: str = ""
     attempts: int = Field(default=3, ge=1)
-    batch_timeout: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    batch_timeout: float | None = Field(default=None, gt=0, le=_YEAR)
     cache_dir: str = ""
     user: str = ""
     operators: Annotated[tuple[str, ...], NoDecode] = ()
@@ -137,9 +141,9 @@ class Settings(BaseSettings):
     identity_header: str = ""
     identity_key: str = ""
     signing_key: str = ""
-    plan_days: int = Field(default=7, ge=1)
-    promise_days: int = Field(default=30, ge=0)
-    environment_days: int = Field(default=30, ge=1)
+    plan_days: int = Field(default=7, ge=1, le=_CENTURY)
+    promise_days: int = Field(default=30, ge=0, le=_CENTURY)
+    environment_days: int = Field(default=30, ge=1, le=_CENTURY)
     price_per_hour: float | None = Field(default=None, ge=0)
     price_per_gb: float | None = Field(default=None, ge=0)
     currency: str = "EUR"
@@ -263,11 +267,11 @@ def _expected(field: str, message: str) -> str:
         return ours
     number = Settings.model_fields[field]
     kind = "a whole number" if number.annotation is int else "a number"
-    words = {"ge": "of at least", "gt": "above"}
+    words = {"ge": "of at least", "gt": "above", "le": "up to"}
     bounds = [
-        f" {word} {getattr(bound, name)}"
+        f" {word} {getattr(bound, name):.0f}"
         for bound in number.metadata
         for name, word in words.items()
         if hasattr(bound, name)
     ]
-    return kind + "".join(bounds)
+    return kind + " and".join(bounds)

@@ -8,6 +8,9 @@ import typer
 
 from backfill_assets.errors import RequestError
 
+LARGEST = 2**31 - 1
+"""The largest number of rows, or of batches, that every database can be asked for."""
+
 PlanId = Annotated[
     str, typer.Argument(help="Plan id, its first characters, or a file of `plan --out`.")
 ]

@@ -98,4 +98,7 @@ def write_plan(plan: Plan, path: str) -> None:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(plan_json(plan) + "\n")
     except OSError as error:
-        raise _plan_file(path, error.strerror or str(error)) from error
+        raise RequestError(
+            found=f"{path} can't be written: {error.strerror or error}. Plan {plan.plan_id} is made and kept",
+            do=f"use its id, as in `backfill show {plan.plan_id}`, or plan again with another file",
+        ) from error

@@ -67,6 +67,14 @@ WRONG = {
     ): "--mutate and --select exclude each other",
     ("plan", "--json", "--markdown"): "--json and --markdown exclude each other, and were given",
     ("show", "p1", "--json", "--watch"): "--json and --watch exclude each other, and were given",
+    (
+        "batches",
+        "--limit",
+        "99999999999999999999",
+    ): "Input should be less than or equal to 2147483647",
+    ("limit", "all", "99999999999999999999"): "Input should be less than or equal to 2147483647",
+    ("plan", "--dual-run", "99999999999"): "--dual-run 99999999999 is no number of days; give 0 to",
+    ("results", "list", "--env", "nope"): "environment 'nope' does not exist; there is prod",
     ("batches", "--all"): "--all has no effect without --failed; give --failed too",
     ("batches", "1a2b", "--failed"): "BATCH and --failed exclude each other, and were given",
     (
@@ -98,8 +106,15 @@ SETTINGS = {
     ),
     "BACKFILL_LEASE_SECONDS": (
         "0",
-        "BACKFILL_LEASE_SECONDS is '0'; expected a number above 0; correct it in",
+        "BACKFILL_LEASE_SECONDS is '0'; expected a number above 0 and up to 31536000; correct it in",
     ),
+    "BACKFILL_PLAN_DAYS": (
+        "9999999",
+        "BACKFILL_PLAN_DAYS is '9999999'; expected a whole number of at least 1 and up to 36500;",
+    ),
+    "BACKFILL_PROMISE_DAYS": ("9999999", "BACKFILL_PROMISE_DAYS is '9999999'; expected a whole"),
+    "BACKFILL_ENVIRONMENT_DAYS": ("99999999", "BACKFILL_ENVIRONMENT_DAYS is '99999999'; expected"),
+    "BACKFILL_SPARK_PATIENCE": ("inf", "BACKFILL_SPARK_PATIENCE is 'inf'; expected a number above"),
     "BACKFILL_CATALOG": ("no_such_package.catalog", "catalog 'no_such_package.catalog': "),
     "BACKFILL_DATA_DIR": (
         "s3://bucket/data",

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from backfill_assets.evidence.manifest import EXPECTED
+from backfill_assets.snapshots.stored_plan import PlanStatus
+from backfill_assets_tests.cli.prepared import opened_run
 from backfill_assets_tests.toy import FIRST
 
 if TYPE_CHECKING:
@@ -165,3 +167,44 @@ def test_a_folder_without_evidence_has_no_report(backfill: Backfill, tmp_path: P
 
     assert said.code == 1
     assert "timeline.json is missing" in said.err
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("timeline.json", b"[]"),
+        ("timeline.json", b"{"),
+        ("diff.json", b"\xff"),
+        ("diff.json", b'{"models": [{"model": "toy.sales"}]}'),
+        ("manifest.json", b'"x"'),
+    ],
+)
+def test_a_folder_with_a_damaged_part_is_a_clear_error(
+    shop: Prepared, backfill: Backfill, plan_id: str, name: str, content: bytes
+):
+    backfill("abandon", plan_id)
+    folder = shop.data / "evidence" / plan_id
+    (folder / name).write_bytes(content)
+
+    verb = "show" if name != "diff.json" else "report"
+    for asked in ([verb, str(folder)], [verb, str(folder), "--json"]):
+        said = backfill("evidence", *asked)
+
+        assert (said.code, said.out) == (1, "")
+        assert f"error: {folder} holds no evidence of a plan that can be read (" in said.err
+        assert "`backfill evidence verify FOLDER` names each damaged file" in said.err
+    assert backfill("evidence", "verify", str(folder)).code == 1
+
+
+def test_a_plan_that_was_taken_back_is_not_abandoned_and_is_told_so(
+    backfill: Backfill, plan_id: str
+):
+    with opened_run("prod") as run:
+        plans = run.store.plans
+        plans.set_plan_status(plan_id, PlanStatus.PROPOSED, PlanStatus.PROMOTED)
+        plans.set_plan_status(plan_id, PlanStatus.PROMOTED, PlanStatus.ROLLED_BACK)
+
+    said = backfill("abandon", plan_id)
+
+    assert said.code == 1
+    assert "is rolled back and can't be abandoned any more. What it has published is" in said.err

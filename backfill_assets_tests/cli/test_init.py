@@ -107,6 +107,16 @@ def test_a_folder_that_holds_something_is_left_as_it_is(empty: Path, backfill: B
     assert [path.name for path in (empty / "shop").iterdir()] == ["notes"]
 
 
+def test_a_project_that_can_not_be_written_is_a_clear_error(empty: Path, backfill: Backfill):
+    (empty / "shop").symlink_to(empty / "nowhere")
+
+    ended = backfill("init", "shop")
+
+    assert (ended.code, ended.out) == (1, "")
+    assert "can't be written: " in ended.err
+    assert "begin in a folder that you may write to" in ended.err
+
+
 @pytest.mark.parametrize(
     "name",
     [

@@ -177,11 +177,15 @@ def test_the_file_of_a_plan_is_the_plan(backfill: Backfill, tmp_path: Path):
     assert json.loads(file.read_text()) == made
 
 
-def test_a_file_that_cannot_be_written_is_named(backfill: Backfill, tmp_path: Path):
+def test_a_plan_whose_file_cannot_be_written_is_kept_under_its_id(
+    backfill: Backfill, tmp_path: Path
+):
     ended = backfill("plan", "--out", str(tmp_path / "nowhere" / "plan.json"))
 
     assert ended.code == 1
-    assert "plan.json can't be used: No such file or directory" in ended.err
+    assert "plan.json can't be written: No such file or directory. Plan p" in ended.err
+    plan_id = ended.err.partition("Plan ")[2].split()[0]
+    assert backfill("show", plan_id).code == 0
 
 
 def test_a_plan_that_goes_further_back_than_anybody_reads_proposes_the_smaller_window(

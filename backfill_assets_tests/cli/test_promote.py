@@ -32,3 +32,26 @@ def test_a_promoted_plan_says_when_and_by_whom_it_was_and_ends_with_0(
     assert f"{plan_id}: nothing to do: it was promoted on {told.at:%Y-%m-%d}" in said.out
     assert "by grace" in said.out
     assert (plain.json["promoted_by"], plain.json["number"]) == ("grace", 7)
+
+    late = backfill("promote", plan_id, "--at", "Sun 03:00")
+    assert (late.code, late.out) == (1, "")
+    assert f"plan {plan_id} is promoted already, so --at 'Sun 03:00' has no effect" in late.err
+
+
+def test_an_appointment_is_asked_for_by_its_time_and_taken_back_without_a_question(
+    shop: Prepared, backfill: Backfill
+):
+    shop.fill("toy.sales", FIRST, LAST)
+    asked = f"toy.sales:{FIRST}..{FIRST}"
+    plan_id = backfill("plan", "--restate", asked, "--json").json["plan_id"]
+
+    asking = backfill("promote", plan_id, "--at", "Sun 03:00")
+    assert asking.code == 1
+    assert (
+        "reads 3 models with other data from Sun 03:00 on, and there is no terminal" in asking.err
+    )
+    never = backfill("promote", plan_id, "--at", "never")
+    assert (never.code, never.err) == (0, "")
+    empty = backfill("promote", plan_id, "--yes", "--at", "")
+    assert empty.code == 1
+    assert "--at '' can't be read" in empty.err

@@ -31,8 +31,8 @@ def approve(
 ) -> None:
     """Approve a built plan, as the principal whose SSH key signs.
 
-    The signature binds each part of the plan as it is now: its content, every built cell, the results of its audits, its consumers,
-    the policy, the estimate, and the way back. Any later change of a part voids the approval. Look at `backfill diff` first.
+    The signature binds each part of the plan as it is now: its content, every built cell, the results of its audits and checks, the
+    accepted differences, its consumers, its inventory, the policy, the estimate, and the way back. Any later change of a part voids the approval. Look at `backfill diff` first.
 
     Exit code: 0 when the approval is signed and kept, 1 when it was refused: then nothing was written.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from backfill_assets.cli.named_model import model_named
-from backfill_assets.cli.options import AsJson, refuse_together, refuse_without
+from backfill_assets.cli.options import LARGEST, AsJson, refuse_together, refuse_without
 from backfill_assets.cli.output import Heading, print_json, print_table, say
 from backfill_assets.cli.project import load_graph, store_looked_at
 from backfill_assets.errors import RequestError
@@ -56,7 +56,7 @@ def batches(
         ),
     ] = False,
     limit: Annotated[
-        int, typer.Option(min=1, help="How many batches are shown, newest first.")
+        int, typer.Option(min=1, max=LARGEST, help="How many batches are shown, newest first.")
     ] = 30,
     as_json: AsJson = False,
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,6 +18,8 @@ from backfill_assets.evidence.verify import verify as verified
 from backfill_assets.intervals.text import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from backfill_assets.cli.operating import Operating
 
 # What opens the project is imported by the verbs that need it: evidence is verified without.
@@ -194,20 +197,31 @@ def report(
     refuse_together(markdown=markdown, json=as_json)
     parts, lacks = _parts_of(plan)
     content = Report(parts)
+    with _reading(Path(plan)):
+        name, verdict, ended = content.plan.get("plan_id", plan), content.verdict, content.ended
+        text = report_comment(parts) if markdown else report_html(parts, lacks)
     if markdown:
-        typer.echo(report_comment(parts), nl=False)
+        typer.echo(text, nl=False)
         return
-    name = content.plan.get("plan_id", plan)
     file = out or Path(f"{name}.html")
     with writing(file):
-        file.write_text(report_html(parts, lacks), encoding="utf-8")
+        file.write_text(text, encoding="utf-8")
     if as_json:
-        print_json(
-            {"plan_id": name, "ended": content.ended, "verdict": content.verdict, "file": str(file)}
-        )
+        print_json({"plan_id": name, "ended": ended, "verdict": verdict, "file": str(file)})
         return
-    say(f"{name}: {content.verdict}")
+    say(f"{name}: {verdict}")
     say(f"Report: {file}")
+
+
+@contextmanager
+def _reading(folder: Path) -> Iterator[None]:
+    """Tell of parts in a folder that are damaged, whatever that raises; what the state gives is not."""
+    try:
+        yield
+    except Exception as error:
+        if not folder.is_dir():
+            raise
+        raise _unreadable(folder, f"{type(error).__name__}: {error}") from error
 
 
 def _parts_of(plan: str) -> tuple[dict[str, bytes], dict[str, str]]:
@@ -264,6 +278,6 @@ def _folder_of(plan: str) -> Path:
 def _unreadable(folder: Path, problem: str) -> RequestError:
     return RequestError(
         found=f"{folder} holds no evidence of a plan that can be read ({problem})",
-        do="name the folder of a plan below `evidence` in the data folder; `backfill evidence write PLAN` "
-        "writes it from the state",
+        do="name the folder of a plan below `evidence` in the data folder; `backfill evidence verify FOLDER` "
+        "names each damaged file, and `backfill evidence write PLAN` writes all of them from the state",
     )

@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from backfill_assets.cli.options import AsJson  # noqa: TC001 - typer reads it
-from backfill_assets.cli.output import print_json, say
+from backfill_assets.cli.output import print_json, say, writing
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.text import counted
 
@@ -54,11 +54,12 @@ def init(
             do="name another project, or move it away",
         )
     written = [folder / place.format(name=name) for place in _TEMPLATES]
-    for path, template in zip(written, _TEMPLATES.values(), strict=True):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(_filled(template, name), encoding="utf-8")
-    landing = runpy.run_path(str(folder / name / "landing.py"))
-    landing["land"](str(folder / "data"))
+    with writing(folder.resolve(), "begin in a folder that you may write to, with free space"):
+        for path, template in zip(written, _TEMPLATES.values(), strict=True):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(_filled(template, name), encoding="utf-8")
+        landing = runpy.run_path(str(folder / name / "landing.py"))
+        landing["land"](str(folder / "data"))
     if as_json:
         print_json({"folder": str(folder.resolve()), "files": [str(path) for path in written]})
         return

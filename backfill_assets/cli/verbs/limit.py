@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from backfill_assets.cli.named_model import model_named
-from backfill_assets.cli.options import AsJson  # noqa: TC001 - typer reads it
+from backfill_assets.cli.options import LARGEST, AsJson
 from backfill_assets.cli.output import Heading, print_json, print_table, say
 from backfill_assets.cli.project import load_graph, open_store, store_looked_at, who_asks
 from backfill_assets.cli.stored_plans import is_plan_file, kept_plan
@@ -48,7 +48,8 @@ def limit(
         ),
     ] = None,
     batches: Annotated[
-        int | None, typer.Argument(metavar="N", help="How many batches at once, 1 or more.")
+        int | None,
+        typer.Argument(metavar="N", max=LARGEST, help="How many batches at once, 1 or more."),
     ] = None,
     default: Annotated[
         bool,

@@ -20,10 +20,11 @@ from backfill_assets.engine.plans.told_cells import cells_json, cells_told
 from backfill_assets.engine.review.aftercare import ask_watch
 from backfill_assets.engine.review.appointments import appoint_at
 from backfill_assets.engine.review.around import untouched
+from backfill_assets.errors import RequestError
 from backfill_assets.intervals.instants import minute_text
 from backfill_assets.intervals.text import counted
 from backfill_assets.planning.review.aftercare import read_watch, watch_of
-from backfill_assets.planning.review.appointment import appointment_json
+from backfill_assets.planning.review.appointment import appointment_json, is_never
 from backfill_assets.render.actual import actual_text
 from backfill_assets.render.plan_life import (
     appointment_text,
@@ -42,13 +43,13 @@ if TYPE_CHECKING:
     from backfill_assets.planning.review.aftercare import Watch
 
 _Watch = Annotated[
-    str,
+    str | None,
     typer.Option(
         metavar="TIME", help="Watch what it publishes for this long, such as 24h; see `aftercare`."
     ),
 ]
 _At = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--at",
         metavar="TIME",
@@ -61,8 +62,8 @@ def promote(
     plan: PlanId,
     yes: Yes = False,
     reason: Why = "",
-    time: _At = "",
-    watch: _Watch = "",
+    time: _At = None,
+    watch: _Watch = None,
     as_json: AsJson = False,
 ) -> None:
     """Move every pointer of a plan at once, so that its environment reads the data that the plan has built.
@@ -80,17 +81,19 @@ def promote(
 
     Example: backfill promote p1a2b3c4d5 --at "Sun 03:00 Europe/Berlin"
     """
-    watched = read_watch(watch) if watch else None
+    watched = None if watch is None else read_watch(watch)
     with operating() as at:
         named = kept_plan(at.store, plan).plan
         if at.store.plans.get(named.plan_id).status is PlanStatus.PROMOTED:
+            _refuse_time(named, time)
             _ask_watch(at, named, watched)
             _already(at, named, as_json=as_json)
             return
         at.may_change(named.environment)
-        _confirm(at, named, yes=yes)
+        if not is_never(time):
+            _confirm(at, named, time, yes=yes)
         _ask_watch(at, named, watched)  # before: a process that dies afterwards leaves no watch out
-        if time:
+        if time is not None:
             _appoint(at, named, time, reason, as_json=as_json)
             return
         _promote(at, named, reason, as_json=as_json)
@@ -186,13 +189,22 @@ def _already(at: Operating, plan: Plan, *, as_json: bool) -> None:
     say(f"{plan_id}: {promoted_before_text(done)}.")
 
 
-def _confirm(at: Operating, plan: Plan, *, yes: bool) -> None:
+def _refuse_time(plan: Plan, time: str | None) -> None:
+    """Refuse an appointment of a plan that is promoted."""
+    if time is not None:
+        raise RequestError(
+            found=f"plan {plan.plan_id} is promoted already, so --at {time!r} has no effect",
+            do="leave --at out",
+        )
+
+
+def _confirm(at: Operating, plan: Plan, time: str | None, *, yes: bool) -> None:
     """Say whom it does not touch, and ask."""
     for text in untouched(at.store, plan, at.project.clock()):
         say(f"Not touched: {text}", to=err)
     effect = (
         f"promote plan {plan.plan_id}: {plan.environment} reads {counted(_changed(plan), 'model')} "
-        "with other data from now on"
+        f"with other data from {'now' if time is None else time} on"
     )
     if plan.protected:
         confirm(effect, yes=yes)

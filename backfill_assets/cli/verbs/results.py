@@ -90,6 +90,7 @@ def list_(env: Env = "prod", as_json: AsJson = False) -> None:
     Example: backfill results list --json
     """
     with looking() as at:
+        at.store.environments.get(env)
         rows = [
             _row(at, result, changed_since(at.store, at.graph, result))
             for result in current_results(at.store, env)

@@ -13,9 +13,9 @@ from backfill_assets.engine.review.reviewed import built_plan, refuse_unbuilt, r
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.instants import minute_text
 from backfill_assets.planning.review.appointment import (
-    NEVER,
     Appointment,
     appointment_of,
+    is_never,
     next_time,
 )
 from backfill_assets.planning.review.approval import Act
@@ -40,7 +40,7 @@ def appoint_at(project: Project, plan_id: str, text: str, reason: str) -> Appoin
         RequestError: the text can't be read, or its instant is past; and as `appoint` says.
         UnknownZoneError: it names no time zone.
     """
-    if text.strip().lower() == NEVER:
+    if is_never(text):
         end_appointment(project, plan_id, "taken back")
         return None
     return appoint(project, plan_id, next_time(text, project.clock()), reason)

@@ -106,12 +106,10 @@ def write_before_publishing(run: InProject, intent: Intent) -> None:
     at = intent.begun_at or run.clock()
     with run.at_work.at(Phase.RECORDING, "the evidence"):
         end = EvidenceRecord(number=0, plan_id=plan.plan_id, ended=UNFINISHED, at=at)
-        facts = gather(run.store, plan, end, end_facts_of(run, plan, _last_noted(records)))
         folder = TextFolder(location_of(run, plan.plan_id))
-        parts, lacks = _files(facts, _kept(records))
-        manifest = json_text(_manifest(facts, parts, lacks, None)).encode()
+        parts, made = _made(run, end, records, end_facts_of(run, plan, _last_noted(records)))
         try:
-            _replace(folder, parts, manifest)
+            _replace(folder, parts, json_text(made).encode())
         except OSError as error:
             then = f"Nothing was published; run `backfill promote {plan.plan_id}` again"
             raise EvidenceNotWrittenError(plan.plan_id, folder.location, error, then) from error
@@ -233,11 +231,9 @@ def _keep_next(run: InProject, record: EvidenceRecord) -> None:
         each for each in store.evidence.of_plan(record.plan_id) if each.number < record.number
     ]
     last, noted = store.evidence.last(), _noted(run, record, earlier)
-    facts = gather(store, store.plans.get(record.plan_id), record, noted)
-    parts, lacks = _files(facts, _kept(earlier))
+    parts, made = _made(run, record, earlier, noted, last)
     folder.write(parts)
     folder.keep_only({*parts, MANIFEST, SEAL})
-    made = _manifest(facts, parts, lacks, last)
     text = json_text(made)
     # From here on it has its place; a process that dies now leaves the rest to the next one.
     noted_text, digest = end_facts_text(noted), sha256(text.encode())
@@ -254,6 +250,19 @@ def _noted(run: InProject, record: EvidenceRecord, earlier: Sequence[EvidenceRec
     if last is not None and (again or record.ended == WATCHED):
         return last
     return end_facts_of(run, run.store.plans.get(record.plan_id), last)
+
+
+def _made(
+    run: InProject,
+    end: EvidenceRecord,
+    earlier: Sequence[EvidenceRecord],
+    noted: Noted,
+    last: EvidenceRecord | None = None,
+) -> tuple[dict[str, bytes], dict[str, Any]]:
+    """Make what a plan leaves at an end, and the manifest that lists it, after the last one of the chain."""
+    facts = gather(run.store, run.store.plans.get(end.plan_id), end, noted)
+    parts, lacks = _files(facts, _kept(earlier))
+    return parts, _manifest(facts, parts, lacks, last)
 
 
 def _files(

@@ -16,6 +16,9 @@ from backfill_assets.models.graph import close_to
 from backfill_assets.planning.plan.request import Category, Strategy
 from backfill_assets.planning.plan.windows import in_the_future
 
+_LONGEST = 3650
+"""For how many days a dual run can be asked."""
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
@@ -149,9 +152,9 @@ def _of_dual_run(request: PlanRequest) -> tuple[tuple[bool, str, str], ...]:
     """Say what of a dual run can't be, whether it was asked for, and what to do instead."""
     return (
         (
-            request.dual_run_days < 0,
+            not 0 <= request.dual_run_days <= _LONGEST,
             f"--dual-run {request.dual_run_days} is no number of days",
-            "give 0 or more",
+            f"give 0 to {_LONGEST}",
         ),
         (
             request.dual_run_days > 0

@@ -62,6 +62,11 @@ def appointment_json(found: Appointment | None) -> dict[str, Any] | None:
     return None if found is None else {"at": found.at.isoformat(), "who": found.who}
 
 
+def is_never(text: str | None) -> bool:
+    """Whether a text cancels the appointment instead of naming a time."""
+    return text is not None and text.strip().lower() == NEVER
+
+
 def next_time(text: str, now: datetime) -> datetime:
     """Give the instant that a text names (UTC): the next such time, of a weekday, by a zone's clocks.
 
