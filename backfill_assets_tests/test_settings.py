@@ -59,7 +59,7 @@ def test_a_setting_that_cannot_be_is_named(monkeypatch: pytest.MonkeyPatch, name
     ("name", "value", "expected"),
     [
         ("ATTEMPTS", "1.5", "a whole number of at least 1"),
-        ("BATCH_TIMEOUT", "inf", "a number above 0"),
+        ("BATCH_TIMEOUT", "inf", "a number above 0 and up to 31536000"),
         ("PRICE_PER_GB", "dear", "a number of at least 0"),
         ("SPARK_REMOTE", "host:1", "the URL of a Spark Connect server, such as sc://host:15002"),
     ],
