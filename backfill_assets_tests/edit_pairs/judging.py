@@ -148,10 +148,7 @@ READERS = (
     "WITH w AS (SELECT {a} AS p, {b} AS q FROM {m} WHERE {a} IS NOT NULL) SELECT p, MIN(q) AS q FROM w GROUP BY 1",
     "SELECT l.{a}, r.{b} FROM {m} l JOIN {m} r ON l.{a} = r.{a}",
     "SELECT *, COUNT(*) AS c FROM {m} GROUP BY ALL",
-    "SELECT * FROM (SELECT {b} AS q, {a} AS p FROM {m}) ORDER BY 1, 2 LIMIT 3",
     "SELECT p FROM (SELECT * FROM (SELECT {b} AS q, {a} AS p FROM {m}) ORDER BY 1, 2 LIMIT 3)",
-    "SELECT q FROM (SELECT {b} AS q, {a} AS p FROM {m} ORDER BY ALL LIMIT 3)",
-    "SELECT p FROM (SELECT {a} AS p, STRUCT({b}) AS q FROM {m} ORDER BY q.{b}, p LIMIT 3)",
     "SELECT p FROM (SELECT {b} AS q, {a} AS p FROM {m} UNION ALL SELECT {b}, {a} FROM {m} ORDER BY ALL LIMIT 3)",
 )
 
