@@ -165,11 +165,11 @@ def reader_violations(bench: Bench, pair: Pair, verdict: Verdict) -> Iterator[st
     for a, b in other[:1] + other[-1:]:
         for reader in READERS:
             query = reader.format(a=a, b=b, m="m")
-            read = [bench.read(query, sql) for sql in (pair.old, pair.new)]
-            if read[0] is None or read[1] is None:
-                continue
             touched = _reached(reader.format(a=a, b=b, m=_READ), verdict.touched, before)
             if touched is None:
+                continue
+            read = [bench.read(query, sql) for sql in (pair.old, pair.new)]
+            if read[0] is None or read[1] is None:
                 continue
             kept = [
                 column
