@@ -16,6 +16,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from backfill_assets.engine.batch.commit_turn import commit_turn, record
 from backfill_assets.engine.batch.table_turn import reconcile, take
+from backfill_assets.engine.project.plan_terms import USUAL
 from backfill_assets.engine.upkeep import collecting
 from backfill_assets.engine.upkeep.collecting import GRACE, collect, settle_read
 from backfill_assets.state.opening import CellsReadyError
@@ -56,7 +57,7 @@ class Place:
         self.store.versions.version_path = lambda _: self.path  # type: ignore[method-assign]
 
     def run(self, run_id: str = "r") -> Any:  # noqa: ANN401 - what a turn asks of a run
-        project = SimpleNamespace(views=())
+        project = SimpleNamespace(views=(), terms=USUAL)
         return SimpleNamespace(
             store=self.store,
             run_id=run_id,
