@@ -88,6 +88,7 @@ def end_facts_of(run: InProject, plan: StoredPlan, earlier: Noted | None) -> Not
     declared = {name: nodes[name] for name in sorted(names | read) if name in nodes}
     differing = dict(earlier.differing) if earlier else {}
     new = [move for move in moves if str(move.number) not in differing]
+    is_known = len(new) < len(moves)  # an end before the publication knew only what was planned
     return Noted(
         cadences={name: node.cadence for name, node in declared.items()},
         schemas={
@@ -102,7 +103,7 @@ def end_facts_of(run: InProject, plan: StoredPlan, earlier: Noted | None) -> Not
         promise_days=run.project.terms.promise_days,
         timings=tuple(reversed(run.store.plans.timings(plan.plan_id))),
         differing={**differing, **_differing(run.store, new)},
-        results=earlier.results if earlier and moves else _results(run.store, plan, moves),
+        results=earlier.results if earlier and is_known else _results(run.store, plan, moves),
         built=built,
         approvals=_approvals(run, plan, earlier),
     )
