@@ -20,6 +20,7 @@ from backfill_assets.planning.change.sql_clauses import (
     joins_of,
     other_clauses,
     sorted_otherwise,
+    sorts_by_edited,
 )
 from backfill_assets.planning.change.sql_edit import NO_EDIT, SqlEdit, of_rows
 from backfill_assets.planning.change.sql_outputs import compare_outputs
@@ -140,9 +141,8 @@ def _set_operation(old: exp.SetOperation, new: exp.SetOperation, edits: _Edits) 
     if left.shows or right.shows:
         both = None if new.args.get("by_name") else _side_by_side(new, left, right)
         edit = both or of_rows("changes the branches of a UNION ALL differently")
-    if not edit.rows and sorted_otherwise(old, new):
-        return replace(edit, reordered=True, why=(*edit.why, "sorts rows otherwise"))
-    return replace(edit, shuffled=left.shuffled or right.shuffled)
+    edit = replace(edit, shuffled=left.shuffled or right.shuffled)
+    return _in_order(old, new, edit, Scope({}, edits))
 
 
 def _set_reasons(
@@ -209,10 +209,16 @@ def _select(old: exp.Select, new: exp.Select, edits: _Edits) -> SqlEdit:
     reason = next(_row_reasons(old, new, scope), None)
     if reason:
         return of_rows(reason)
-    edit = compare_outputs(old, new, scope)
-    if not edit.rows and sorted_otherwise(old, new):
+    return _in_order(old, new, compare_outputs(old, new, scope), scope)
+
+
+def _in_order(old: exp.Expr, new: exp.Expr, edit: SqlEdit, scope: Scope) -> SqlEdit:
+    """Add to an edit of a query's outputs what it does to the order of its rows."""
+    if edit.rows:
+        return edit
+    if sorted_otherwise(old, new):
         return replace(edit, reordered=True, why=(*edit.why, "sorts rows otherwise"))
-    return edit
+    return replace(edit, shuffled=edit.shuffled or sorts_by_edited(new, edit, scope))
 
 
 def _row_reasons(old: exp.Select, new: exp.Select, scope: Scope) -> Iterator[str]:

@@ -11,6 +11,7 @@ from backfill_assets.planning.change.sql_tree import goes_by_order, text_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from backfill_assets.planning.change.sql_edit import SqlEdit
     from backfill_assets.planning.change.sql_scope import Scope
 
 _CLAUSES = {
@@ -43,6 +44,18 @@ def sorted_otherwise(old: exp.Expr, new: exp.Expr) -> bool:
     return any(text_of(old.args.get(key)) != text_of(new.args.get(key)) for key in _SORTS)
 
 
+def sorts_by_edited(new: exp.Expr, edit: SqlEdit, scope: Scope) -> bool:
+    """Whether rows are sorted by what an edit of the outputs, or an edit below them, reaches.
+
+    A number or ALL, where it still stands, may mean any output.
+    """
+    keys = [key for clause in _SORTS for part in _parts(new, clause) for key in part.expressions]
+    names = edit.touched | edit.added
+    return any(scope.sees(key, names) for key in keys) or (
+        edit.shows and not all(key.find(exp.Column) for key in keys)
+    )
+
+
 def is_cut(query: exp.Expr) -> bool:
     """Whether the order of rows decides which of them are kept."""
     return any(query.args.get(key) for key in ("limit", "offset"))
@@ -72,7 +85,7 @@ def clause_that_goes_by_order(select: exp.Select) -> str | None:
     return None
 
 
-def _parts(select: exp.Select, key: str) -> list[exp.Expr]:
+def _parts(select: exp.Expr, key: str) -> list[exp.Expr]:
     """The expressions of a clause; a clause that may occur several times is a list."""
     value: object = select.args.get(key)
     listed = cast("list[object]", value) if isinstance(value, list) else [value]
