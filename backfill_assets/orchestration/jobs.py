@@ -30,6 +30,7 @@ from backfill_assets.engine.review.appointments import (
     appoint_at,
     appointments_due,
     end_appointment,
+    refuse_time,
 )
 from backfill_assets.engine.review.approvals import approval_state, approve, to_approve
 from backfill_assets.engine.review.bound_parts import bound_parts
@@ -364,6 +365,7 @@ def _promote(work: PlanWork, config: PromoteConfig) -> None:
 
 
 def _promoted_before(work: PlanWork, plan: Plan, config: PromoteConfig) -> None:
+    refuse_time(plan.plan_id, config.at)
     if config.watch:
         ask_watch(work.project, plan.plan_id, read_watch(config.watch))
     done = promotion_of(work.store.plans.events(plan.plan_id))

@@ -215,6 +215,8 @@ def test_a_plan_that_is_promoted_already_is_told_of_as_by_the_command(launchpad:
 
     done = f"nothing to do: it was promoted on {minute_text(promoted.at)} by ann"
     assert shown(result)["promotion"] == done
+    late = launchpad.launch("promote", plan=plan, who="bob", at="Sun 03:00")
+    assert f"plan {plan} is promoted already, so --at 'Sun 03:00' has no effect" in failure(late)
 
 
 def test_a_plans_page_says_whom_it_does_not_touch_and_what_it_may_invalidate(

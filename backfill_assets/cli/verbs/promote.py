@@ -18,9 +18,8 @@ from backfill_assets.cli.verbs.evidence import told_evidence
 from backfill_assets.engine.plans.plan_verbs import promote_plan
 from backfill_assets.engine.plans.told_cells import cells_json, cells_told
 from backfill_assets.engine.review.aftercare import ask_watch
-from backfill_assets.engine.review.appointments import appoint_at
+from backfill_assets.engine.review.appointments import appoint_at, refuse_time
 from backfill_assets.engine.review.around import untouched
-from backfill_assets.errors import RequestError
 from backfill_assets.intervals.instants import minute_text
 from backfill_assets.intervals.text import counted
 from backfill_assets.planning.review.aftercare import read_watch, watch_of
@@ -85,7 +84,7 @@ def promote(
     with operating() as at:
         named = kept_plan(at.store, plan).plan
         if at.store.plans.get(named.plan_id).status is PlanStatus.PROMOTED:
-            _refuse_time(named, time)
+            refuse_time(named.plan_id, time)
             _ask_watch(at, named, watched)
             _already(at, named, as_json=as_json)
             return
@@ -187,15 +186,6 @@ def _already(at: Operating, plan: Plan, *, as_json: bool) -> None:
         )
         return
     say(f"{plan_id}: {promoted_before_text(done)}.")
-
-
-def _refuse_time(plan: Plan, time: str | None) -> None:
-    """Refuse an appointment of a plan that is promoted."""
-    if time is not None:
-        raise RequestError(
-            found=f"plan {plan.plan_id} is promoted already, so --at {time!r} has no effect",
-            do="leave --at out",
-        )
 
 
 def _confirm(at: Operating, plan: Plan, time: str | None, *, yes: bool) -> None:

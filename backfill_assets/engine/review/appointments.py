@@ -82,6 +82,19 @@ def appoint(project: Project, plan_id: str, at: datetime, reason: str) -> Appoin
     return Appointment(at, who, reason, event.number)
 
 
+def refuse_time(plan_id: str, text: str | None) -> None:
+    """Refuse to appoint a plan that is promoted already.
+
+    Raises:
+        RequestError: a time, or `NEVER`, is given.
+    """
+    if text:
+        raise RequestError(
+            found=f"plan {plan_id} is promoted already, so --at {text!r} has no effect",
+            do="leave --at out",
+        )
+
+
 def end_appointment(project: Project, plan_id: str, why: str) -> None:
     """Take the appointment of a plan back, if one stands, or say that it could not be kept."""
     if appointment_of(project.store.plans.events(plan_id)) is not None:
