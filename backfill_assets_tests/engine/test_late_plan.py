@@ -48,6 +48,16 @@ def chain(first: int = 4, **last: Any) -> Graph:  # noqa: ANN401
     )
 
 
+def doubled(last: int) -> Graph:
+    """That chain, with an edit of its first model."""
+    sql = "SELECT ds, id, cost * 2 AS cost FROM web.events WHERE ds >= :start_ds AND ds < :end_ds"
+    return a_graph(
+        a_model(A, late_window=4, sql=sql),
+        a_model(B, upstreams=[A], late_window=4),
+        a_model(C, upstreams=[Upstream(B, lookback=1)], late_window=last),
+    )
+
+
 def late(world: World, *rows: Any) -> None:  # noqa: ANN401
     source = a_source()
     columns = {column.name: column.dtype for column in source.schema}
@@ -186,6 +196,18 @@ def test_what_needs_a_plan_is_planned_once_for_a_person_to_decide(world: World):
     plans.promote(graph, plan)
     assert world.rows(C) == kept(*ROWS, row(3, 2), row(3, 3), row(2, 2))
     assert refresh(world, graph).needed is None
+
+
+def test_the_plan_that_late_data_needs_is_applied_while_an_edit_of_its_models_waits(world: World):
+    graph, edited = chain(late_window=2), doubled(2)
+    filled(world, graph)
+    late(world, row(3, 2))
+    plan = read_plan(world.store.plans.get(str(refresh(world, edited).needed)).content)
+    Plans(world).apply(edited, plan)
+    Plans(world).promote(edited, plan)
+    assert world.rows(C) == kept(*ROWS, row(3, 2))
+    assert refresh(world, edited).needed is None
+    assert A in world.open(edited).changed, "its own plan promotes the edit"
 
 
 def test_a_plan_of_a_person_for_what_is_late_is_taken_for_the_one_that_is_needed(world: World):
@@ -466,15 +488,6 @@ def test_edited_code_does_not_come_in_with_late_data(world: World):
     graph = chain()
     filled(world, graph)
     late(world, row(8, 2))
-    edited = a_graph(
-        a_model(
-            A,
-            late_window=4,
-            sql="SELECT ds, id, cost * 2 AS cost FROM web.events WHERE ds >= :start_ds AND ds < :end_ds",
-        ),
-        a_model(B, upstreams=[A], late_window=4),
-        a_model(C, upstreams=[Upstream(B, lookback=1)], late_window=4),
-    )
-    done = refresh(world, edited)
+    done = refresh(world, doubled(4))
     assert said(graph, done.cells) == {A: "2024-01-08"}
     assert world.rows(C) == kept(*ROWS, row(8, 2))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import RequestError
+from backfill_assets.planning.rule.late_work import ASKED_BY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -31,9 +32,13 @@ class FrozenCode:
 
     @classmethod
     def of(cls, plan: Plan, now: Callable[[], Mapping[str, str]]) -> FrozenCode:
-        """Take what a plan was made for."""
+        """Take what a plan was made for.
+
+        Late data's own plan is made for the snapshots that its environment runs, so no code is held against it.
+        """
+        models = plan.models if plan.request.asked_by != ASKED_BY else ()
         planned = {
-            model_plan.model: model_plan.loaded for model_plan in plan.models if model_plan.loaded
+            model_plan.model: model_plan.loaded for model_plan in models if model_plan.loaded
         }
         return cls(plan.plan_id, planned, now)
 
