@@ -9,10 +9,11 @@ import pytest
 from deltalake import write_deltalake
 
 from backfill_assets.engine.automatic.late_plan import refresh_late
-from backfill_assets.engine.fill.late_cells import lease_name
+from backfill_assets.engine.fill.late_cells import late_work_of, lease_name
 from backfill_assets.engine.fill.outstanding import outstanding
 from backfill_assets.engine.plans.making import make_plan
 from backfill_assets.engine.project.events import LeftStale
+from backfill_assets.engine.project.gate import PolicyMissingError
 from backfill_assets.engine.project.opening import open_run
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals import Monthly
@@ -23,6 +24,7 @@ from backfill_assets.models.upstream import Upstream
 from backfill_assets.planning.plan.plan_json import read_plan
 from backfill_assets.planning.plan.request import PlanRequest, Restatement
 from backfill_assets.planning.rule.late_work import ASKED_BY
+from backfill_assets.snapshots.signed_statement import SignedStatement
 from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus
 from backfill_assets.state.database import StateBusyError
 from backfill_assets_tests.builders import EVENTS, a_graph, a_model, a_source, days
@@ -119,6 +121,27 @@ def test_late_data_that_a_policy_lets_people_approve_waits_for_a_plan(world: Wor
     assert said(graph, done.waiting) == {A: "2024-01-08"}
     needed = read_plan(world.store.plans.get(str(done.needed)).content)
     assert needed.request.late == ()
+
+
+def test_a_process_without_the_policy_refreshes_no_late_data_of_an_environment_that_is_under_one(
+    world: World,
+):
+    graph = chain()
+    filled(world, graph)
+    late(world, row(8, 2))
+    plan = make_plan(
+        Plans(world).project(graph), PlanRequest(environment="prod", restate=(Restatement(C),))
+    ).plan
+    at = world.clock.now
+    world.store.approvals.keep(
+        SignedStatement(plan.plan_id, "approve", "bob@shop", "", "", at, at + timedelta(days=1))
+    )
+
+    with pytest.raises(PolicyMissingError, match="Set BACKFILL_POLICY"):
+        refresh(world, graph)
+
+    assert world.rows(C) == kept(*ROWS)
+    assert late_work_of(world.open(graph)).automatic == {}
 
 
 def test_what_did_not_really_change_is_spared_and_counted(world: World):

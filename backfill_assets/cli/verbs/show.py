@@ -17,7 +17,7 @@ from backfill_assets.cli.plan_view import print_end, print_plan
 from backfill_assets.cli.project import now
 from backfill_assets.cli.stored_plans import KeptPlan, kept_plan
 from backfill_assets.cli.watching import watch
-from backfill_assets.engine.review.acting import PolicyMissingError
+from backfill_assets.engine.project.gate import PolicyMissingError
 from backfill_assets.engine.review.answers import answers
 from backfill_assets.engine.review.around import around_plan
 from backfill_assets.intervals.instants import minute_text

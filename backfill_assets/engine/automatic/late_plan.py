@@ -25,6 +25,7 @@ from backfill_assets.engine.plans.making import keep, plan_of
 from backfill_assets.engine.plans.operation import Operation
 from backfill_assets.engine.plans.plan_verbs import abandon_plan
 from backfill_assets.engine.project.events import Committed, Failed, events_of
+from backfill_assets.engine.project.gate import gate_in
 from backfill_assets.engine.project.holds import refuse_hold
 from backfill_assets.engine.project.waiting import leased
 from backfill_assets.errors import BackfillAssetsError
@@ -101,9 +102,10 @@ def refresh_late(run: RunContext, besides: Collection[str] = (), why: str = "") 
     Raises:
         RequestError: the environment is a hold, in which nothing is built.
         PolicyError: the policy can't be used.
+        PolicyMissingError: the environment was under a policy before, and this process has none for it.
     """
     refuse_hold(run.store, run.environment.name)
-    run.project.gate()  # a policy that can't be used is told before anything is decided
+    gate_in(run.project, run.environment.name)  # raises before anything is decided
     project = replace(run.own, who=ASKED_BY, code=None)
     left_alone = CellsByModel(dict.fromkeys(besides, IntervalSet.of([WHOLE_CELL])))
     try:

@@ -7,6 +7,7 @@ from datetime import date
 from functools import partial
 from typing import TYPE_CHECKING
 
+from backfill_assets.engine.project.gate import gate_in
 from backfill_assets.engine.project.plan_age import open_plans, stands
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.cadence import WHOLE_CELL
@@ -162,10 +163,11 @@ def policy_mark(project: Project) -> str:
 def _reserved_by_policy(run: RunContext) -> CellsByModel:
     """Give the cells whose late data the environment's policy lets people approve.
 
-    Where the policy can't be used, nothing is refreshed without people: the acts that rely on it name the error.
+    Where the policy can't be used, or this process lacks it, nothing is refreshed without people: the acts
+    that rely on it name the error.
     """
     try:
-        gate = run.project.gate()
+        gate = gate_in(run.project, run.environment.name)
     except BackfillAssetsError:
         return CellsByModel(dict.fromkeys(run.graph.models, _EVERYTHING))
     if gate is None:

@@ -24,7 +24,8 @@ from backfill_assets.engine.plans.remaining_work import as_text, left_in
 from backfill_assets.engine.plans.stage_run import run_stages
 from backfill_assets.engine.plans.workspace import restated_cells_of
 from backfill_assets.engine.project.at_work import Phase
-from backfill_assets.engine.review.acting import acting, gate_in
+from backfill_assets.engine.project.gate import gate_in
+from backfill_assets.engine.review.acting import acting
 from backfill_assets.engine.review.appointments import appointed_principal
 from backfill_assets.engine.review.dual_runs import refuse_early
 from backfill_assets.engine.review.evidence import REFUSED, STOPPED, record_end, write_owed_evidence

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from backfill_assets.engine.plans.remaining_work import as_text, left_in
 from backfill_assets.engine.plans.workspace import planned_snapshots
 from backfill_assets.engine.project.frozen_code import FrozenCode
+from backfill_assets.engine.project.gate import gate_in
 from backfill_assets.engine.project.plan_age import open_plans, stands, waits_until
-from backfill_assets.engine.review.acting import gate_in, verdicts
+from backfill_assets.engine.review.acting import verdicts
 from backfill_assets.engine.review.answers import refuse_unanswered
 from backfill_assets.engine.review.approvals import refuse_unapproved
 from backfill_assets.engine.review.preflight import checklist_of, refuse_lost_history

@@ -13,7 +13,7 @@ from backfill_assets.engine.plans.consumer_checks import ConsumerCheckError, con
 from backfill_assets.engine.plans.contract_checks import contract_results
 from backfill_assets.engine.plans.refusals import StalePlanError, refuse_stale
 from backfill_assets.engine.project.at_work import Phase
-from backfill_assets.engine.review.acting import gate_in
+from backfill_assets.engine.project.gate import gate_in
 from backfill_assets.engine.review.preflight import LostSourceHistoryError, refuse_lost_history
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.interval_set import IntervalSet

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from backfill_assets.engine.project.gate import gate_in
 from backfill_assets.engine.project.ssh_signatures import SignatureError
 from backfill_assets.engine.review.bound_parts import bound_parts
 from backfill_assets.errors import BackfillAssetsError
-from backfill_assets.intervals.instants import minute_text
 from backfill_assets.planning.review.approval import (
     Act,
     Statement,
@@ -60,34 +60,6 @@ class NotEntitledError(BackfillAssetsError):
             f"{principal} may not {act.value} in {environment}, nothing was written; the policy names who "
             f"may: {', '.join(sorted(may)) or 'no principal'}. Ask one of them"
         )
-
-
-class PolicyMissingError(BackfillAssetsError):
-    """An environment is under a policy, and this process has none for it."""
-
-    def __init__(self, environment: str, since: datetime) -> None:
-        self.environment, self.since = environment, since
-        super().__init__(
-            f"{environment} is under a policy since {minute_text(since)}, and this process has no policy "
-            "for it; nothing was written. Set BACKFILL_POLICY to the policy here too; a policy that "
-            f"names {environment} without a rule ends the requirement"
-        )
-
-
-def gate_in(project: Project, environment: str) -> Gate | None:
-    """Give the policy that an environment is under; None where it is under none.
-
-    Raises:
-        PolicyMissingError: it was under one before, and this process has none that names it.
-        PolicyError: the policy can't be used.
-    """
-    gate = project.gate()
-    if gate is not None and gate.policy.names(environment):
-        return gate
-    since = project.store.approvals.governed_since(environment)
-    if since is not None:
-        raise PolicyMissingError(environment, since)
-    return None
 
 
 def who_may(policy: Policy, act: Act, environment: str) -> frozenset[str]:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from backfill_assets.engine.review.acting import gate_in, sign, verified_statements
+from backfill_assets.engine.project.gate import gate_in
+from backfill_assets.engine.review.acting import sign, verified_statements
 from backfill_assets.engine.review.bound_parts import bound_parts
 from backfill_assets.engine.review.results import results_awaited
 from backfill_assets.engine.review.reviewed import built_plan, refuse_unbuilt

@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from backfill_assets.engine.project.gate import gate_in
 from backfill_assets.engine.project.plan_age import waits_until
-from backfill_assets.engine.review.acting import gate_in, sign, verified_statements, who_may
+from backfill_assets.engine.review.acting import sign, verified_statements, who_may
 from backfill_assets.engine.review.bound_parts import bound_parts
 from backfill_assets.engine.review.dual_runs import refuse_early
 from backfill_assets.engine.review.reviewed import built_plan, refuse_unbuilt, reviewed
