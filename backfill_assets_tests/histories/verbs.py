@@ -34,7 +34,7 @@ from backfill_assets_tests.histories.requests import Asked, any_request
 from backfill_assets_tests.histories.supplying import late_deliveries
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
     from datetime import datetime
 
     from backfill_assets.engine.plans.outcome import Outcome
@@ -178,7 +178,12 @@ def promoted(history: History, plan: Plan) -> None:
         _promised(plan, history.graph, carried),
         f"promotion of {plan.plan_id}",
     )
-    _publishes_what_was_shown(shown, after, plan, carried)
+    if shown.models:
+        # Of a model that is declared no more, a publication also records what a dead process has committed.
+        moved = [
+            one.model for one in plan.models if one.moves and one.model in history.graph.models
+        ]
+        _publishes_what_was_shown(shown, after, moved, carried, plan.plan_id)
     if plan.request.kept_rows is not KeptRows.DROP:
         keeps(before, after, f"promotion of {plan.plan_id}")
     history.promoted[plan.plan_id] = Promoted(before, after)
@@ -204,14 +209,17 @@ def _promised(plan: Plan, graph: Graph, carried: Mapping[str, set[datetime]]) ->
 
 
 def _publishes_what_was_shown(
-    shown: Contents, after: Contents, plan: Plan, carried: Mapping[str, set[datetime]]
+    shown: Contents,
+    after: Contents,
+    moved: Collection[str],
+    carried: Mapping[str, set[datetime]],
+    plan_id: str,
 ) -> None:
-    moved = [one.model for one in plan.models if one.moves] if shown.models else []
     differ_only(
         {name: shown.of(name) for name in moved},
         {name: after.of(name) for name in moved},
         dict(carried),
-        f"reading plan {plan.plan_id} before its promotion",
+        f"reading plan {plan_id} before its promotion",
     )
 
 
