@@ -111,6 +111,64 @@ def test_a_delete_of_a_whole_file_takes_its_cells_rows_away(tmp_path: Path):
     assert changed(found, raw()) == {"2024-01-02": -2}
 
 
+def mark_deleted(path: Path, old: int, new: int | None) -> int:
+    """Let the only file hold more rows that a deletion vector deletes, as Spark does; or remove the file."""
+    log = path / "_delta_log"
+    head = DeltaTable(str(path)).version()
+    (add,) = pa.table(DeltaTable(str(path)).get_add_actions()).to_pylist()
+    file: dict[str, Any] = {"path": add["path"], "dataChange": True, "size": add["size_bytes"]}
+    rows, nulls = add["num_records"], add["null_count"]
+    removed = {**file, "deletionTimestamp": 0, "stats": json.dumps({"numRecords": rows})}
+    if old:
+        removed["deletionVector"] = vector(old)
+    actions: list[dict[str, Any]] = [{"remove": removed}]
+    if new is not None:
+        bounds = {"at": add["min"]["at"].isoformat()}
+        stats = {"numRecords": rows, "minValues": bounds, "maxValues": bounds, "nullCount": nulls}
+        added = {**file, "partitionValues": {}, "modificationTime": 0, "stats": json.dumps(stats)}
+        actions.append({"add": {**added, "deletionVector": vector(new)}})
+    if not old:
+        features = {"readerFeatures": ["deletionVectors"], "writerFeatures": ["deletionVectors"]}
+        actions.append({"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, **features}})
+    text = "\n".join(json.dumps(action) for action in actions)
+    (log / f"{head + 1:020d}.json").write_text(text)
+    return head + 1
+
+
+def vector(rows: int) -> dict[str, Any]:
+    where = {"storageType": "u", "pathOrInlineDv": f"AQ&N8v#S)/KdnJ73d!X{rows}", "offset": 1}
+    return {**where, "sizeInBytes": 31, "cardinality": rows}
+
+
+def test_rows_that_deletion_vectors_delete_are_counted_once(tmp_path: Path):
+    since = land(tmp_path, *[on(1)] * 10)
+    mark_deleted(tmp_path, 0, 4)
+    more = mark_deleted(tmp_path, 4, 6)
+    gone = mark_deleted(tmp_path, 6, None)
+    counted = [
+        changed(touched(str(tmp_path), raw(), first, last), raw())
+        for first, last in ((-1, gone), (since, more), (since, gone))
+    ]
+    assert counted == [{}, {"2024-01-01": -6}, {"2024-01-01": -10}]
+    # Which rows a file had lost before, only its rows tell where the log gives no span of it.
+    assert ranges_text(DAYS, touched(str(tmp_path), raw(), more, gone).unsure) == "2024-01-01"
+
+
+def test_what_is_there_is_counted_by_rows_where_deletion_vectors_may_delete_some(tmp_path: Path):
+    land(tmp_path, *[on(1)] * 10)
+    head = mark_deleted(tmp_path, 0, 4)
+    found = present(str(tmp_path), raw(), head)
+    assert (changed(found, raw()), ranges_text(DAYS, found.unsure)) == ({}, "2024-01-01")
+    assert present(str(tmp_path), raw(Whole()), head).unsure == life_of(raw(Whole()))
+
+
+def test_which_rows_without_a_time_a_deletion_vector_deletes_is_left_open(tmp_path: Path):
+    since = land(tmp_path, on(1), on(1), None)
+    head = mark_deleted(tmp_path, 0, 1)
+    found = touched(str(tmp_path), raw(), since, head)
+    assert (changed(found, raw()), ranges_text(DAYS, found.unsure)) == ({}, "2024-01-01")
+
+
 def test_an_update_that_keeps_the_number_of_rows_must_be_looked_at(tmp_path: Path):
     since = land(tmp_path, on(1))
     since = land(tmp_path, on(2), on(2))

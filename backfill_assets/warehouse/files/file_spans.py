@@ -124,7 +124,10 @@ def logged_file(action: Mapping[str, Any], *, column: str, dtype: str, cadence: 
     except ValueError:  # not a time in the log's form, so the cells are unknown
         return File()
     file = file_of({**entry, f"null_count.{column}": nulls}, column, cadence)
-    return replace(file, rows=_less(file.rows, _deleted(action)))
+    deleted = _deleted(action)
+    if deleted and nulls:  # which of both are the same rows, the log does not say
+        return replace(file, rows=None)
+    return replace(file, rows=_less(file.rows, deleted))
 
 
 def rows_of(action: Mapping[str, Any]) -> int | None:
@@ -138,6 +141,8 @@ def rows_at(path: str, delta_version: int) -> int | None:
     Raises:
         CorruptTableError: the log is damaged.
     """
+    if may_delete_within_files(path, delta_version):
+        return None
     counts: list[int | None] = [
         entry.get("num_records") for entry in logged_files(path, delta_version)
     ]
@@ -150,6 +155,8 @@ def added_files(
 ) -> Iterator[tuple[str, File]]:
     """Read every file that a table has at one delta_version, with its name in the log.
 
+    Their rows are counted as the files hold them: those that deletion vectors delete count as well.
+
     Raises:
         CorruptTableError: the log is damaged.
     """
@@ -157,6 +164,16 @@ def added_files(
     name, _ = _in_log(log, column)
     for entry in entries_of(log):
         yield unquote(entry["path"]), file_of(entry, name, cadence)
+
+
+def may_delete_within_files(path: str, delta_version: int) -> bool:
+    """Whether files of a table may hold rows that deletion vectors delete, so that it has fewer than they hold.
+
+    Raises:
+        CorruptTableError: the log is damaged.
+    """
+    features = opened_log(path, delta_version).protocol().reader_features
+    return "deletionVectors" in (features or ())
 
 
 def logged_files(path: str, delta_version: int) -> list[dict[str, Any]]:

@@ -22,6 +22,7 @@ from backfill_assets.warehouse.files.file_spans import (
     added_files,
     logged_file,
     logged_type,
+    may_delete_within_files,
     rows_at,
     rows_of,
 )
@@ -128,8 +129,10 @@ def present(path: str, source: Source, delta_version: int) -> ConcernedCells:
     """Find the cells that held rows at one delta_version: those in `changed` did, those in `unsure` may."""
     if is_cut(source):
         column, cadence = str(source.time_column), source.cadence
-        files = added_files(path, delta_version, column, cadence)
-        return _sorted(source, [file for _, file in files], [])
+        files = [file for _, file in added_files(path, delta_version, column, cadence)]
+        if may_delete_within_files(path, delta_version):
+            files = [replace(file, rows=None) for file in files]
+        return _sorted(source, files, [])
     rows = rows_at(path, delta_version)
     if rows is None:
         return ConcernedCells(unsure=life_of(source))
@@ -191,18 +194,24 @@ def _removed(
     additions: list[Mapping[str, Any]],
     read: Callable[[Mapping[str, Any]], File],
 ) -> Iterator[File]:
-    """Read removed files; where their entry is incomplete, from their earlier entry in the log."""
+    """Read removed files; where their entry is incomplete, from another entry of the same file in the log.
+
+    How many of its rows deletion vectors had deleted, only the file's own entry says.
+    """
     added = {action["path"]: action for action in additions}
     before: dict[str, File] | None = None
     for action in removals:
         file = read(action)
         if file.cells(source.cadence) is None and action["path"] in added:
-            file = read(added[action["path"]])
+            deleted = {"deletionVector": action.get("deletionVector")}
+            file = read({**added[action["path"]], **deleted})
         if file.cells(source.cadence) is None and since > ABSENT:
             if before is None:
                 column = str(source.time_column)
                 before = dict(added_files(path, since, column, source.cadence))
             file = before.get(unquote(action["path"]), file)
+            if action.get("deletionVector"):
+                file = replace(file, rows=None)
         yield file
 
 
