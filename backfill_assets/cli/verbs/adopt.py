@@ -44,7 +44,7 @@ def adopt(  # noqa: PLR0913, PLR0917 - one option for each thing that can be ask
     model: Annotated[str, typer.Argument(help="Such as marketing.campaign_performance.")],
     cells: Annotated[
         str | None,
-        typer.Option(metavar="A..B", help="Only these cells; by default all cells with rows."),
+        typer.Option(metavar="A..B", help="Only these of the cells with rows."),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only audit; write nothing.")] = False,
     env: Env = "prod",
@@ -54,7 +54,8 @@ def adopt(  # noqa: PLR0913, PLR0917 - one option for each thing that can be ask
     """Audit an existing Delta table against a model, and record its cells without recomputing them.
 
     The rows are copied once into a table of this project, cut into cells, through the same audits and commits as any batch. Cells that are
-    already ready are not changed; a batch that fails a blocking audit is not recorded.
+    already ready are not changed; a batch that fails a blocking audit is not recorded. A cell of which the table holds no row is not
+    recorded as empty: it stays missing.
 
     Exit code: 0 when every cell asked for is ready, 1 when a batch failed or cells are missing; with --dry-run, when a blocking audit failed.
 
@@ -87,7 +88,7 @@ def adopt(  # noqa: PLR0913, PLR0917 - one option for each thing that can be ask
         adopting = replace(run, project=copying, fills=ADOPTED)
         with shown(run.graph, {model: missing}) as listener:
             events = fill_cells(adopting, {model: audited.missing}, listener)[model]
-        remaining = audited.missing - run.view().ready(model)
+        remaining = (audited.missing | audited.without_rows) - run.view().ready(model)
         tell_quietly(at, env)
     _report(audited, events, remaining, env, as_json=as_json)
     if remaining:
@@ -96,12 +97,23 @@ def adopt(  # noqa: PLR0913, PLR0917 - one option for each thing that can be ask
 
 @dataclass(frozen=True, slots=True)
 class _AuditedTable:
-    """The content of a table, as a model's cells."""
+    """The content of a table, as a model's cells.
+
+    Attributes:
+        model: whose cells they are.
+        table: the table at a pin.
+        cells: those that are asked for and of which the table holds rows.
+        missing: those of them that are due and not ready.
+        without_rows: those that are asked for, due and not ready, and of which the table holds no row.
+        audits: what the audits found.
+        left_out: audits that compare with an upstream.
+    """
 
     model: Model
     table: Table
     cells: IntervalSet
     missing: IntervalSet
+    without_rows: IntervalSet
     audits: tuple[AuditResult, ...]
     left_out: tuple[str, ...]
 
@@ -113,8 +125,16 @@ def _audited(run: RunContext, model: Model, table: Table, cells: str | None) -> 
     if cells is not None:
         requested_cells = cells_named(model.cadence, cells)
     due = required(model.cadence, now=run.clock())
-    missing = (requested_cells & due) - run.view().ready(model.name)
-    return _AuditedTable(model, table, requested_cells, missing, tuple(results), profiled.left_out)
+    lacking = (requested_cells & due) - run.view().ready(model.name)
+    return _AuditedTable(
+        model,
+        table,
+        requested_cells & profiled.cells,
+        lacking & profiled.cells,
+        lacking - profiled.cells,
+        tuple(results),
+        profiled.left_out,
+    )
 
 
 def _report_audits(audited: _AuditedTable, *, as_json: bool) -> None:
@@ -129,8 +149,16 @@ def _report_audits(audited: _AuditedTable, *, as_json: bool) -> None:
     failed = sum(not audit.passed for audit in audited.audits)
     cells = counted(audited.model.cadence.count(audited.cells), "cell")
     missing = audited.model.cadence.count(audited.missing)
+    _say_without_rows(audited)
     say("Nothing has been written.")
     say(f"{audited.model.name}: {cells} found, {missing:,} to adopt, {failed:,} audits failed.")
+
+
+def _say_without_rows(audited: _AuditedTable) -> None:
+    if audited.without_rows:
+        cadence = audited.model.cadence
+        cells = ranges_text(cadence, audited.without_rows)
+        say(f"no rows in the table, not adopted: {cells}", indent=2)
 
 
 def _plain(audited: _AuditedTable) -> dict[str, Any]:
@@ -141,6 +169,7 @@ def _plain(audited: _AuditedTable) -> dict[str, Any]:
         "delta_version": audited.table.delta_version,
         "cells": ranges_text(name, audited.cells, 1000),
         "missing": ranges_text(name, audited.missing, 1000),
+        "without_rows": ranges_text(name, audited.without_rows, 1000),
     }
 
 
@@ -163,8 +192,9 @@ def _report(
     for event in events:
         if isinstance(event, Waiting):
             say(f"waits for {event.waits_for}; adopt the remaining cells afterwards", indent=2)
+    _say_without_rows(audited)
     say("Next: backfill batches --failed" if failed else f"Next: backfill status --env {env}")
-    adopted = count(audited.missing) - count(remaining)
+    adopted = count(audited.missing - remaining)
     say(
         f"{audited.model.name}: {counted(adopted, 'cell')} adopted in "
         f"{counted(len(done), 'batch', 'batches')}, {count(remaining):,} left."
