@@ -10,6 +10,7 @@ import sqlalchemy as sa
 
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.state.aggregate import Aggregate, D
+from backfill_assets.state.claims import abandon
 from backfill_assets.state.moves import all_moves, moves_to_keep
 from backfill_assets.state.pointers import all_pointers
 from backfill_assets.state.promotions import open_intents
@@ -132,9 +133,9 @@ class Collection(Aggregate[D]):
     def forget_version(
         self: Collection[Database], version: str, grace: timedelta = timedelta(0)
     ) -> None:
-        """Forget a version whose table is deleted: its records, owed marks, lock, snapshots and itself.
+        """Forget a version whose table is deleted: its records, owed marks, claims, lock, snapshots and itself.
 
-        Its batches stay in the history.
+        Its batches stay in the history, those that died as abandoned.
 
         Args:
             version: which.
@@ -145,7 +146,8 @@ class Collection(Aggregate[D]):
             VersionNeededError: it was not marked as collecting.
         """
         marked = sa.select(VERSIONS.c.collecting_at).where(VERSIONS.c.version == version)
-        saved_until = self._clock() - grace
+        dead = sa.select(CLAIMS.c.batch_id).where(CLAIMS.c.version == version)
+        now = self._clock()
 
         def work(connection: sa.Connection) -> None:
             row = connection.execute(marked).first()
@@ -153,9 +155,10 @@ class Collection(Aggregate[D]):
                 return
             if row.collecting_at is None:
                 raise VersionNeededError(version, "it was not marked as being deleted")
+            abandon(connection, {*connection.execute(dead).scalars()}, now)
             for table in (READY_RECORDS, OWED, COMMIT_LOCKS, ICEBERG_ENTRIES, VERSIONS):
                 connection.execute(sa.delete(table).where(table.c.version == version))
-            _drop_snapshots(connection, version, saved_until)
+            _drop_snapshots(connection, version, now - grace)
             drop_unnamed(connection)
 
         self._database.write(work)

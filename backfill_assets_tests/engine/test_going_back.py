@@ -17,7 +17,8 @@ from backfill_assets.engine.plans import going_back, publishing
 from backfill_assets.engine.plans.plan_verbs import abandon_plan, rollback_plan, undo_plan
 from backfill_assets.engine.plans.rollback_checks import promoted_after
 from backfill_assets.engine.project.plan_terms import PlanTerms
-from backfill_assets.engine.upkeep.collecting import collect, what_to_collect
+from backfill_assets.engine.upkeep import collecting
+from backfill_assets.engine.upkeep.collecting import GRACE, Collected, collect, what_to_collect
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals import Daily, Whole
 from backfill_assets.models.audit import accepted_range
@@ -30,6 +31,7 @@ from backfill_assets.planning.plan.request import Restatement
 from backfill_assets.snapshots.environment import PROD, Environment, workspace_name
 from backfill_assets.snapshots.publication import Intent, PublicationKind
 from backfill_assets.snapshots.stored_plan import PlanStatus
+from backfill_assets.warehouse.files.collection import delete_table
 from backfill_assets_tests.builders import a_graph, a_model, a_source
 from backfill_assets_tests.engine.dying import before, before_call, die_after, doomed
 from backfill_assets_tests.engine.plans import Plans
@@ -643,6 +645,52 @@ def test_what_no_pointer_and_no_promise_needs_is_collected_and_the_rest_stays(
     assert not DeltaTable.is_deltatable(old)
     assert totals(world) == [7, 8, 9, 10]
     assert [int(value) for _, value in world.rows(VISITS, "ds", "double")] == [14, 16, 18, 20]
+
+
+@pytest.fixture
+def given_up(world: World, plans: Plans) -> list[str]:
+    """The two tables of a plan that was given up long ago."""
+    world.begin(OLD, *ROWS)
+    plan = plans.make(OLD, restate=(Restatement(VISITS),))
+    plans.apply(OLD, plan)
+    abandon_plan(plans.project(OLD), plan)
+    world.clock.now += timedelta(days=2)
+    found = what_to_collect(world.open(OLD), timedelta(days=30)).tables
+    assert len(found) == 2
+    return [table.version for table in found]
+
+
+def test_a_table_that_another_collection_deletes_is_left_to_it(
+    world: World, given_up: list[str], monkeypatch: pytest.MonkeyPatch
+):
+    others: list[Collected] = []
+
+    def deleted(path: str) -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(collecting, "delete_table", delete_table)
+            others.append(collect(world.open(OLD), timedelta(days=30)))
+        delete_table(path)
+
+    monkeypatch.setattr(collecting, "delete_table", deleted)
+    collected = collect(world.open(OLD), timedelta(days=30))
+
+    (other,) = others
+    assert [table.version for table in collected.tables] == given_up[:1]
+    assert [table.version for table in other.tables] == given_up[1:]
+    assert [left.version for left in other.passed_over] == given_up[:1]
+    assert what_to_collect(world.open(OLD), timedelta(days=30)).tables == ()
+
+
+def test_tables_that_another_collection_has_forgotten_meanwhile_are_no_error(
+    world: World, given_up: list[str], monkeypatch: pytest.MonkeyPatch
+):
+    run = world.open(OLD)
+    listed = run.store.collection.collectable_versions(timedelta(days=30), GRACE)
+    assert [table.version for table in listed] == given_up
+    collect(world.open(OLD), timedelta(days=30))
+    monkeypatch.setattr(run.store.collection, "collectable_versions", lambda *_: listed)
+
+    assert collect(run, timedelta(days=30)).tables == ()
 
 
 def test_an_environment_lives_for_its_days_after_its_last_publication_or_fill(

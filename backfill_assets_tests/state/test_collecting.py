@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from backfill_assets.snapshots.environment import Environment, Pointer
+from backfill_assets.state.claims import LostClaimError
 from backfill_assets.state.collection import Collectable, VersionNeededError
 from backfill_assets.state.versions import UnknownVersionError, VersionCollectingError
 from backfill_assets_tests.state.building import LEASE, Asked, fill, owe
@@ -130,6 +131,21 @@ def test_only_what_nobody_needs_is_marked_and_only_what_is_marked_is_forgotten(s
     _abandoned(store)
     with pytest.raises(VersionNeededError, match="not marked"):
         store.collection.forget_version("orders__v2")
+
+
+def test_batches_that_died_in_a_table_end_with_it(store: Store, clock: Clock):
+    store.environments.save_environment(Environment("dev", protected=False))
+    at = Pointer("dev", "clicks", "p", "clicks__v1", -1)
+    store.environments.ensure_pointer(at, "/data/clicks__v1")
+    dead = store.batches.open_batch(Asked("clicks", 0, 1, environment="dev").request)
+    store.environments.drop_environment("dev")
+    clock.pass_by(LEASE + 1)
+    store.collection.mark_collecting("clicks__v1", MONTH)
+    store.collection.forget_version("clicks__v1")
+
+    assert store.batches.get(dead.request.batch_id).status == "abandoned"
+    with pytest.raises(LostClaimError):
+        store.batches.check_claims(dead.request.batch_id)
 
 
 def test_a_forgotten_table_may_be_built_anew(store: Store):

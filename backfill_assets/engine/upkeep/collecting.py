@@ -12,7 +12,12 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from backfill_assets.engine.batch.table_turn import reconciled, refuse_foreign_commits, take
+from backfill_assets.engine.batch.table_turn import (
+    give_back,
+    reconciled,
+    refuse_foreign_commits,
+    take,
+)
 from backfill_assets.engine.project.heartbeat import renewing_claims
 from backfill_assets.engine.project.iceberg import describe_head, drop_old
 from backfill_assets.engine.project.views import rewrite_views
@@ -22,6 +27,7 @@ from backfill_assets.state.claims import CellsClaimedError
 from backfill_assets.state.collection import VersionNeededError
 from backfill_assets.state.locks import TableLockedError
 from backfill_assets.state.promotions import PromotionPendingError
+from backfill_assets.state.versions import UnknownVersionError
 from backfill_assets.warehouse.files.collection import (
     GRACE,
     Vacuumed,
@@ -69,7 +75,8 @@ class Collected:
         tables: of versions that are not needed any more.
         vacuumed: old files of tables that go on, and of replays that died.
         compacted: tables whose small files were joined.
-        passed_over: tables at which another is at work, or whose publication died half-way.
+        passed_over: tables at which another is at work, which may be another collection, or whose publication
+            died half-way.
     """
 
     environments: tuple[str, ...]
@@ -116,8 +123,8 @@ def collect(run: RunContext, promise: timedelta) -> Collected:
         promise: how long after a pointer's move the way back is kept open, unless more was promised then.
     """
     environments = tuple(_forgotten(run, promise))
-    tables = tuple(_deleted(run, promise))
     passed_over: dict[str, str] = {}
+    tables = tuple(_deleted(run, promise, passed_over))
     vacuumed = tuple(_vacuumed(run, promise, passed_over, dry_run=False))
     compacted = tuple(_compacted(run, passed_over))
     for environment in sorted({file.environment for file in run.project.views}):
@@ -157,14 +164,36 @@ def _forgotten(run: RunContext, promise: timedelta) -> Iterator[str]:
             yield name
 
 
-def _deleted(run: RunContext, promise: timedelta) -> Iterator[Collectable]:
-    """Delete the tables of versions that are not needed any more; one that was begun is finished."""
+def _deleted(
+    run: RunContext, promise: timedelta, passed_over: dict[str, str]
+) -> Iterator[Collectable]:
+    """Delete the tables of versions that are not needed any more; one that was begun is finished.
+
+    Each is deleted under its commit lock: one that another collection has forgotten meanwhile may be
+    built anew in the same place.
+    """
     for version in run.store.collection.collectable_versions(promise, GRACE):
-        with suppress(VersionNeededError):  # it is needed since it was listed
+        with (
+            _passing_over(version.version, passed_over),
+            # It is needed since it was listed, or gone.
+            suppress(VersionNeededError, UnknownVersionError),
+            _locked(run, version.version),
+        ):
             run.store.collection.mark_collecting(version.version, promise, GRACE)
             delete_table(version.path)
             run.store.collection.forget_version(version.version, GRACE)
             yield version
+
+
+@contextmanager
+def _locked(run: RunContext, version: str) -> Iterator[None]:
+    """Hold the commit lock of a table that is to go; what its log says of its last holder counts no more."""
+    with renewing_claims(run.store, run.run_id):
+        lock = run.store.locks.take_commit_lock(version, run.run_id)
+        try:
+            yield
+        finally:
+            give_back(run, lock)
 
 
 def _vacuumed(
