@@ -24,7 +24,13 @@ from backfill_assets.snapshots.publication import PROMOTED
 from backfill_assets.state import counter, locks, pointers, versions
 from backfill_assets.state.batch_rows import Ending
 from backfill_assets.state.recording import apply_commit
-from backfill_assets.state.tables import BATCHES, READY_RECORDS, VERSIONS
+from backfill_assets.state.tables import (
+    BATCHES,
+    OBSERVED_SOURCES,
+    READY_RECORDS,
+    SOURCE_CELLS,
+    VERSIONS,
+)
 from backfill_assets.state.versions import NewVersion
 
 if TYPE_CHECKING:
@@ -86,6 +92,7 @@ def rebuild(
         RequestError: the state holds something.
     """
     _check_empty(connection)
+    _forget_looks(connection)
     logged = sorted(commits, key=lambda each: (each.version, each.delta_version))
     ordered = list(_in_order(logged))
     opened = {each.commit.built_at: at for at, each in ordered if isinstance(each, _Opened)}
@@ -184,6 +191,12 @@ def _restore_heads(
         head = heads.get(version, TableHead(listed[-1].delta_version, token))
         versions.set_known_head(connection, version, head.delta_version)
         locks.keep_token(connection, version, max(token, head.token), now)
+
+
+def _forget_looks(connection: sa.Connection) -> None:
+    """Forget what was seen of sources before: what came between the batches and these looks would never be late."""
+    for table in (OBSERVED_SOURCES, SOURCE_CELLS):
+        connection.execute(sa.delete(table))
 
 
 def _check_empty(connection: sa.Connection) -> None:

@@ -446,6 +446,21 @@ def test_a_rebuilt_state_finds_late_rows_by_what_the_commits_say_they_read(
         assert stale(again, graph) == "2024-01-01, 2024-01-07"
 
 
+def test_a_look_before_a_rebuild_hides_no_late_row(world: World, tmp_path: Path):
+    source, graph = a_source(), a_graph(a_model())
+    world.land(source, row(1), row(2))
+    world.fill(graph)
+    append(world, source, row(2, 2))
+    with Store.open(
+        f"sqlite:///{tmp_path / 'again.db'}", clock=world.clock, data_root=str(world.root)
+    ) as store:
+        again = replace(world, store=store)
+        look(again, source)  # as a plan does
+        rebuild_state(store, graph, read_logs(graph, str(world.root)))
+        look(again, source)
+        assert stale(again, graph) == "2024-01-02"
+
+
 def test_a_table_that_was_only_moved_is_the_same(world: World):
     source, moved = a_source(), a_source(path="elsewhere")
     world.land(source, row(1), row(2))
