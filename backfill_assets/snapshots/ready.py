@@ -25,7 +25,7 @@ class InputPin:
         cells: the upstream's cells that were read here, where one table lies over another: then there
             is a pin per table that some cells are read from. None: every cell that the batch reads.
         table_id: of a source: Delta's own id of the table that was read; empty where its first
-            commit is gone, and in pins of earlier releases.
+            commit is gone and it was never looked at, and in pins of earlier releases.
     """
 
     upstream: str

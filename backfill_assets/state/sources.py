@@ -266,7 +266,8 @@ def _place(observed_source: ObservedSource | None) -> ObservedSource | None:
 def _at_head(pin: InputPin, observed_source: ObservedSource | None) -> InputPin:
     if observed_source is None or not observed_source.is_read_by(pin):
         return pin
-    return replace(pin, delta_version=observed_source.head)
+    own_id = observed_source.table_id or pin.table_id  # of a cleaned log only the look may know it
+    return replace(pin, delta_version=observed_source.head, table_id=own_id)
 
 
 def _put(

@@ -446,6 +446,52 @@ def test_a_rebuilt_state_finds_late_rows_by_what_the_commits_say_they_read(
         assert stale(again, graph) == "2024-01-01, 2024-01-07"
 
 
+def clean_log(path: Path) -> None:
+    """Leave of a log what a clean-up leaves: a checkpoint, and the last commit."""
+    DeltaTable(str(path)).create_checkpoint()
+    for commit in sorted((path / "_delta_log").glob("*.json"))[:-1]:
+        commit.unlink()
+
+
+@pytest.mark.parametrize("looked_at_before", [True, False])
+def test_a_table_made_anew_is_noticed_though_the_old_ones_log_was_cleaned(
+    world: World,
+    looked_at_before: bool,  # noqa: FBT001
+):
+    source, graph = a_source(), a_graph(a_model())
+    path = world.root / source.path
+    for number in (1, 2, 3):
+        append(world, source, row(number))
+    if looked_at_before:
+        look(world, source)
+    clean_log(path)
+    look(world, source)
+    world.fill(graph)
+    shutil.rmtree(path)
+    for number in (1, 2, 3, 4):
+        append(world, source, row(number, cost=5.0))
+
+    found = look(world, source)
+    assert found is not None
+    assert "was recreated: its id was" in found.note
+    assert stale(world, graph) == "2024-01-01..2024-01-04 (4)"
+
+
+def test_a_table_that_was_moved_is_the_same_though_its_log_was_cleaned(world: World):
+    source, moved = a_source(), a_source(path="elsewhere")
+    graph = a_graph(a_model(), sources=[moved])
+    for number in (1, 2, 3):
+        append(world, source, row(number))
+    look(world, source)
+    clean_log(world.root / source.path)
+    look(world, source)
+    world.fill(a_graph(a_model()))
+    shutil.move(world.root / source.path, world.root / moved.path)
+    append(world, moved, row(2, 2))
+    assert changed(world, moved) == "2024-01-02"
+    assert stale(world, graph) == "2024-01-02"
+
+
 def test_a_look_before_a_rebuild_hides_no_late_row(world: World, tmp_path: Path):
     source, graph = a_source(), a_graph(a_model())
     world.land(source, row(1), row(2))

@@ -32,7 +32,7 @@ from backfill_assets.snapshots.observation import (
 )
 from backfill_assets.snapshots.places import located
 from backfill_assets.warehouse.files.table_size import bytes_in
-from backfill_assets.warehouse.log.delta_log import CorruptTableError, head, table_id
+from backfill_assets.warehouse.log.delta_log import CorruptTableError, head, opened_log, table_id
 from backfill_assets.warehouse.sources.source_changes import (
     ConcernedCells,
     is_cut,
@@ -171,7 +171,7 @@ class _Looking:
     def _taken(self) -> SourceLook | None:
         for _ in range(_TRIES):
             before = self.store.sources.observed().get(self.source.name)
-            current = self._found()
+            current = self._found(before)
             if current is None:
                 return self._gone() if before is not None else None
             if _is_same(before, current):
@@ -189,14 +189,16 @@ class _Looking:
                 return SourceLook(self.source.name, changed, current.head, note)
         return None  # others look at it all the time
 
-    def _found(self) -> ObservedSource | None:
-        now = head(self.path)
+    def _found(self, before: ObservedSource | None) -> ObservedSource | None:
+        now, place = head(self.path), self.store.place(self.path)
         if now < 0:
             return None
-        return ObservedSource(
-            self.source.name, self.store.place(self.path), table_id(self.path),
-            _declared(self.source), now,
-        )  # fmt: skip
+        own_id = table_id(self.path)
+        if not own_id and before is not None and before.path == place and before.head <= now:
+            own_id = before.table_id  # a table that was made anew would have its first commit
+        if not own_id:
+            own_id = str(opened_log(self.path).metadata().id)
+        return ObservedSource(self.source.name, place, own_id, _declared(self.source), now)
 
     def _seen(
         self, before: ObservedSource | None, current: ObservedSource
@@ -226,7 +228,7 @@ class _Looking:
     def _unjudged(self) -> SourceLook | None:
         before = self.store.sources.observed().get(self.source.name)
         if before is None:  # nothing was built that it could have overtaken; a run looks first
-            current = self._found()
+            current = self._found(before)
             read = current is not None and self.store.sources.source_pins(None, current)
             return SourceLook(self.source.name, judged=False, counts=bool(read))
         since = f"since its delta_version {before.head}"
