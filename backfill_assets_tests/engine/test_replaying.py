@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -140,6 +141,16 @@ def test_a_source_whose_history_is_gone_can_not_be_replayed(world: World):
     (found,) = replayed(world, OLD, VISITS, days(8))
     assert found.verdict is Verdict.IMPOSSIBLE
     assert found.causes[0]
+
+
+def test_a_source_that_was_made_anew_is_not_read_in_place_of_the_old_one(world: World):
+    world.begin(OLD, *ROWS)
+    shutil.rmtree(f"{world.root}/{a_source().path}")
+    world.land(a_source(), row(8, 1, 5.0))
+    (found,) = replayed(world, OLD, VISITS, days(8))
+    assert found.verdict is Verdict.IMPOSSIBLE
+    (cause,) = found.causes
+    assert f"the table of source '{EVENTS}' was made anew" in cause
 
 
 def test_code_that_was_collected_can_not_be_replayed(world: World, plans: Plans):

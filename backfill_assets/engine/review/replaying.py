@@ -31,7 +31,7 @@ from backfill_assets.warehouse.files.cell_files import files_at, missing_files, 
 from backfill_assets.warehouse.files.cells import cell_text
 from backfill_assets.warehouse.files.layers import table_of
 from backfill_assets.warehouse.files.tables import Table
-from backfill_assets.warehouse.log.delta_log import ABSENT
+from backfill_assets.warehouse.log.delta_log import ABSENT, table_id
 from backfill_assets.warehouse.rows.inputs import Input
 from backfill_assets.warehouse.spark.spark_errors import error_of_ours
 
@@ -185,10 +185,21 @@ class Replay:
             raise _CantReplayError(
                 f"snapshot {row.fingerprint[:_SHOWN]}, whose code built it, was deleted by `backfill gc`"
             )
+        self._refuse_made_anew(row)
         graph = self._graph(built, replace(declared, audits=()))
         own = replace(effects_of(self.run), inputs=_pinned_inputs)
         project = replace(self.run.project, effects=own)
         return replace(self.run, project=project, graph=graph, until=row.started_at)
+
+    def _refuse_made_anew(self, row: BatchRow) -> None:
+        """Refuse to read another table than the batch did at its pins of sources."""
+        for pin in row.inputs:
+            now = table_id(self.run.store.located(pin.path)) if pin.table_id else ""
+            if now and now != pin.table_id:
+                raise _CantReplayError(
+                    f"the table of source '{pin.upstream}' was made anew: its id was {pin.table_id} when it "
+                    f"was read, and is {now}"
+                )
 
     def _declared(self, row: BatchRow) -> Model | None:
         try:
