@@ -149,8 +149,8 @@ class Environments(Aggregate[D]):
 
         Raises:
             UnknownEnvironmentError: there is none of this name.
-            RequestError: it is protected, another one follows it, or it is being
-                published to.
+            RequestError: it is protected, the workspace of a plan, another one follows it, or it is
+                being published to.
         """
         now = self._clock()
         busy = sa.select(PROMOTIONS.c.plan_id).where(
@@ -158,8 +158,13 @@ class Environments(Aggregate[D]):
         )
 
         def work(connection: sa.Connection) -> None:
-            if environment(connection, name).protected:
+            dropped = environment(connection, name)
+            if dropped.protected:
                 raise _environment_needed(name, "it is protected")
+            if dropped.is_workspace:
+                raise _environment_needed(
+                    name, "a plan builds in it and gives back what it took over"
+                )
             followers = [each.name for each in environments(connection) if each.follows == name]
             if followers:
                 raise _environment_needed(name, f"{', '.join(followers)} follow it")

@@ -81,6 +81,16 @@ def test_what_others_need_is_not_dropped(store: Store):
     assert [each.name for each in store.environments.by_name()] == ["prod"]
 
 
+def test_a_workspace_is_dropped_with_its_plan_alone(store: Store):
+    plan = Trial(store)
+    version = plan.in_place("orders")
+    plan.open()
+    with pytest.raises(RequestError, match="abandon or promote its open plans first"):
+        store.environments.drop_environment(plan.workspace)
+    assert store.versions.owner(version) == plan.workspace
+    assert list(store.environments.own_pointers(plan.workspace)) == ["orders"]
+
+
 def test_what_a_dropped_environment_alone_owed_goes_with_it(store: Store):
     store.environments.save_environment(DEV)
     fill(store, Asked())
