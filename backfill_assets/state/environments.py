@@ -102,7 +102,8 @@ class Environments(Aggregate[D]):
     def expirations(self, lifetime: timedelta) -> dict[str, datetime]:
         """Give until when each environment that expires lives: for a time after its last change.
 
-        Its last change is the last publication there, or the last commit that a pointer of its own followed.
+        Its last change is the last publication there, the last commit that a pointer of its own followed, or
+        the last that was heard of a batch that is at work there.
 
         Args:
             lifetime: that time; an environment that was begun with a longer one lives on until then.
@@ -114,10 +115,20 @@ class Environments(Aggregate[D]):
             .where(of.expires_at.is_not(None))
             .group_by(of.name, of.expires_at, of.finalized_at)
         )
+        at_work = (
+            sa.select(BATCHES.c.environment, sa.func.max(CLAIMS.c.heartbeat_at).label("heard_at"))
+            .join(CLAIMS, CLAIMS.c.batch_id == BATCHES.c.batch_id)
+            .group_by(BATCHES.c.environment)
+        )
+        heard = {row.environment: row.heard_at for row in self._rows(at_work)}
         return {
             row.name: max(
                 [row.expires_at]
-                + [at + lifetime for at in (row.finalized_at, row.moved_at) if at is not None]
+                + [
+                    at + lifetime
+                    for at in (row.finalized_at, row.moved_at, heard.get(row.name))
+                    if at is not None
+                ]
             )
             for row in self._rows(query)
         }

@@ -13,6 +13,7 @@ from backfill_assets_tests.state.publishing import Trial, cells
 
 if TYPE_CHECKING:
     from backfill_assets.state.store import Store
+    from backfill_assets_tests.state.building import Clock
 
 DEV = Environment("dev_ada", protected=False, follows="prod", expires_at=NOON + timedelta(days=9))
 
@@ -66,6 +67,20 @@ def test_a_first_pointer_is_not_made_where_one_is_followed(store: Store):
     wanted = Pointer("dev_ada", "orders", "other", "orders__v9", -1)
     assert store.environments.ensure_pointer(wanted, "/data/orders__v9").environment == "prod"
     assert store.environments.own_pointers("dev_ada") == {}
+
+
+def test_an_environment_lives_while_a_batch_is_at_work_there(store: Store, clock: Clock):
+    store.environments.save_environment(DEV)
+    at = Pointer("dev_ada", "clicks", "p", "clicks__v1", -1)
+    store.environments.ensure_pointer(at, "/data/clicks__v1")
+    clock.pass_by(timedelta(days=20).total_seconds())
+    assert store.environments.expirations(timedelta(days=7))["dev_ada"] < clock()
+
+    opened = store.batches.open_batch(Asked("clicks", 0, 1, environment="dev_ada").request)
+    clock.pass_by(60)
+    store.batches.heartbeat(opened.request.run_id)
+    until = store.environments.expirations(timedelta(days=7))["dev_ada"]
+    assert until == clock() + timedelta(days=7)
 
 
 def test_what_others_need_is_not_dropped(store: Store):
