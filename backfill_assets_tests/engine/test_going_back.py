@@ -693,6 +693,28 @@ def test_tables_that_another_collection_has_forgotten_meanwhile_are_no_error(
     assert collect(run, timedelta(days=30)).tables == ()
 
 
+def test_an_environment_that_another_collection_has_dropped_is_no_error(
+    world: World, monkeypatch: pytest.MonkeyPatch
+):
+    store = world.store.environments
+    for name in ("dev_ada", "dev_bob"):
+        store.save_environment(Environment(name, protected=False, expires_at=world.clock()))
+    listed = store.by_name()
+    run = world.open(OLD)
+    monkeypatch.setattr(run.store.environments, "by_name", lambda: listed)
+    drop, dropped = store.drop_environment, list[str]()
+
+    def dropped_by_both(name: str) -> None:
+        dropped.append(name)
+        if name == "dev_ada":
+            drop(name)
+        drop(name)
+
+    monkeypatch.setattr(run.store.environments, "drop_environment", dropped_by_both)
+    assert collect(run, timedelta(days=30)).environments == ("dev_bob",)
+    assert dropped == ["dev_ada", "dev_bob"]
+
+
 def test_an_environment_lives_for_its_days_after_its_last_publication_or_fill(
     world: World, plans: Plans
 ):

@@ -25,6 +25,7 @@ from backfill_assets.errors import RequestError
 from backfill_assets.snapshots.environment import plan_of, undone_in
 from backfill_assets.state.claims import CellsClaimedError
 from backfill_assets.state.collection import VersionNeededError
+from backfill_assets.state.environments import UnknownEnvironmentError
 from backfill_assets.state.locks import TableLockedError
 from backfill_assets.state.promotions import PromotionPendingError
 from backfill_assets.state.versions import UnknownVersionError
@@ -155,7 +156,8 @@ def _over(run: RunContext, promise: timedelta) -> list[str]:
 
 def _forgotten(run: RunContext, promise: timedelta) -> Iterator[str]:
     for name in _expired(run):
-        with suppress(RequestError):  # a dead publication there is to be finished first
+        # A dead publication there is to be finished first, or another collection has dropped it.
+        with suppress(RequestError, UnknownEnvironmentError):
             run.store.environments.drop_environment(name)
             yield name
     for name in _over(run, promise):
