@@ -223,6 +223,20 @@ def test_rows_before_the_sources_life_concern_nobody(tmp_path: Path):
     assert touched(str(tmp_path), raw(), head - 1, head).unsure == life_of(raw())
 
 
+def test_a_file_that_begins_before_the_sources_life_says_nothing_certain_of_its_first_cell(
+    tmp_path: Path,
+):
+    before = date(2023, 12, 31)
+    since = land(tmp_path, before, on(1))
+    assert ranges_text(DAYS, present(str(tmp_path), raw(), since).unsure) == "2024-01-01"
+    rows = pa.table(
+        {"at": pa.array([before, before, on(1)], pa.date32()), "n": pa.array([1, 1, 1], pa.int64())}
+    )
+    write_deltalake(str(tmp_path), rows, mode="overwrite")
+    found = touched(str(tmp_path), raw(), since, since + 1)
+    assert (changed(found, raw()), ranges_text(DAYS, found.unsure)) == ({}, "2024-01-01")
+
+
 @pytest.mark.parametrize("number", [10_000_000, -10_000_000])
 def test_a_date_that_python_does_not_know_lies_outside_of_the_sources_life(
     tmp_path: Path, number: int

@@ -224,8 +224,8 @@ def _sorted(source: Source, added: list[File], removed: list[File]) -> Concerned
     for way, file in (*((1, entry) for entry in added), *((-1, entry) for entry in removed)):
         cells = file.cells(cadence)
         inside = life if cells is None else cells & life
-        only = _only(cadence, inside)
-        if only is None or cells is None or file.rows is None:
+        only = _only(cadence, inside) if cells == inside else None
+        if only is None or file.rows is None:
             unsure.append(inside)
             continue
         more[only] += way * file.rows
