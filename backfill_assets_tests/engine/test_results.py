@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from backfill_assets.engine.automatic.late_plan import refresh_late
-from backfill_assets.engine.plans.plan_verbs import rollback_plan
+from backfill_assets.engine.plans.plan_verbs import abandon_plan, rollback_plan
 from backfill_assets.engine.review.answers import UnansweredError
 from backfill_assets.engine.review.results import (
     changed_since,
@@ -100,6 +100,45 @@ def test_a_result_that_has_to_be_computed_again_holds_the_promotion_until_it_was
     assert stale(world) == {REPORT: True}
 
 
+def test_a_result_that_was_computed_again_on_a_plan_has_to_be_before_the_next_one_too(
+    world: World, plans: Plans, plan: Plan
+):
+    registered(plans, 7, 9)
+    plans.apply(OLD, plan)
+    registered(plans, 7, 9, plan=plan.plan_id, rerun=False)  # the command of the refusal
+    plans.promote(OLD, plan)
+
+    world.land(a_source(), *changed(row(8, 1, 98.0)))
+    later = plans.make(OLD, restate=(Restatement(VISITS, "2024-01-08", "2024-01-08"),))
+    plans.apply(OLD, later)
+
+    with pytest.raises(UnansweredError, match="has to be computed again"):
+        plans.promote(OLD, later)
+
+
+def test_a_result_that_was_computed_again_on_other_cells_alone_holds_the_promotion(
+    world: World, plans: Plans, plan: Plan
+):
+    registered(plans, 7, 9)
+    plans.apply(OLD, plan)
+    registered(plans, 9, 9, plan=plan.plan_id)
+
+    with pytest.raises(UnansweredError, match=r"web\.visits 2024-01-08 and has to be computed"):
+        plans.promote(OLD, plan)
+
+
+def test_what_was_computed_on_a_plan_that_was_abandoned_takes_no_results_place(
+    world: World, plans: Plans, plan: Plan
+):
+    kept = registered(plans, 7, 9)
+    plans.apply(OLD, plan)
+    world.clock.now += timedelta(minutes=1)
+    registered(plans, 8, 8, plan=plan.plan_id)
+    abandon_plan(plans.project(OLD), plan)
+
+    assert current_results(world.store, PROD) == (kept,)
+
+
 @pytest.mark.parametrize(("span", "rerun"), [((9, 10), True), ((7, 9), False)])
 def test_a_result_whose_cells_come_out_as_they_were_or_that_may_be_outdated_holds_nothing(
     world: World,
@@ -139,6 +178,10 @@ def test_what_a_result_can_not_have_used_is_refused(world: World, plans: Plans, 
         registered(plans, 9, 11)
     with pytest.raises(RequestError, match="is proposed; expected a built plan"):
         registered(plans, 9, 10, plan=plan.plan_id)
+    plans.apply(OLD, plan)
+    wanted = (REPORT, VISITS, days(8, 9))
+    with pytest.raises(RequestError, match=r"is one of prod, .* one of dev; give --env prod"):
+        register_result(plans.project(OLD), "dev", wanted, plan.plan_id, "", rerun=False)
     wanted = (" ", VISITS, days(8, 9))
     with pytest.raises(RequestError, match="a result without a name"):
         register_result(plans.project(OLD), PROD, wanted, "", "", rerun=False)

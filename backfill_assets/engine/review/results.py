@@ -15,7 +15,7 @@ from backfill_assets.planning.review.answers import built_at
 from backfill_assets.snapshots.environment import workspace_name
 from backfill_assets.snapshots.publication import PublicationKind
 from backfill_assets.snapshots.result import Invalidated, Result
-from backfill_assets.snapshots.stored_plan import ENDS
+from backfill_assets.snapshots.stored_plan import ENDS, PlanStatus
 
 if TYPE_CHECKING:
     from backfill_assets.engine.project.project import Project
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from backfill_assets.models.model import Model
     from backfill_assets.planning.plan.plan import Plan
     from backfill_assets.state.store import Store
+
+_PUBLISHED = frozenset(ENDS) - {PlanStatus.ABANDONED}
 
 
 def register_result(
@@ -43,10 +45,12 @@ def register_result(
         wanted: its name, the model, and the cells.
         plan_id: the built plan that it was computed on; empty: what is published.
         reason: what it found, or who signed it off.
-        rerun: whether it has to be computed again before a plan that invalidates it is promoted.
+        rerun: whether it has to be computed again before a plan that invalidates it is promoted. One that has
+            to, and is computed on a plan, has to be again before the next one, too.
 
     Raises:
-        RequestError: it has no name, some of the cells are not published, or the plan is not built.
+        RequestError: it has no name, some of the cells are not published, or the plan is not built, or is one
+            of another environment.
     """
     name, model, cells = wanted
     if not name.strip():
@@ -55,8 +59,18 @@ def register_result(
         )
     read = environment
     if plan_id:
-        refuse_unbuilt(project.store.plans.get(plan_id))
+        stored = project.store.plans.get(plan_id)
+        refuse_unbuilt(stored)
+        if stored.environment != environment:
+            raise RequestError(
+                found=f"plan {plan_id} is one of {stored.environment}, and the result one of {environment}",
+                do=f"give --env {stored.environment}",
+            )
         read = workspace_name(plan_id)
+        rerun = rerun or any(
+            (each.name, each.model) == (name, model) and each.rerun
+            for each in current_results(project.store, environment)
+        )
     view = project.store.views.of(read)
     if lacking := cells - view.ready(model):
         cadence = project.loaded.graph.model(model).cadence
@@ -107,6 +121,8 @@ def _ranges(of: BuiltPlan, entry: Invalidated) -> str:
 def current_results(store: Store, environment: str, besides: str = "") -> tuple[Result, ...]:
     """Read the last registration of each result, by name and model: on what is published, or on a plan that was.
 
+    What was computed on a plan that was abandoned is none: it was never published.
+
     Args:
         store: the state.
         environment: whose publication they use.
@@ -116,7 +132,7 @@ def current_results(store: Store, environment: str, besides: str = "") -> tuple[
     for row in sorted(store.results.of_environment(environment), key=lambda row: row.at):
         if row.plan_id and row.plan_id == besides:
             continue
-        if not row.plan_id or store.plans.get(row.plan_id).status in ENDS:
+        if not row.plan_id or store.plans.get(row.plan_id).status in _PUBLISHED:
             latest[row.name, row.model] = row
     return tuple(latest[key] for key in sorted(latest))
 
@@ -157,16 +173,19 @@ def _changed_in_place(store: Store, model: Model, result: Result) -> IntervalSet
 def invalid_results(
     store: Store, environment: str, plan_id: str, changed: CellsByModel
 ) -> tuple[Invalidated, ...]:
-    """List the results that rest on cells which a plan changes; one computed again on the plan as it is built says so."""
+    """List the results that rest on cells which a plan changes; one computed again on all of them, as built, says so."""
     built = built_at(store.plans.events(plan_id))
-    rows = store.results.of_environment(environment)
     again = {
-        (row.name, row.model)
-        for row in rows
+        (row.name, row.model): row.cells
+        for row in store.results.of_environment(environment)
         if row.plan_id == plan_id and built is not None and row.at >= built
     }
-    return tuple(
-        Invalidated(row, row.cells & changed[row.model], (row.name, row.model) in again)
+    invalid = (
+        (row, row.cells & changed[row.model], again.get((row.name, row.model)))
         for row in current_results(store, environment, plan_id)
-        if row.cells & changed[row.model]
+    )
+    return tuple(
+        Invalidated(row, cells, used is not None and not cells - used)
+        for row, cells, used in invalid
+        if cells
     )
