@@ -61,6 +61,9 @@ def cycle_in_graph(names: tuple[str, ...]) -> DeclarationError:
     )
 
 
+_MOST_DAYS = 36_500
+
+
 @dataclass(frozen=True)
 class Graph:
     """Models and sources by name.
@@ -327,6 +330,14 @@ def _check_audits(graph: Graph, model: Model) -> None:
 
 
 def _check_consumer(graph: Graph, consumer: Consumer) -> None:
+    days = {"notice_days": consumer.notice_days}
+    days |= {f"days_back of '{each.model}'": each.days_back or 0 for each in consumer.reads}
+    for name, count in days.items():
+        if count > _MOST_DAYS:
+            raise DeclarationError(
+                found=f"consumer '{consumer.name}': found {count} as {name}",
+                expected=f"at most {_MOST_DAYS}; no days_back stands for all of history",
+            )
     for reading in consumer.reads:
         if reading.model not in graph.models:
             raise _unknown_upstream(reading.model, graph.models, named_by=consumer.name)

@@ -145,6 +145,10 @@ def test_what_can_not_be_held_or_released_is_refused_with_what_was_meant(
         release_consumer(plans.project(OLD), NAME)
     with pytest.raises(RequestError, match="is in the past"):
         hold_consumer(plans.project(consumed(OLD)), NAME, PROD, until=world.clock(), reason="")
+    twin = "yearly-accounts"
+    both = replace(OLD, consumers={NAME: ACCOUNTS, twin: replace(ACCOUNTS, name=twin)})
+    with pytest.raises(RequestError, match=f"'{NAME}' would both read environment '{HELD}'"):
+        hold_consumer(plans.project(both), twin, PROD, until=None, reason="")
     hold(plans)
     with pytest.raises(RequestError, match="is held already, since"):
         hold(plans)

@@ -78,6 +78,19 @@ def test_a_consumer_reads_models_and_columns_that_there_are():
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
+        ({"reads": [Reading(VISITS, days_back=10**6)]}, "1000000 as days_back of 'web.visits'"),
+        ({"on_change": "ack", "notice_days": 10**9}, "1000000000 as notice_days; expected at most"),
+    ],
+    ids=str,
+)
+def test_a_consumer_counts_days_that_a_calendar_has(wrong: dict[str, Any], words: str):
+    with pytest.raises(DeclarationError, match=words):
+        graph_of(a_consumer(**wrong))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
         ({"on_change": "tell"}, "found on_change='tell'; expected one of none, notify, ack"),
         ({"on_change": "ack", "notice_days": -1}, "found notice_days=-1; expected 0 or more"),
         ({"notice_days": 2}, "on_change='none'; expected on_change='notify' or 'ack'"),

@@ -32,8 +32,9 @@ def hold_consumer(
     """Keep a declared consumer on what an environment publishes now.
 
     Raises:
-        RequestError: no consumer of this name is declared; or it is held already, or nothing that it reads
-            is published, or the environment is not protected, or `until` is past.
+        RequestError: no consumer of this name is declared, or another one would have the same hold; or it is
+            held already, or nothing that it reads is published, or the environment is not protected, or
+            `until` is past.
         UnknownEnvironmentError: there is no environment of that name.
     """
     consumer, now = project.loaded.graph.consumer(name), project.clock()
@@ -43,9 +44,16 @@ def hold_consumer(
             expected="an instant in the future",
             do=f"name a later one, or leave --until out: then `backfill release '{name}'` ends the hold",
         )
+    frozen, others = held_name(consumer.name), set(project.loaded.graph.consumers) - {consumer.name}
+    if twin := next((other for other in sorted(others) if held_name(other) == frozen), None):
+        raise RequestError(
+            found=f"consumers '{consumer.name}' and '{twin}' would both read environment '{frozen}'",
+            expected="names that differ in a letter or digit",
+            do="rename one of them; nothing was written",
+        )
     models = tuple(reading.model for reading in consumer.reads)
     hold = Hold(
-        held_name(consumer.name),
+        frozen,
         consumer.name,
         environment,
         models,
