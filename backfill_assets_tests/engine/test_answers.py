@@ -10,6 +10,7 @@ import pytest
 
 from backfill_assets.engine.automatic.late_plan import refresh_late
 from backfill_assets.engine.automatic.serving import finish, serve
+from backfill_assets.engine.plans import stage_run
 from backfill_assets.engine.plans.operation import Operation
 from backfill_assets.engine.plans.plan_verbs import promote_plan, queue_plan, rollback_plan
 from backfill_assets.engine.project.channels import DeliveryError
@@ -31,6 +32,7 @@ from backfill_assets.planning.review.approval import Act
 from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus
 from backfill_assets_tests.builders import a_source
 from backfill_assets_tests.engine.plans import Plans
+from backfill_assets_tests.engine.test_canaries import dying
 from backfill_assets_tests.engine.test_plans import COSTS, OLD, ROWS, VISITS, changed, costs, visits
 from backfill_assets_tests.engine.world import on, row
 from backfill_assets_tests.signing import quick_gate, quick_sign
@@ -120,6 +122,25 @@ def test_a_plan_waits_for_the_acknowledgement_of_a_consumer_that_asks_for_it(
     answer(plans.project(graph), plan.plan_id, "board", PlanEventKind.ACKNOWLEDGED, "told them")
     plans.promote(graph, plan)
     assert total(world) == (on(8), 99)
+
+
+def test_a_plan_whose_process_dies_once_it_is_built_is_told_of_once(
+    world: World, plans: Plans, post: Post, monkeypatch: pytest.MonkeyPatch
+):
+    graph = reading(consumer("board", on_change="notify", notice_days=2))
+    world.land(a_source(), *changed(row(8, 1, 99.0)))
+    plan = plans.make(graph, restate=(Restatement(VISITS, "2024-01-08", "2024-01-08"),))
+    with monkeypatch.context() as patched:
+        patched.setattr(stage_run, "audit_kept", dying)
+        with pytest.raises(KeyboardInterrupt):
+            plans.apply(graph, plan)
+    send_notices(InProject(project=plans.project(graph)))
+    world.clock.now += 2 * DAY
+
+    assert plans.apply(graph, plan).status is PlanStatus.BUILT
+
+    assert post.titles == [f"Plan {plan.plan_id} for prod is ready"]
+    plans.promote(graph, plan)  # its notice period is over since
 
 
 def test_an_objection_holds_a_plan_until_it_is_taken_back_whoever_objects(

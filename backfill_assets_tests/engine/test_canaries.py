@@ -4,12 +4,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Never
 
 import pytest
 
 from backfill_assets.cli.comparing import pairs
 from backfill_assets.cli.operating import Operating
+from backfill_assets.engine.plans import stage_run
 from backfill_assets.engine.plans.building import built_in
 from backfill_assets.engine.plans.operation import Operation
 from backfill_assets.engine.plans.plan_verbs import queue_plan
@@ -71,6 +72,32 @@ def test_the_first_apply_builds_the_canaries_and_the_next_one_the_rest(world: Wo
     assert plans.apply(changed, plan).status is PlanStatus.BUILT
     assert built(world, plan) == "2024-01-01..2024-01-10 (10)"
     assert not plans.apply(changed, plan).canaries
+
+
+def test_canaries_that_were_never_compared_since_their_process_died_are_compared_first(
+    world: World, plans: Plans, monkeypatch: pytest.MonkeyPatch
+):
+    begun(world)
+    changed = a_graph(visits(times=2))
+    plan = plans.make(changed, canary=True)
+    with monkeypatch.context() as patched:
+        patched.setattr(stage_run, "check_canaries", dying)
+        with pytest.raises(KeyboardInterrupt):
+            plans.apply(changed, plan)
+    assert built(world, plan) == TWO
+    with pytest.raises(RequestError, match="canaries"):
+        queue_plan(Operation(project=plans.project(changed), plan=plan))
+
+    assert plans.apply(changed, plan).canaries == plan.canaries
+
+    assert built(world, plan) == TWO
+    (compared,) = told(world, plan)
+    assert any("in 2 cells" in each for each in compared["checked"])
+    assert plans.apply(changed, plan).status is PlanStatus.BUILT
+
+
+def dying(*_: object) -> Never:
+    raise KeyboardInterrupt
 
 
 def test_the_cell_with_the_most_published_rows_is_a_canary(world: World, plans: Plans):

@@ -55,7 +55,7 @@ def build_cells(op: Operation, stage: BuildCells, so_far: Outcome) -> Outcome:
             run.frozen.check()
         remaining = left_in(run, op.plan)
         spared = {} if remaining else _spared(run, op.plan)
-    if remaining or figures["batches"] or so_far.status is not PlanStatus.BUILT:
+    if remaining or figures["batches"] or not _is_told(op):
         kind = PlanEventKind.INCOMPLETE if remaining else PlanEventKind.BUILT
         op.tell(kind, **figures, spared=spared)
     status = PlanStatus.APPLYING if remaining else so_far.status
@@ -63,15 +63,24 @@ def build_cells(op: Operation, stage: BuildCells, so_far: Outcome) -> Outcome:
     return replace(so_far, status=status, events=events, left=remaining, spared=spared)
 
 
+def _is_told(op: Operation) -> bool:
+    """Whether a plan's history says that it is built, and nothing since that cells are left."""
+    kinds = {PlanEventKind.BUILT, PlanEventKind.INCOMPLETE}
+    told = [event.event for event in op.store.plans.events(op.plan_id) if event.event in kinds]
+    return told[-1:] == [PlanEventKind.BUILT]
+
+
 def build_canaries(op: Operation, stage: BuildCanaries, so_far: Outcome) -> Outcome:
-    """Build the plan's canaries in its workspace; where none is left to build, nothing happens.
+    """Build the plan's canaries in its workspace; where all are built and were compared, nothing happens.
+
+    Those that a process has built which died before it compared them are compared now.
 
     Raises:
         RequestError: a model was edited meanwhile.
     """
     run = run_for_stage(op, stage)
     todo = left_in(run, op.plan) & stage.cells
-    if not todo:
+    if not todo and were_compared(op):
         return so_far
     events, figures = _filled(op, run, todo)
     with op.at_work.at(Phase.CHECKING, "what was built"):
@@ -85,8 +94,14 @@ def build_canaries(op: Operation, stage: BuildCanaries, so_far: Outcome) -> Outc
         status=PlanStatus.APPLYING,
         events={**so_far.events, **events},
         left=remaining,
-        canaries=todo,
+        canaries=todo if remaining & stage.cells else stage.cells,
     )
+
+
+def were_compared(op: Operation) -> bool:
+    """Whether the canaries of a plan were compared, once they were built."""
+    events = op.store.plans.events(op.plan_id)
+    return any(event.event == PlanEventKind.CANARIES_COMPARED for event in events)
 
 
 def run_for_stage(op: Operation, stage: FillGaps | BuildCanaries | BuildCells) -> RunContext:

@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from backfill_assets.engine.plans.building import were_compared
 from backfill_assets.engine.plans.carrying_over import carried_into
 from backfill_assets.engine.plans.operation import Operation
 from backfill_assets.engine.plans.outcome import Outcome
@@ -263,8 +264,10 @@ def queue_plan(op: Operation, off_peak: str | None = None) -> QueuedPlan:
 
 def _refuse_canaries(op: Operation) -> None:
     """Refuse to queue a plan whose canaries a person has not seen: the queue would build all of it."""
-    opened = op.store.environments.exists(workspace_name(op.plan_id))
-    if op.plan.canaries and (not opened or left_in(op.workspace(), op.plan) & op.plan.canaries):
+    if not op.plan.canaries:
+        return
+    opened = op.store.environments.exists(workspace_name(op.plan_id)) and were_compared(op)
+    if not opened or left_in(op.workspace(), op.plan) & op.plan.canaries:
         raise RequestError(
             found=f"the canaries of plan {op.plan_id} are not built yet, nothing was queued",
             do=f"`backfill apply {op.plan_id}` builds them; compare them with `backfill diff "
