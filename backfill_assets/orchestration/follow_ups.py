@@ -21,6 +21,7 @@ from backfill_assets.orchestration.released_runs import (
     run_config,
     tried_lately,
 )
+from backfill_assets.planning.review.aftercare import Watch
 from backfill_assets.planning.review.notices import TOLD
 from backfill_assets.state.store import Store
 
@@ -44,10 +45,15 @@ def follow_ups(
 def looks_due(store: Store, now: datetime) -> tuple[dg.RunRequest, ...]:
     """Request a look at each watched plan that is due; one that died is requested again a while later."""
     return tuple(
-        _of_plan(AFTERCARE_JOB, plan_id, int((now - watch.since) / watch.every))
+        _of_plan(AFTERCARE_JOB, plan_id, _look(watch, now))
         for plan_id, watch in watches(store).items()
         if watch.is_due(now)
     )
+
+
+def _look(watch: Watch, now: datetime) -> str:
+    """Name the look that is due: by its number, and by how far the looks are apart, which another end changes."""
+    return f"{watch.every.total_seconds():g}:{int((now - watch.since) / watch.every)}"
 
 
 def notices_due(store: Store, now: datetime) -> tuple[dg.RunRequest, ...]:

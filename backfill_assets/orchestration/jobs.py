@@ -10,6 +10,7 @@ import dagster as dg
 from backfill_assets.engine.automatic.late_plan import refresh_late
 from backfill_assets.engine.automatic.scan import paused_models
 from backfill_assets.engine.automatic.serving import finish
+from backfill_assets.engine.batch.failure_kinds import kind_of
 from backfill_assets.engine.plans.making import left_before, make_plan, prepare
 from backfill_assets.engine.plans.named_plan import named_plan
 from backfill_assets.engine.plans.operation import Operation
@@ -78,6 +79,7 @@ from backfill_assets.render.plan_life import (
     watch_text,
 )
 from backfill_assets.settings import read_settings
+from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.snapshots.queued_plan import Control
 from backfill_assets.snapshots.stored_plan import PlanStatus
 
@@ -386,14 +388,18 @@ def _approve(work: PlanWork, config: OfPlan) -> None:
 
 
 def _promoted(work: PlanWork, plan: Plan, why: str, due: Appointment | None) -> Outcome:
-    """Promote a plan; where an appointment can't be kept, its history says why, and it is over."""
+    """Promote a plan; where an appointment can't be kept, its history says why, and it is over.
+
+    Where what is in the way may pass, the appointment stays, and the run is requested again.
+    """
     why = why or (due.why if due else "") or plan.request.reason
     if due is None:
         return promote_plan(work.project, plan, why)
     try:
         return promote_plan(replace(work.project, who=due.who), plan, why)
     except BackfillAssetsError as error:
-        end_appointment(work.project, plan.plan_id, str(error))
+        if kind_of(error) is not FailureKind.TRANSIENT:
+            end_appointment(work.project, plan.plan_id, str(error))
         raise
 
 

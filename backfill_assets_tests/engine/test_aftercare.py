@@ -204,6 +204,21 @@ def test_a_watch_that_is_asked_for_again_goes_on(world: World, plans: Plans, pla
     assert len(watch(world, plan).looks) == 1, "the one that had ended it does not count"
 
 
+def test_the_looks_of_another_end_are_requested_anew(world: World, plans: Plans, plan: Plan):
+    begun, keys = world.clock.now, list[str | None]()
+    for hours in range(2, 50, 2):
+        world.clock.now = begun + timedelta(hours=hours)
+        keys += [request.run_key for request in looks_due(world.store, world.clock.now)]
+        looked(plans, plan)
+    ask_watch(plans.project(READ), plan.plan_id, 8 * DAY)
+    for hours in range(56, 200, 8):
+        world.clock.now = begun + timedelta(hours=hours)
+        keys += [request.run_key for request in looks_due(world.store, world.clock.now)]
+        looked(plans, plan)
+
+    assert len(keys) == len({*keys}) == 24 + 18, "Dagster requests a key once"
+
+
 @pytest.mark.parametrize("text", ["", "24", "h", "0h", "1.5h", "-3d", "99999d", "24 hours"])
 def test_a_time_that_cannot_be_read_is_refused_with_examples(text: str):
     with pytest.raises(RequestError, match="90m, 24h or 2d"):

@@ -6,7 +6,7 @@ import sys
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Never
 
 import dagster as dg
 import pyarrow as pa
@@ -23,6 +23,7 @@ from backfill_assets.intervals import Daily, Weekly
 from backfill_assets.intervals.instants import minute_text
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.models.graph import build_graph
+from backfill_assets.orchestration import jobs
 from backfill_assets.orchestration.follow_ups import promotions_due
 from backfill_assets.orchestration.released_runs import op_name
 from backfill_assets.orchestration.resources import StateResource
@@ -32,6 +33,7 @@ from backfill_assets.planning.plan.request import PlanRequest, Restatement
 from backfill_assets.snapshots.loaded import Loaded
 from backfill_assets.snapshots.queued_plan import Control
 from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus
+from backfill_assets.state.database import StateBusyError
 from backfill_assets.state.tables import PLANS
 from backfill_assets_tests.builders import a_model, a_source, day, days
 from backfill_assets_tests.engine.queue_world import QueueWorld
@@ -498,3 +500,22 @@ def test_an_appointment_that_can_not_be_kept_fails_its_run_and_the_plans_history
     (*_, before, last) = [each for each in store.plans.events(plan) if "appoint" in each.event]
     assert (before.event, last.event) == ("appointed", "appointment ended")
     assert "nothing was published" in last.why
+
+
+def test_an_appointment_stays_where_what_is_in_the_way_may_pass(
+    launchpad: Launchpad, monkeypatch: pytest.MonkeyPatch
+):
+    plan, store = launchpad.planned(), launchpad.world.store
+    store.plans.set_plan_status(plan, PlanStatus.PROPOSED, PlanStatus.BUILT)
+    at = {"at": "2024-01-01T03:00:00+00:00"}
+    store.plans.tell(plan, PlanEventKind.APPOINTED, who="ann", detail=at)
+    (request,) = promotions_due(launchpad.instance, store, datetime.now(UTC))
+
+    def busy(*_: object) -> Never:
+        raise StateBusyError("state.db", 1)
+
+    monkeypatch.setattr(jobs, "promote_plan", busy)
+    assert "stayed locked by others" in failure(launchpad.requested(request))
+
+    (again,) = promotions_due(launchpad.instance, store, datetime.now(UTC))
+    assert again.run_key != request.run_key
