@@ -14,11 +14,13 @@ from backfill_assets.engine.plans.plan_verbs import abandon_plan
 from backfill_assets.engine.plans.strategy_checks import StrategyCheckError, UnexpectedChangeError
 from backfill_assets.engine.review.known_differences import accept_difference, known_differences
 from backfill_assets.errors import RequestError
+from backfill_assets.intervals import Daily
+from backfill_assets.models.column import Column
 from backfill_assets.planning.plan.plan_json import plan_json, read_plan
 from backfill_assets.planning.plan.request import Restatement, Strategy
 from backfill_assets.planning.review.contract import PLANNER
 from backfill_assets.snapshots.plan_check import STRATEGY
-from backfill_assets_tests.builders import a_graph, a_model, a_source
+from backfill_assets_tests.builders import COLUMNS, a_graph, a_model, a_source
 from backfill_assets_tests.engine.plans import Plans
 from backfill_assets_tests.engine.test_plans import (
     CADENCE,
@@ -34,6 +36,7 @@ from backfill_assets_tests.engine.test_plans import (
 from backfill_assets_tests.engine.world import row
 
 if TYPE_CHECKING:
+    from backfill_assets.models.graph import Graph
     from backfill_assets.planning.plan.plan import Plan
     from backfill_assets_tests.engine.world import World
 
@@ -102,6 +105,43 @@ def test_a_sum_is_held_against_what_each_group_may_differ_by(world: World):
 
     wider = plans.make(DOUBLED, expect=((VISITS, "cost within 100% a id"),), asked_by="ann")
     assert not plans.apply(DOUBLED, wider).refused
+
+
+def test_nulls_are_counted_in_cells_that_are_published_for_the_first_time_too(world: World):
+    plans = Plans(world)
+    world.begin(OLD, row(5, 1), row(6, 1), *ROWS)
+    nulled = a_graph(
+        a_model(
+            sql=f"SELECT ds, id, CASE WHEN ds < DATE'2024-01-07' THEN NULL ELSE cost END AS cost "
+            f"FROM web.events {WHERE}",
+            cadence=Daily(start="2024-01-05", end="2024-01-10"),
+        ),
+        costs(),
+    )
+    plan = plans.make(nulled, expect=((VISITS, "cost null within 1%"),), asked_by="ann")
+
+    refused = plans.apply(nulled, plan).refused
+
+    assert "cost NULL in at most 1% of rows: found 2 of 6 rows, 33.33%" in refused
+
+
+def test_a_group_of_the_text_null_is_another_one_than_that_of_no_value(world: World):
+    def named(cost: str) -> Graph:
+        sql = (
+            f"SELECT ds, id, CAST({cost} AS DECIMAL(18,2)) AS cost, "
+            f"CASE WHEN id > 1 THEN 'NULL' END AS channel FROM web.events {WHERE}"
+        )
+        columns = [*COLUMNS, Column("channel", "string", nullable=True)]
+        return a_graph(a_model(sql=sql, columns=columns, cadence=CADENCE))
+
+    plans = Plans(world)
+    world.begin(named("cost"), *ROWS, row(10, 2, 5.0))
+    doubled = named("CASE WHEN id > 1 THEN cost ELSE cost * 2 END")
+    plan = plans.make(doubled, expect=((VISITS, "cost within 10% a channel"),), asked_by="ann")
+
+    refused = plans.apply(doubled, plan).refused
+
+    assert "found +100.00% in NULL: 34 before, 68 after" in refused
 
 
 def test_what_is_inside_of_it_is_and_its_comparison_is_made_once(

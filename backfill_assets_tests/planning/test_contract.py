@@ -121,7 +121,10 @@ def measured(old: Rows, new: Rows) -> Found:
         )
         for number in {at[1] for at in (*old, *new)}
     }
-    return Found(tuple(found), len(old), groups={"id": groups})
+    afterwards = {
+        name: (len(new), sum(row[name] is not None for row in new.values())) for name in COLUMNS
+    }
+    return Found(tuple(found), len(old), groups={"id": groups}, afterwards=afterwards)
 
 
 def oracle(rule: Rule, old: Rows, new: Rows) -> bool:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from backfill_assets.engine.batch.batch_inputs import published_table
-from backfill_assets.engine.plans.comparing import compared_once
+from backfill_assets.engine.plans.comparing import compared_once, totals_once
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.planning.review.contract import Per, SumWithin, needs_every_cell
+from backfill_assets.planning.review.contract import NullsWithin, Per, SumWithin, needs_every_cell
 from backfill_assets.planning.review.contract_judging import CellFound, Found, judge
 from backfill_assets.warehouse.compare.comparison_sql import Compared, Question, changed_columns
 
@@ -51,7 +51,13 @@ def contract_results(  # noqa: PLR0913 - all that a comparison rests on
     cells = IntervalSet.of(
         cell for cell, content in old.items() if every or _differs(content, new.get(cell))
     )
-    differences = Found((), 0, appended=appended, explained=explained)
+    differences = Found(
+        (),
+        0,
+        appended=appended,
+        explained=explained,
+        afterwards=_afterwards(op, model, expected, runs[1], IntervalSet.of(new)),
+    )
     if old:
         both = Compared(model, *(published_table(run, model.name) for run in runs))
         added, removed = changed_columns(both)
@@ -64,6 +70,23 @@ def contract_results(  # noqa: PLR0913 - all that a comparison rests on
             groups={name: _grouped(op, both, cells, name) for name in _groups(expected)},
         )
     return tuple(judge(each, differences) for each in expected)
+
+
+def _afterwards(
+    op: Operation,
+    model: Model,
+    expected: Sequence[Expectation],
+    run: RunContext,
+    cells: IntervalSet,
+) -> dict[str, tuple[int, int]]:
+    """Count the values of each column that may be NULL in few rows; in new cells, too."""
+    rules = (each.rule for each in expected)
+    names = {rule.nulls_of for rule in rules if isinstance(rule, NullsWithin)} if cells else set()
+    counted = {
+        name: totals_once(op, model, published_table(run, model.name), (name,), cells)
+        for name in sorted(names)
+    }
+    return {name: (each.rows, each.filled[name]) for name, each in counted.items()}
 
 
 def _groups(expected: Sequence[Expectation]) -> dict[str, None]:
@@ -79,7 +102,12 @@ def _grouped(
 ) -> dict[str, Mapping[str, Measure]]:
     """Compare the groups of one column over all cells."""
     groups = compared_once(op, both, Question(by=(column,), cells=cells)).groups
-    return {"NULL" if each.by[0] is None else each.by[0]: each.columns for each in groups}
+    return {_group_name(each.by[0]): each.columns for each in groups}
+
+
+def _group_name(value: str | None) -> str:
+    """Name a group by its value; the text NULL is another one than none."""
+    return "NULL" if value is None else "'NULL'" if value == "NULL" else value
 
 
 def _differs(old: Content, new: Content | None) -> bool:

@@ -182,4 +182,4 @@ def subject(rule: Rule) -> tuple[str, ...]:
 
 def needs_every_cell(rule: Rule) -> bool:
     """Whether a rule is judged over equal cells, too."""
-    return isinstance(rule, SumWithin | NullsWithin)
+    return isinstance(rule, SumWithin)

@@ -59,6 +59,8 @@ class Found:
         explained: cells that differ for another reason, such as late rows: no proof of the planner's
             is about them.
         groups: by the column whose values they are, the columns of each group, over all cells.
+        afterwards: by column, the rows of every cell that there is afterwards, and how many of them are not
+            NULL there.
     """
 
     cells: Sequence[CellFound]
@@ -70,6 +72,7 @@ class Found:
     groups: Mapping[str, Mapping[str, Mapping[str, Measure]]] = field(
         default_factory=dict[str, "Mapping[str, Mapping[str, Measure]]"]
     )
+    afterwards: Mapping[str, tuple[int, int]] = field(default_factory=dict[str, "tuple[int, int]"])
 
 
 def judge(expected: Expectation, found: Found) -> CheckResult:
@@ -98,7 +101,7 @@ def _judged(rule: Rule, cells: Sequence[CellFound], differences: Found) -> tuple
         case OnlyCells(allowed):
             return _cells(allowed | differences.appended, cells)
         case NullsWithin(column, percent):
-            return _nulls(column, percent, cells)
+            return _nulls(percent, *differences.afterwards.get(column, (0, 0)))
         case _:
             assert_never(rule)
 
@@ -225,11 +228,7 @@ def _cells(allowed: IntervalSet, cells: Sequence[CellFound]) -> tuple[bool, str]
     )
 
 
-def _nulls(column: str, percent: float, cells: Sequence[CellFound]) -> tuple[bool, str]:
-    rows = sum(cell.rows.new_rows for cell in cells)
-    filled = sum(
-        cell.rows.columns[column].new_filled for cell in cells if column in cell.rows.columns
-    )
+def _nulls(percent: float, rows: int, filled: int) -> tuple[bool, str]:
     nulls = rows - filled
     bad = Decimal(nulls) * 100 > _exact(percent) * rows
     share = f", {Decimal(nulls) / rows:.2%}" if rows and nulls else ""
