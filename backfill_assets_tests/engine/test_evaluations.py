@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
 
+from backfill_assets.engine.plans import evaluations
 from backfill_assets.engine.plans.evaluations import EvaluationFailedError, compared, numbers_of
-from backfill_assets.models.consumer import Evaluation
+from backfill_assets.models.consumer import Consumer, Evaluation, Reading
+from backfill_assets.models.graph import build_graph
+from backfill_assets_tests.engine.plans import Plans
+from backfill_assets_tests.engine.test_plans import MORE, OLD, ROWS, VISITS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from backfill_assets.models.model import Model
+    from backfill_assets_tests.engine.world import World
 
 NUMBERS = st.dictionaries(st.sampled_from("abc"), st.floats(-1e6, 1e6), min_size=1)
 
@@ -58,3 +70,33 @@ def test_a_program_that_is_not_there_is_named():
 def test_the_command_is_told_the_folder_and_its_last_line_counts():
     program = "import sys; print('x'); print('{\"n\": %d}' % len(sys.argv[-1]))"
     assert numbers_of(Evaluation("n", (sys.executable, "-c", program)), "four") == {"n": 4.0}
+
+
+def test_a_column_that_the_plan_adds_has_no_number_before_and_stops_nothing(
+    world: World, monkeypatch: pytest.MonkeyPatch
+):
+    def rows_read(_: object, model: Model, __: object, columns: Sequence[str], ___: object) -> Any:  # noqa: ANN401
+        assert {*columns} <= {column.name for column in model.schema}, "as Spark says"
+        return pa.table({name: [1] for name in columns})
+
+    monkeypatch.setattr(evaluations, "rows_read", rows_read)
+    program = "import os, sys; print('{\"files\": %d}' % len(os.listdir(sys.argv[-1])))"
+    evaluation = Evaluation("files", (sys.executable, "-c", program))
+    agent = Consumer(
+        name="agent",
+        kind="agent",
+        owner="team:web",
+        reads=[Reading(VISITS, columns=["double"])],
+        evaluations=[evaluation],
+    )
+    graph = build_graph(MORE.models.values(), MORE.sources.values(), [agent])
+    world.begin(OLD, *ROWS)
+    plans = Plans(world)
+
+    plan = plans.published(graph)
+
+    checks = {each.check: each for each in world.store.checks.of_plan(plan.plan_id)}
+    found = checks["agent: files"]
+    assert (found.passed, found.text) == (
+        True, "files 1; not all that it reads is published yet",
+    )  # fmt: skip

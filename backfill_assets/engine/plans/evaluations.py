@@ -104,14 +104,21 @@ def _said(numbers: Mapping[str, float]) -> str:
 def _measured(
     op: Operation, consumer: Consumer, evaluation: Evaluation, run: RunContext
 ) -> dict[str, float] | None:
-    """Give the numbers of one side; None where a model that the consumer reads is not there."""
+    """Give the numbers of one side; None where a model or column that the consumer reads is not there."""
     view = run.view()
-    if any(reading.model not in view.models for reading in consumer.reads):
+    if any(reading.model not in view.models or _lacks(run, reading) for reading in consumer.reads):
         return None
     read = tuple(_read(run, reading, view.ready(reading.model)) for reading in consumer.reads)
     question = (evaluation, tuple((each.model.name, each.columns) for each in read))
     tables = tuple((each.model, each.table, each.cells) for each in read)
     return dict(measured_once(op, question, tables, lambda: _run(op, evaluation, read)).numbers)
+
+
+def _lacks(run: RunContext, reading: Reading) -> bool:
+    """Whether a model has not all columns that are read, as before a plan that adds one."""
+    return not {*reading.columns} <= {
+        column.name for column in run.graph.model(reading.model).schema
+    }
 
 
 def _read(run: RunContext, reading: Reading, ready: IntervalSet) -> _Read:
