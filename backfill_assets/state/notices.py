@@ -47,12 +47,16 @@ class Notices(Aggregate[D]):
         """Read notices, the latest event last; and events whose consumers could not be found out.
 
         Args:
-            limit: how many at the most.
+            limit: how many of the latest; those that are still to be delivered are there besides.
             plan_id: only those of this plan.
         """
         of_plan = sa.true() if plan_id is None else NOTICES.c.plan_id == plan_id
         shown = (NOTICES.c.consumer != _NOT_ADDRESSED) | (NOTICES.c.error != "")
-        return self._read(shown & of_plan)[-limit:]
+        found = self._read(shown & of_plan)
+        first = len(found) - limit
+        return [
+            each for place, each in enumerate(found) if place >= first or each.next_at is not None
+        ]
 
     def put(self: Notices[Database], event: PlanEvent) -> None:
         """Put an event into the outbox, once: a notice without a consumer, which is due now."""

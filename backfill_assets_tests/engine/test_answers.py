@@ -399,6 +399,24 @@ def test_an_event_that_can_not_be_told_is_named_and_tried_again_and_holds_no_oth
     assert all(each.delivered_at for each in notices(world))
 
 
+def test_every_notice_that_is_still_to_be_delivered_is_listed(
+    world: World, plans: Plans, post: Post
+):
+    graph = reading(consumer("board", on_change="notify"))
+    post.down = True
+    plan = built(world, plans, graph)
+    post.down = False
+    world.store.plans.tell(plan.plan_id, PlanEventKind.APPROVED, who="bob")
+    send_notices(InProject(project=plans.project(graph)))
+
+    listed = world.store.notices.latest(1)
+
+    assert [(each.event, each.delivered_at is None) for each in listed] == [
+        ("built", True),
+        ("approved", False),
+    ]
+
+
 def test_a_notice_that_is_not_delivered_for_days_is_given_up(
     world: World, plans: Plans, post: Post
 ):
