@@ -22,6 +22,7 @@ from backfill_assets.engine.review.approvals import approve, to_approve
 from backfill_assets.engine.review.bound_parts import bound_parts
 from backfill_assets.engine.review.notices import send_notices
 from backfill_assets.errors import RequestError
+from backfill_assets.intervals import Daily
 from backfill_assets.models.audit import accepted_range
 from backfill_assets.models.consumer import Consumer, Reading
 from backfill_assets.models.graph import build_graph
@@ -318,6 +319,30 @@ def test_consumers_are_told_of_each_step_with_what_changes_for_them_and_what_the
     )
     assert "web.visits: cost in 2024-01-08" in post.told[1][2]
     assert all(notice.delivered_at for notice in notices(world))
+
+
+@pytest.mark.parametrize(("restated", "told"), [(False, []), (True, ["ready", "published"])])
+def test_cells_that_are_published_for_the_first_time_are_told_to_no_consumer(
+    world: World,
+    plans: Plans,
+    post: Post,
+    restated: bool,  # noqa: FBT001 - a parameter of the test
+    told: list[str],
+):
+    longer = replace(OLD.models[VISITS], cadence=Daily(start="2024-01-05", end="2024-01-10"))
+    models = [longer, OLD.models[COSTS]]
+    board = consumer("board", on_change="notify")
+    graph = build_graph(models, OLD.sources.values(), [board])
+    world.land(a_source(), row(5), row(6), *changed(row(8, 1, 99.0)))
+    day = (Restatement(VISITS, "2024-01-08", "2024-01-08"),)
+
+    plan = plans.published(graph, restate=day if restated else ())
+    send_notices(InProject(project=plans.project(graph)))
+
+    assert [title.split()[-1] for title in post.titles] == told
+    assert all("in 2024-01-08;" in text for _, _, text in post.told)
+    rollback_plan(plans.project(graph), plan)
+    assert len(post.told) == (3 if restated else 0)
 
 
 def test_consumers_are_told_of_a_queued_plan_that_can_not_be_completed(

@@ -7,6 +7,7 @@ by the next operation on a plan or by the sensor.
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.project.channels import DeliveryError
@@ -15,6 +16,7 @@ from backfill_assets.engine.review.answers import answers
 from backfill_assets.engine.review.compared import sums_of
 from backfill_assets.engine.review.evidence import facts_of, report_of
 from backfill_assets.engine.review.reviewed import built_plan
+from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.review.notices import (
     TOLD,
     next_attempt,
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from backfill_assets.models.consumer import Consumer
     from backfill_assets.planning.review.touched import Touched
     from backfill_assets.snapshots.notice import Notice
+    from backfill_assets.snapshots.publication import PointerMove
     from backfill_assets.snapshots.stored_plan import PlanEvent
 
 _LEASE = "notices"
@@ -110,7 +113,22 @@ def _touched(run: InProject, plan_id: str) -> tuple[Touched, ...]:
     """Find whom a plan touches: as it is built, as it was published, or as it was planned."""
     if run.store.plans.get(plan_id).status is PlanStatus.BUILT:
         return answers(run.project, plan_id).touched
-    return facts_of(run, plan_id).touched()
+    facts = facts_of(run, plan_id)
+    if not facts.promoted:
+        return facts.touched()
+    before = {move.model: _published_before(run, move) for move in facts.promoted}
+    told = (replace(each, cells=each.cells & before[each.model]) for each in facts.touched())
+    return tuple(each for each in told if each.cells)
+
+
+def _published_before(run: InProject, move: PointerMove) -> IntervalSet:
+    """Give the cells that a publication has changed and that were published before; new ones concern no consumer."""
+    if move.old is None:
+        return IntervalSet.empty()
+    if not run.store.versions.is_known(move.old.version):  # it was collected since
+        return move.changed
+    stamps = run.store.views.stamps_at(move.old, move.changed)
+    return IntervalSet.of_pairs(sorted(cell for cell, _ in stamps))
 
 
 def _send(run: InProject, notice: Notice) -> None:
