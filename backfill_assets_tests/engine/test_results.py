@@ -34,6 +34,10 @@ if TYPE_CHECKING:
     from backfill_assets_tests.engine.world import World
 
 REPORT = "report of January"
+DOUBLED = (
+    "SELECT ds, id, CAST(cost * 2 AS DECIMAL(18,2)) AS cost FROM web.events "
+    "WHERE ds >= :start_ds AND ds < :end_ds"
+)
 
 
 def days(first: int, last: int) -> IntervalSet:
@@ -125,6 +129,31 @@ def test_a_result_that_was_computed_again_on_other_cells_alone_holds_the_promoti
 
     with pytest.raises(UnansweredError, match=r"web\.visits 2024-01-08 and has to be computed"):
         plans.promote(OLD, plan)
+
+
+def test_a_result_is_computed_again_where_its_plan_has_carried_over_other_rows_since(world: World):
+    graph, rows = a_graph(a_model(VISITS, late_window=4)), [row(day) for day in range(1, 11)]
+    edited = a_graph(a_model(VISITS, sql=DOUBLED, late_window=4))
+    world.land(a_source(), *rows)
+    world.fill(graph)
+    plans = Plans(world)
+
+    def register(plan_id: str = "") -> None:
+        wanted = (REPORT, VISITS, days(9, 9))
+        register_result(plans.project(edited), PROD, wanted, plan_id, "", rerun=True)
+
+    register()
+    plan = plans.make(edited)
+    plans.apply(edited, plan)
+    register(plan.plan_id)
+    world.land(a_source(), *rows, row(9, 2))
+    world.clock.now += timedelta(minutes=1)
+    assert refresh_late(world.open(graph)).cells
+
+    with pytest.raises(UnansweredError, match=r"web\.visits 2024-01-09 and has to be computed"):
+        plans.promote(edited, plan)
+    register(plan.plan_id)
+    plans.promote(edited, plan)
 
 
 def test_what_was_computed_on_a_plan_that_was_abandoned_takes_no_results_place(

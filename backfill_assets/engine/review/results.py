@@ -176,7 +176,7 @@ def invalid_results(
     """List the results that rest on cells which a plan changes; one computed again on all of them, as built, says so."""
     built = built_at(store.plans.events(plan_id))
     again = {
-        (row.name, row.model): row.cells
+        (row.name, row.model): row.cells - _carried_over_since(store, row)
         for row in store.results.of_environment(environment)
         if row.plan_id == plan_id and built is not None and row.at >= built
     }
@@ -189,3 +189,15 @@ def invalid_results(
         for row, cells, used in invalid
         if cells
     )
+
+
+def _carried_over_since(store: Store, result: Result) -> IntervalSet:
+    """Give the cells that hold something else in a plan's table than when a result was computed on them."""
+    now = store.environments.own_pointers(workspace_name(result.plan_id)).get(result.model)
+    if now is None or now.version != result.version:
+        return IntervalSet.empty()
+    used, found = (
+        store.versions.held_contents(result.version, result.cells, at)
+        for at in (result.delta_version, now.delta_version)
+    )
+    return IntervalSet.of(cell for cell in used if used[cell] != found.get(cell))
