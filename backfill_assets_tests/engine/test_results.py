@@ -202,6 +202,23 @@ def test_a_result_is_outdated_where_late_data_has_refreshed_its_cells_in_place(w
     assert changed_since(world.store, graph, made) == days(9, 9)
 
 
+def test_a_result_of_a_model_that_is_removed_is_named_before_and_outdated_afterwards(
+    world: World, plans: Plans
+):
+    less = a_graph(OLD.models[VISITS])
+    wanted = (REPORT, COSTS, days(8, 9))
+    made = register_result(plans.project(OLD), PROD, wanted, "", "signed off", rerun=False)
+    plan = plans.make(less)
+
+    (found,) = planned_invalid(world.store, plan)
+    assert (found.result, found.cells) == (made, days(8, 9))
+    assert not changed_since(world.store, less, made)
+
+    plans.apply(less, plan)
+    plans.promote(less, plan)
+    assert changed_since(world.store, less, made) == days(8, 9)
+
+
 def test_what_a_result_can_not_have_used_is_refused(world: World, plans: Plans, plan: Plan):
     with pytest.raises(RequestError, match=r"prod has no data of web\.visits in 2024-01-11"):
         registered(plans, 9, 11)

@@ -90,8 +90,10 @@ def register_result(
 
 def planned_invalid(store: Store, plan: Plan) -> tuple[Invalidated, ...]:
     """List the results that a plan may invalidate, as far as can be said before it is built."""
-    changed = CellsByModel.of((each.model, each.cells) for each in plan.models)
-    return invalid_results(store, plan.environment, plan.plan_id, changed)
+    cells = [(each.model, each.cells) for each in plan.models]
+    view = store.views.of(plan.environment) if plan.removed else None
+    gone = [(name, view.ready(name)) for name in plan.removed] if view else []
+    return invalid_results(store, plan.environment, plan.plan_id, CellsByModel.of((*cells, *gone)))
 
 
 def invalidated(of: BuiltPlan) -> tuple[Invalidated, ...]:
@@ -138,7 +140,7 @@ def current_results(store: Store, environment: str, besides: str = "") -> tuple[
 
 
 def changed_since(store: Store, graph: Graph, result: Result) -> IntervalSet:
-    """Give the cells that a result has used and that were published otherwise since.
+    """Give the cells that a result has used and that were published otherwise since, or are not any more.
 
     Publications have recorded what they changed; what a run has changed in place is compared.
 
@@ -147,6 +149,8 @@ def changed_since(store: Store, graph: Graph, result: Result) -> IntervalSet:
         graph: the models that are declared.
         result: as it was registered.
     """
+    if result.model not in store.environments.pointers(result.environment):
+        return result.cells
     own = (result.plan_id, PublicationKind.PROMOTE)
     published = IntervalSet.union_all(
         move.changed & result.cells
