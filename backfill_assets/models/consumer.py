@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.errors import DeclarationError
 from backfill_assets.models.codec import ADDED_LATER
+from backfill_assets.models.declared_values import require_lists
 from backfill_assets.models.model_rules import OWNER
 from backfill_assets.models.sql.query import SqlQuery
 
@@ -56,6 +57,9 @@ class Reading:
     days_back: int | None = None
 
     def __post_init__(self) -> None:
+        require_lists(
+            f"the reading of '{self.model}'", self, {"columns": (str, "names of columns")}
+        )
         object.__setattr__(self, "columns", tuple(self.columns))
 
 
@@ -102,6 +106,9 @@ class Evaluation:
     minutes: float = 10.0
 
     def __post_init__(self) -> None:
+        require_lists(
+            f"evaluation '{self.name}'", self, {"command": (str, "a program and its arguments")}
+        )
         object.__setattr__(self, "command", tuple(self.command))
 
 
@@ -137,6 +144,7 @@ class Consumer:
     reviewed: str = field(default="", metadata=ADDED_LATER)
 
     def __post_init__(self) -> None:
+        require_lists(f"consumer '{self.name}'", self, _LISTS)
         object.__setattr__(self, "reads", tuple(self.reads))
         object.__setattr__(self, "channels", tuple(self.channels))
         object.__setattr__(self, "checks", tuple(self.checks))
@@ -148,6 +156,13 @@ class Consumer:
         object.__setattr__(self, "kind", ConsumerKind(self.kind))
         object.__setattr__(self, "on_change", OnChange(self.on_change))
 
+
+_LISTS = {
+    "reads": (Reading, "Reading(model, ...)"),
+    "channels": (str, "names of channels"),
+    "checks": (CheckQuery, "CheckQuery(name, sql)"),
+    "evaluations": (Evaluation, "Evaluation(name, command)"),
+}
 
 CONSUMED = (Consumer, Reading, CheckQuery, Evaluation, ConsumerKind, OnChange)
 """What stored consumers are made of."""

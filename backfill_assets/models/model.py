@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from backfill_assets.errors import DeclarationError
+from backfill_assets.intervals.cadence import Cadence
 from backfill_assets.models.audit import Audit, PythonAudit, Unique
 from backfill_assets.models.automation import Automation
 from backfill_assets.models.codec import ADDED_LATER
 from backfill_assets.models.column import Column, SchemaModel, columns_of
+from backfill_assets.models.declared_values import require_lists, require_values
 from backfill_assets.models.kind import (
     AbsentMeansDeleted,
     Deletes,
@@ -32,9 +35,7 @@ from backfill_assets.models.sql.query import SqlQuery
 from backfill_assets.models.upstream import Upstream
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from backfill_assets.intervals.cadence import Cadence
+    from collections.abc import Callable, Sequence
 
 Query: TypeAlias = SqlQuery | ModuleQuery | FunctionQuery
 """What computes a model's rows, in a form that can be stored and run again."""
@@ -104,6 +105,8 @@ class Model:
 
     def __post_init__(self) -> None:
         check_name(self.name)
+        require_values(f"model '{self.name}'", self, _VALUES)
+        require_lists(f"model '{self.name}'", self, _LISTS)
         require_declarations(self)
         _settle(self)
         require_consistency(self)
@@ -196,14 +199,31 @@ class Model:
         return (Unique(GRAIN_AUDIT, self.key), *self.audits)
 
 
+_VALUES = {
+    "kind": (Kind, "IncrementalByTimeRange(...), IncrementalByUniqueKey(...) or Full()"),
+    "cadence": (Cadence, "a grid, such as Daily(start='2024-01-01')"),
+    "grain": (str, "words"),
+    "owner": (str, "'team:name' or an e-mail address"),
+    "times": (TimeColumns, "TimeColumns(...)"),
+    "deletes": (Deletes | str, "'none', 'absent', SoftDelete(column) or Tombstone(column)"),
+    "late_window": (int, "a number of cells"),
+    "batch_size": (int | None, "a number of cells, or None"),
+    "batch_concurrency": (int, "a number of batches"),
+    "batch_timeout": (float | int | None, "a number of seconds, or None"),
+    "tags": (Mapping, "texts by name"),
+    "spark": (Mapping, "settings by name"),
+    "spark_off_peak": (Mapping, "settings by name"),
+    "description": (str, "words"),
+}
+_LISTS = {
+    "upstreams": (str | Upstream, "names, or Upstream(...)"),
+    "unique_key": (str, "names of columns"),
+    "audits": (Audit, "audits, such as not_null('id')"),
+}
+
+
 def _settle(model: Model) -> None:
     """Bring the short forms that authors may write into the one form that is kept."""
-    for what in ("upstreams", "unique_key"):
-        if isinstance(getattr(model, what), str):
-            raise DeclarationError(
-                found=f"model '{model.name}': found a single text as {what}",
-                expected="a list of names",
-            )
     query = model.query
     if isinstance(query, str):
         raise DeclarationError(

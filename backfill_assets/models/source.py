@@ -7,17 +7,17 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import DeclarationError
+from backfill_assets.intervals.cadence import Cadence
 from backfill_assets.models.column import (
     Column,
     SchemaModel,
     columns_of,
 )
+from backfill_assets.models.declared_values import require_values
 from backfill_assets.models.names import check_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from backfill_assets.intervals.cadence import Cadence
 
 
 class WhenEmpty(StrEnum):
@@ -37,6 +37,15 @@ class TimeColumns:
     updated: str | None = None
     effective: str | None = None
     created: str | None = None
+
+
+_VALUES = {
+    "path": (str, "a URI, or a path below the data folder"),
+    "cadence": (Cadence, "a grid, such as Daily(start='2024-01-01')"),
+    "times": (TimeColumns, "TimeColumns(event=...)"),
+    "owner": (str, "'team:name' or an e-mail address"),
+    "description": (str, "words"),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +77,7 @@ class Source:
 
     def __post_init__(self) -> None:
         check_name(self.name)
+        require_values(f"source '{self.name}'", self, _VALUES)
         object.__setattr__(self, "columns", columns_of(self.columns))
         columns = [column.name for column in self.schema]
         if self.time_column is not None and self.time_column not in columns:

@@ -365,3 +365,8 @@ def _is_type(text: str) -> bool:
     except ParseException:
         return False
     return True
+
+
+def test_columns_are_listed_as_columns():
+    with pytest.raises(DeclarationError, match=r"'id' as one of columns; expected Column\("):
+        columns_of(["id"])  # type: ignore[list-item]

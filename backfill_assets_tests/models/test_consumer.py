@@ -66,6 +66,26 @@ def test_a_consumer_that_lacks_something_does_not_load(wrong: dict[str, Any], wo
         a_consumer(**wrong)
 
 
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"channels": "finance"}, "the single value 'finance' as channels; expected a list of"),
+        ({"reads": [VISITS]}, f"'{VISITS}' as one of reads; expected Reading"),
+        ({"checks": ["SELECT 1"]}, "as one of checks; expected CheckQuery"),
+    ],
+)
+def test_a_consumer_lists_values_of_the_types_that_it_needs(wrong: dict[str, Any], words: str):
+    with pytest.raises(DeclarationError, match=words):
+        a_consumer(**wrong)
+
+
+def test_columns_of_a_reading_and_a_command_are_lists():
+    with pytest.raises(DeclarationError, match="the single value 'ds' as columns"):
+        Reading(VISITS, columns="ds")
+    with pytest.raises(DeclarationError, match=r"the single value 'score\.py' as command"):
+        Evaluation("score", "score.py")
+
+
 def test_a_consumer_reads_models_and_columns_that_there_are():
     with pytest.raises(DeclarationError, match=r"named by 'traffic report'\); did you mean 'web.v"):
         graph_of(a_consumer(Reading("web.visit")))

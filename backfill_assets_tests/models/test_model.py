@@ -92,8 +92,18 @@ def test_a_declaration_that_names_no_column_is_told_the_columns(
         ({"batch_timeout": float("nan")}, "batch_timeout=nan"),
         ({"late_window": -1}, "late_window=-1"),
         ({"owner": "somebody"}, "owner 'somebody'"),
-        ({"unique_key": "ds"}, "a single text as unique_key"),
-        ({"upstreams": "web.events", "query": SqlQuery("SELECT 1")}, "a single text as upstreams"),
+        ({"unique_key": "ds"}, "the single value 'ds' as unique_key"),
+        (
+            {"upstreams": "web.events", "query": SqlQuery("SELECT 1")},
+            "the single value 'web.events' as upstreams",
+        ),
+        ({"audits": not_null("id")}, "as audits; expected a list of audits"),
+        ({"audits": ["not_null"]}, "'not_null' as one of audits"),
+        ({"kind": "full"}, "'full' as kind; expected IncrementalByTimeRange("),
+        ({"times": "ds"}, "'ds' as times"),
+        ({"late_window": "3"}, "'3' as late_window; expected a number of cells"),
+        ({"owner": None}, "None as owner"),
+        ({"deletes": 3}, "3 as deletes"),
         ({"query": "SELECT 1"}, "a plain text as query"),
         ({"unique_key": ["ds", "ds"]}, "unique key columns named ds"),
         ({"columns": [*COLUMNS, Column("ID", "bigint")]}, "columns named id"),
@@ -168,6 +178,16 @@ def test_a_lookback_reaches_back():
 def test_an_unknown_word_for_deletes_is_told_the_known_ones():
     with pytest.raises(DeclarationError, match="'none', 'absent', SoftDelete"):
         a_model(deletes="sometimes")
+
+
+def test_a_source_has_a_path_and_a_grid():
+    both: list[tuple[dict[str, Any], str]] = [
+        ({"path": None}, "None as path"),
+        ({"times": "ds"}, "'ds' as times"),
+    ]
+    for wrong, words in both:
+        with pytest.raises(DeclarationError, match=rf"^source 'web\.events': found {words}"):
+            a_source(**wrong)
 
 
 def test_a_source_is_cut_by_a_column_that_it_declares():

@@ -1,0 +1,65 @@
+"""Refuse what an author wrote where a declaration needs a value of another type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, cast
+
+from backfill_assets.errors import DeclarationError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import UnionType
+    from typing import TypeAlias
+
+    Types: TypeAlias = type | UnionType
+    """What `isinstance` takes."""
+
+
+def require_values(of: str, written: object, needed: Mapping[str, tuple[Types, str]]) -> None:
+    """Refuse a field of a declaration whose value has another type.
+
+    Args:
+        of: whose declaration, for the error: ``model 'a.b'``.
+        written: the declaration.
+        needed: by field, the types that it may have, and those in words.
+
+    Raises:
+        DeclarationError: one has none of its types.
+    """
+    for name, (types, expected) in needed.items():
+        value = getattr(written, name)
+        if not isinstance(value, types):
+            raise _of_another_type(of, repr(value), name, expected)
+
+
+def require_lists(of: str, written: object, needed: Mapping[str, tuple[Types, str]]) -> None:
+    """Refuse a field that lists values, and is one itself or has one of another type.
+
+    Args:
+        of: whose declaration, for the error.
+        written: the declaration.
+        needed: by field, the types of its values, and those in words.
+
+    Raises:
+        DeclarationError: it is no list, or a value has none of the types.
+    """
+    for name, (types, expected) in needed.items():
+        require_list(of, name, getattr(written, name), types, expected)
+
+
+def require_list(of: str, name: str, values: object, types: Types, expected: str) -> None:
+    """Refuse the values of one such field.
+
+    Raises:
+        DeclarationError: they are no list, or one has none of the types.
+    """
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise _of_another_type(of, f"the single value {values!r}", name, f"a list of {expected}")
+    for value in cast("Iterable[object]", values):
+        if not isinstance(value, types):
+            raise _of_another_type(of, repr(value), f"one of {name}", expected)
+
+
+def _of_another_type(of: str, found: str, name: str, expected: str) -> DeclarationError:
+    return DeclarationError(found=f"{of}: found {found} as {name}", expected=expected)
