@@ -3,7 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from decimal import Context, Decimal, Inexact
 from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+EXACT = Context(prec=400, traps=[Inexact])
+"""Arithmetic that is exact or raises; numbers have up to 38 digits, and their sums a few more."""
+
+
+def added(numbers: Iterable[Decimal | None]) -> Decimal | None:
+    """Add numbers exactly; None where one of them is not known.
+
+    Python's own `sum` rounds to 28 digits.
+    """
+    total = Decimal(0)
+    for number in numbers:
+        if number is None:
+            return None
+        total = EXACT.add(total, number)
+    return total
 
 
 class Of(StrEnum):

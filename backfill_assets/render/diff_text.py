@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.intervals.text import counted
 from backfill_assets.models.column import CELL_COLUMN
+from backfill_assets.models.number import added
 from backfill_assets.warehouse.files.cells import cell_of_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from decimal import Decimal
 
     from backfill_assets.models.model import Model
     from backfill_assets.planning.change.compared import Group, Measure
@@ -30,7 +31,7 @@ class Total:
         changed: in how many rows of both tables its value differs.
         old_filled: in how many old rows it is not NULL.
         new_filled: in how many new rows it is not NULL.
-        old_sum: of the old values; None unless it is numeric there.
+        old_sum: of the old values; None unless it is numeric there, and all values have one.
         new_sum: of the new ones.
         note: ``new column``, ``column removed``, or nothing.
     """
@@ -95,8 +96,8 @@ def _total(name: str, comparison: Comparison) -> Total:
         changed=sum(part.changed for part in parts),
         old_filled=sum(part.old_filled for part in parts),
         new_filled=sum(part.new_filled for part in parts),
-        old_sum=_sum([part.old_sum for part in parts]),
-        new_sum=_sum([part.new_sum for part in parts]),
+        old_sum=added(part.old_sum for part in parts),
+        new_sum=added(part.new_sum for part in parts),
         note="column removed" if name in comparison.removed else note,
     )
 
@@ -121,11 +122,6 @@ def null_rates(comparison: Comparison) -> tuple[str, ...]:
         for column, old, new in rates
         if old != new
     )
-
-
-def _sum(values: list[Decimal | None]) -> Decimal | None:
-    given = [value for value in values if value is not None]
-    return sum(given, Decimal(0)) if given else None
 
 
 def total_row(total: Total) -> tuple[str, ...]:

@@ -74,6 +74,17 @@ def test_totals_add_up_every_group():
     assert clicks.differs
 
 
+def test_a_total_is_exact_and_none_where_a_group_has_none():
+    wide = Measure(1, 1, 1, Decimal(10**29), Decimal(10**29 + 1))
+    one = Measure(0, 1, 1, Decimal("0.5"), None)
+    (cost,) = totals(
+        a_comparison(replace(SAME, columns={"cost": wide}), replace(SAME, columns={"cost": one}))
+    )
+
+    assert (cost.old_sum, cost.new_sum) == (Decimal(f"{10**29}.5"), None)
+    assert total_row(cost)[4:] == ("100,000,000,000,000,000,000,000,000,000.5", "", "")
+
+
 def test_the_part_of_rows_without_a_value_is_told_where_it_changes():
     emptied = replace(SAME, columns={"cost": Measure(1, 3, 1, Decimal(5), Decimal(2))})
     assert null_rates(a_comparison(emptied)) == (

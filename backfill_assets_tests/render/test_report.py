@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
+from decimal import Decimal
 from html import unescape
 from html.parser import HTMLParser
 
 import pytest
 
-from backfill_assets.render.report.content import Report, Tone
+from backfill_assets.render.report.content import Report, Series, Tone
 from backfill_assets.render.report.page import report_comment, report_html
 from backfill_assets_tests.render.report_parts import parts_of
 
@@ -111,6 +113,23 @@ def test_sums_before_and_after_are_told_and_drawn():
         'aria-label="cost_0 of web.visits, sum per cell from 2024-01-01 to 2024-01-04: '
         '7,407.41 before, 12,345.68 after (+66.67%)"' in page
     )
+
+
+def test_a_column_that_has_no_sum_in_one_cell_has_none_in_all():
+    parts = parts_of()
+    diff = json.loads(parts["diff.json"])
+    diff["models"][0]["columns"]["cost_0"]["old_sum"][1] = None  # such as of a NaN
+    page = report_html({**parts, "diff.json": json.dumps(diff).encode()}, {})
+
+    assert "cost_0 20 40 40 Rows that differ" in text_of(page).replace("before (dashed) after ", "")
+    assert "sum per cell" not in page
+
+
+def test_a_sum_that_was_nothing_is_not_called_new():
+    column = Series("cost", 1, (Decimal(0),), (Decimal(0),), 0, 0)
+
+    assert column.change == "+0.00%"
+    assert replace(column, new=(Decimal(2),)).change == "from 0"
 
 
 def test_cells_whose_rows_were_not_compared_are_known_by_their_checksums():

@@ -1,13 +1,15 @@
 from __future__ import annotations
 
+from datetime import date
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.models.column import Column
+from backfill_assets.models.column import CELL_COLUMN, Column
 from backfill_assets.warehouse.files.tables import Table, table_now
 from backfill_assets.warehouse.log.delta_log import ABSENT
 from backfill_assets.warehouse.rows.conform import contract
@@ -122,6 +124,18 @@ def test_files_say_what_spark_says(spark: SparkSession, tmp_path: Path, rows: li
     found = totals_in_files(model, landed_at, names, CELLS)
 
     assert found == totals_by_spark(spark, model, landed_at, names, CELLS)
+
+
+def test_a_sum_of_many_digits_is_exact(tmp_path: Path):
+    columns = (*SALES_COLUMNS[:2], Column("amount", "decimal(30,9)"))
+    types = [("ds", pa.date32()), ("shop", pa.string()), ("amount", pa.decimal128(30, 9))]
+    value = Decimal("123456789012345678901.123456789")
+    row = {"ds": date(2024, 1, 1), "shop": "a", "amount": value}
+    landed_at = landed(tmp_path / "t", [row], pa.schema([*types, (CELL_COLUMN, pa.date32())]))
+
+    assert totals_in_files(sales(columns=columns), landed_at, ["amount"], CELLS).sums == {
+        "amount": value
+    }
 
 
 def test_spark_is_asked_where_files_alone_do_not_tell(spark: SparkSession, table: Table):

@@ -9,6 +9,7 @@ from backfill_assets.evidence.manifest import json_text
 from backfill_assets.intervals.grid import Unit
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.codec import loads
+from backfill_assets.models.number import added
 from backfill_assets.planning.change.compared import Group, Measure
 from backfill_assets.planning.review.touched import ROWS
 from backfill_assets.render.number_changes import exact
@@ -210,12 +211,11 @@ def sums_of(facts: Facts, found: Touched) -> dict[str, tuple[str, str]]:
 
 
 def _sums(measures: Sequence[Measure]) -> tuple[str, str] | None:
-    pairs = [(measure.old_sum, measure.new_sum) for measure in measures]
-    old = [before for before, _ in pairs if before is not None]
-    new = [after for _, after in pairs if after is not None]
-    if not pairs or len(old) != len(pairs) or len(new) != len(pairs):
+    before = added(measure.old_sum for measure in measures)
+    after = added(measure.new_sum for measure in measures)
+    if not measures or before is None or after is None:
         return None
-    return f"{sum(old):,}", f"{sum(new):,}"
+    return f"{before:,f}", f"{after:,f}"
 
 
 def _row(row: Difference) -> Json:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import counted
 from backfill_assets.models.audit import RowRule, not_null
+from backfill_assets.models.number import EXACT
 from backfill_assets.planning.plan.request import Strategy
 
 if TYPE_CHECKING:
@@ -303,7 +304,7 @@ def _metrics(
 
 
 def _sum(total: Decimal | None) -> str:
-    return "no sum" if total is None else f"{total.normalize():,f}"
+    return "no sum" if total is None else f"{total.normalize(EXACT):,f}"
 
 
 def _unexplained(

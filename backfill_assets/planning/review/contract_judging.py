@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import counted
+from backfill_assets.models.number import EXACT, added
 from backfill_assets.planning.change.strategy_checks import CheckResult
 from backfill_assets.planning.review.contract import (
     PLANNER,
@@ -187,9 +188,7 @@ def _parts(
 
 
 def _total(parts: Iterable[Measure], *, new: bool) -> Decimal | None:
-    sums = [part.new_sum if new else part.old_sum for part in parts]
-    totals = [total for total in sums if total is not None]
-    return sum(totals, Decimal(0)) if len(totals) == len(sums) else None
+    return added(part.new_sum if new else part.old_sum for part in parts)
 
 
 def _near(before: Decimal | None, after: Decimal | None, percent: float) -> bool:
@@ -213,7 +212,7 @@ def _change(before: Decimal | None, after: Decimal | None) -> str:
 
 
 def _number(value: Decimal | None) -> str:
-    return "none" if value is None else f"{value.normalize():,f}"
+    return "none" if value is None else f"{value.normalize(EXACT):,f}"
 
 
 def _cells(allowed: IntervalSet, cells: Sequence[CellFound]) -> tuple[bool, str]:

@@ -8,12 +8,13 @@ more, the steps around it are one part together. So the parts sum exactly to the
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from decimal import Context, Decimal, Inexact
+from decimal import Decimal
 from enum import StrEnum
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.number import EXACT, added
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from backfill_assets.models.content import Content
 
 ZERO = Decimal(0)
-_EXACT = Context(prec=400, traps=[Inexact])
-"""Sums here are exact or raise; numbers have up to 38 digits and nine places."""
 
 
 class CauseKind(StrEnum):
@@ -175,7 +174,7 @@ class Explained:
 
 
 def _difference(before: Decimal | None, after: Decimal | None) -> Decimal | None:
-    return None if before is None or after is None else _EXACT.subtract(after, before)
+    return None if before is None or after is None else EXACT.subtract(after, before)
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +242,7 @@ def explain(
     parts = [_part(changes) for changes in alike.values()]
     part_steps = {each.step for part in parts for each in part.happened}
     ordered = sorted(parts, key=lambda part: [each.step for each in part.happened])
-    return Explained(_sum(at_first), _sum(at_last), tuple(ordered), len(silent - part_steps))
+    return Explained(added(at_first), added(at_last), tuple(ordered), len(silent - part_steps))
 
 
 def _chain(
@@ -282,15 +281,6 @@ def _part(changes: Sequence[_Change]) -> Part:
             for several in zip(*(change.made for change in changes), strict=True)
         ),
         cells=IntervalSet.of(change.cell for change in changes),
-        before=_sum([change.before for change in changes]),
-        after=_sum([change.after for change in changes]),
+        before=added([change.before for change in changes]),
+        after=added([change.after for change in changes]),
     )
-
-
-def _sum(numbers: Sequence[Decimal | None]) -> Decimal | None:
-    total = ZERO
-    for number in numbers:
-        if number is None:
-            return None
-        total = _EXACT.add(total, number)
-    return total

@@ -62,7 +62,7 @@ class Series:
     Attributes:
         column: its name.
         changed: rows of both sides in which it differs.
-        old: sums before, one a cell; empty of a column without numbers.
+        old: sums before, one a cell; empty unless it has a sum in every cell, before and after.
         new: sums after.
         old_filled: rows before in which it is not NULL.
         new_filled: rows after in which it is not NULL.
@@ -84,7 +84,9 @@ class Series:
     def change(self) -> str:
         """By how much the sum changes, in percent."""
         before, after = sum(self.old), sum(self.new)
-        return f"{(after - before) / abs(before):+.2%}" if before else "new"
+        if not before:
+            return "from 0" if after else "+0.00%"
+        return f"{(after - before) / abs(before):+.2%}"
 
 
 @dataclass(frozen=True)
@@ -369,8 +371,8 @@ def _checked(check: Json) -> Finding:
 
 def _series(name: str, numbers: Json) -> Series:
     sums = [numbers["old_sum"], numbers["new_sum"]]
-    drawn = all(any(value is not None for value in side) for side in sums)
-    old, new = (tuple(Decimal(value or 0) for value in side) if drawn else () for side in sums)
+    drawn = all(value is not None for side in sums for value in side)
+    old, new = (tuple(map(Decimal, side)) if drawn else () for side in sums)
     filled = (sum(numbers["old_filled"]), sum(numbers["new_filled"]))
     return Series(name, sum(numbers["changed"]), old, new, *filled)
 

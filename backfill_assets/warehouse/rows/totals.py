@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.column import CELL_COLUMN, quoted
+from backfill_assets.models.number import added
 from backfill_assets.warehouse.files.layers import rows_of
 from backfill_assets.warehouse.files.rows_in_files import condition_on_cells, rows_in_files
 from backfill_assets.warehouse.rows.checksum import NO_SUM, exact_sum, sum_of_doubles
@@ -103,7 +104,7 @@ def totals_in_files(
                 sums[name].append(_sum_of(column))
     if lacking := [name for name in names if name not in types]:
         raise NeedsSparkError(table.path, f"no row has the column '{lacking[0]}'")
-    return Totals(rows, filled, {name: _added(parts) for name, parts in sums.items()})
+    return Totals(rows, filled, {name: added(parts) for name, parts in sums.items()})
 
 
 def sums_by_cell(
@@ -146,7 +147,7 @@ def _sums_in_files(
         for cell, own in each_cell.items():
             own_rows = read.filter(condition_on_cells(model, own))
             sums[cell].append(_sum_of(own_rows.column(name)))
-    return {cell: _added(parts) for cell, parts in sums.items()}
+    return {cell: added(parts) for cell, parts in sums.items()}
 
 
 def _is_numeric(table: Table, dtype: pa.DataType) -> bool:
@@ -177,11 +178,6 @@ def _sum_of(column: pa.ChunkedArray) -> Decimal | None:
     exact = pc.cast(column, pa.decimal128(38, scale))
     options = pc.ScalarAggregateOptions(min_count=0)
     return pc.call_function("sum", [exact], options).as_py()
-
-
-def _added(parts: Sequence[Decimal | None]) -> Decimal | None:
-    numbers = [part for part in parts if part is not None]
-    return sum(numbers, Decimal(0)) if len(numbers) == len(parts) else None
 
 
 def totals_by_spark(
