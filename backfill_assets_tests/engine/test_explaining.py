@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from backfill_assets.engine.plans.plan_verbs import rollback_plan, undo_plan
 from backfill_assets.engine.review.explaining import explain_number
 from backfill_assets.errors import RequestError
+from backfill_assets.models.column import Column
 from backfill_assets.planning.plan.request import Restatement
 from backfill_assets.snapshots.environment import PROD, Environment
 from backfill_assets.state.tables import VERSIONS
@@ -30,7 +31,7 @@ from backfill_assets_tests.engine.test_plans import (
     costs,
     visits,
 )
-from backfill_assets_tests.engine.world import row
+from backfill_assets_tests.engine.world import on, row
 
 if TYPE_CHECKING:
     from backfill_assets.engine.review.explaining import ExplainedNumber
@@ -276,3 +277,32 @@ def test_a_cell_that_was_recorded_as_empty_and_is_computed_later_says_so(
     found = explain_number(world.open(OLD), OLD.model(COSTS), days(8), "total", (None, None))
 
     assert told(found) == [("promote", Decimal(8), [f"computed {COSTS}"])]
+
+
+@pytest.mark.spark
+def test_equal_checksums_of_two_types_are_two_numbers(world: World, plans: Plans):
+    # Spark hashes 15000 as a bigint and 150.00 as a decimal alike.
+    source = a_source(columns=(Column("ds", "date"), Column("id", "bigint"), Column("v", "bigint")))
+
+    def readings(value: str, dtype: str) -> Graph:
+        model = a_model(
+            sql=f"SELECT ds, id, {value} AS v FROM {EVENTS} {WHERE}",  # noqa: S608 - the tests' own
+            columns=(*source.schema[:2], Column("v", dtype)),
+            cadence=CADENCE,
+        )
+        return a_graph(model, sources=[source])
+
+    cents, euros = (
+        readings("v", "bigint"),
+        readings("CAST(v / 100 AS DECIMAL(12,2))", "decimal(12,2)"),
+    )
+    world.land(source, *((on(n), 1, 15000) for n in (7, 8, 9, 10)))
+    world.fill(cents)
+    plans.published(euros)
+
+    found = explain_number(
+        world.open(euros), euros.model(VISITS), days(7, 8), "v", (None, None)
+    ).explained
+
+    assert [part.difference for part in found.parts] == [30000, Decimal("-29700.00")]
+    assert (found.after, found.equal) == (Decimal("300.00"), 0)

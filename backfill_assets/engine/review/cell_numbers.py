@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import ranges_text
+from backfill_assets.snapshots.snapshot import stored_model
+from backfill_assets.state.snapshots import UnknownSnapshotError
 from backfill_assets.warehouse.files.cell_files import files_at, missing_files
 from backfill_assets.warehouse.files.cells import cell_text
 from backfill_assets.warehouse.files.tables import Table, delta_schema
@@ -48,6 +50,7 @@ class CellNumbers:
     recorded: RecordedCells
     unread: dict[str, IntervalSet] = field(default_factory=dict[str, IntervalSet])
     _numbers: dict[object, Decimal] = field(default_factory=dict[object, Decimal])
+    _types: dict[str, str | None] = field(default_factory=dict[str, "str | None"])
     _found: bool = False
 
     def read(self, wanted: Iterable[tuple[Interval, HeldContent]]) -> None:
@@ -85,11 +88,26 @@ class CellNumbers:
         return self._numbers.get(self._key(cell, held))
 
     def _key(self, cell: Interval, held: HeldContent) -> object:
-        """Give what decides the number: equal keys, equal numbers."""
-        content = held.content
-        if content is None or self.column not in content.columns:
+        """Give what decides the number: equal keys, equal numbers.
+
+        Checksums are those of one type: 15000 as a bigint and 150.00 as a decimal have the same.
+        """
+        content, dtype = held.content, self._dtype(held.fingerprint)
+        if content is None or dtype is None or self.column not in content.columns:
             return cell, held.version, held.since, held.batch_id
-        return cell, content.rows, content.key, content.columns[self.column]
+        return cell, content.rows, content.key, content.columns[self.column], dtype
+
+    def _dtype(self, fingerprint: str) -> str | None:
+        """Give the column's type in a snapshot; None where that is not known."""
+        if fingerprint not in self._types:
+            try:
+                model = stored_model(self.run.store.snapshots.definition(fingerprint))
+            except UnknownSnapshotError:
+                self._types[fingerprint] = None
+            else:
+                types = {column.name: column.dtype for column in model.schema}
+                self._types[fingerprint] = types.get(self.column)
+        return self._types[fingerprint]
 
     def _delta_version(self, held: HeldContent, cell: Interval) -> int:
         if held.since is None:
