@@ -21,6 +21,8 @@ out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
 _GAP = "  "
 _BAR = 10
+_CONTROLS = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0))}
+_IN_LINES = {code: sign for code, sign in _CONTROLS.items() if chr(code) not in "\t\n"}
 _MOST_INDENT = 4
 """The part of a terminal that is left empty before broken lines, at the most: a quarter."""
 
@@ -65,13 +67,15 @@ def print_json(value: Any) -> None:  # noqa: ANN401 - any JSON
 def say(text: str, *, to: Console | None = None, style: str | None = None, indent: int = 0) -> None:
     """Write one line: whole in a pipe, broken between words on a terminal.
 
+    Control characters, as a value of a row may have them, are written by their code: a terminal obeys none.
+
     Args:
         text: the line.
         to: the console; stdout by default.
         style: a style of rich's, left out where there is no colour.
         indent: how far the lines after a break are indented, by a quarter of the terminal at the most.
     """
-    console = to or out
+    console, text = to or out, text.translate(_IN_LINES)
     lines = [text]
     if console.is_terminal:
         lines = textwrap.wrap(
@@ -86,8 +90,11 @@ def say(text: str, *, to: Console | None = None, style: str | None = None, inden
 
 
 def print_table(headings: Sequence[Heading], rows: Iterable[Sequence[str]]) -> None:
-    """Write rows under headings, never folded: spare columns are left out of a narrow terminal."""
-    listed = [tuple(row) for row in rows]
+    """Write rows under headings, never folded: spare columns are left out of a narrow terminal.
+
+    Control characters are written as `say` writes them, line breaks too.
+    """
+    listed = [tuple(text.translate(_CONTROLS) for text in row) for row in rows]
     widths = [
         max(len(heading.name), *(len(row[at]) for row in listed), 0)
         for at, heading in enumerate(headings)

@@ -100,6 +100,17 @@ def test_a_broken_line_goes_on_where_most_of_the_terminal_is_left(
     ]
 
 
+def test_a_terminal_obeys_no_sign_of_a_value(capsys: pytest.CaptureFixture[str]):
+    say("added id=7: note=\x1b]0;mine\x07\x9b2J\r")
+    print_table((Heading("why"), Heading("by")), [("red \x1b[31m\nfor all", "ann")])
+
+    assert capsys.readouterr().out.splitlines() == [
+        r"added id=7: note=\x1b]0;mine\x07\x9b2J\x0d",
+        "why                      by",
+        r"red \x1b[31m\x0afor all  ann",
+    ]
+
+
 def test_a_bar_is_full_only_when_all_is_done():
     assert (bar(0, 20), bar(19, 20), bar(20, 20), bar(0, 0)) == (
         "░" * 10,
