@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.column import CELL_COLUMN, Column
+from backfill_assets.render.diff_text import difference_text
 from backfill_assets.warehouse.compare import compare_rows as few
 from backfill_assets.warehouse.compare.compare import compare, differences
 from backfill_assets.warehouse.compare.compare_rows import compare_rows
@@ -107,6 +108,30 @@ def landed(path: Path, rows: Sequence[dict[str, Any]], schema: pa.Schema = ARROW
 def a_row(number: int, shop: str, **values: Any) -> dict[str, Any]:  # noqa: ANN401
     nothing = dict.fromkeys(column.name for column in WIDE)
     return {**nothing, "ds": date(2024, 1, number), "shop": shop, **values}
+
+
+@pytest.mark.spark
+def test_a_decimal_is_shown_with_the_digits_that_differ(spark: SparkSession, tmp_path: Path):
+    columns = (
+        *SALES_COLUMNS[:2],
+        Column("amount", "decimal(18,2)"),
+        Column("share", "decimal(38,18)"),
+    )
+    types = pa.schema([*[*ARROW][:3], ("share", pa.decimal128(38, 18)), (CELL_COLUMN, pa.date32())])
+    shares = ("0.123456789012345678", "0.123456789012345679")
+    old, new = (
+        landed(tmp_path / share, [a_row(1, "a", amount=Decimal(4), share=Decimal(share))], types)
+        for share in shares
+    )
+    both, asked = Compared(sales(columns=columns), old, new), Question(cells=CELLS)
+    (row,) = compare_rows(both, asked).differences(3)
+    assert (
+        difference_text(row) == f"changed ds=2024-01-01, shop=a: share {shares[0]} -> {shares[1]}"
+    )
+    (added,) = compare_rows(replace(both, old=Table("", ABSENT)), asked).differences(3)
+    assert added.new["amount"] == 4.0
+    assert isinstance(added.new["amount"], float)
+    assert [row] == [*differences(spark, both, asked, 3)]
 
 
 @pytest.mark.spark

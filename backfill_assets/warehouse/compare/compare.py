@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pyspark.sql import Row, SparkSession
+    from pyspark.sql.types import DataType
 
     from backfill_assets.intervals.interval import Interval
     from backfill_assets.intervals.interval_set import IntervalSet
@@ -144,7 +145,7 @@ def differences(
     """
     sides = sides_of(compared, question.cells)
     sql = differences_sql(pairs_sql(sides, question), sides, limit, most)
-    return _shown(spark, sql, compared)
+    return _shown(spark, sql, compared, sides)
 
 
 def rows_outside(
@@ -171,7 +172,7 @@ def rows_outside(
         (row,) = batch_session(spark).sql(counted).collect()
     if not row["differing"]:
         return OutsideRows(0, ())
-    sample = _shown(spark, differences_sql(pairs, sides, _SAMPLE), compared)
+    sample = _shown(spark, differences_sql(pairs, sides, _SAMPLE), compared, sides)
     return OutsideRows(row["differing"], sample)
 
 
@@ -208,14 +209,16 @@ def _decimal(text: str | None) -> Decimal | None:
     return None if text in (None, NO_SUM) else Decimal(text)
 
 
-def _shown(spark: SparkSession, sql: str, compared: Compared) -> tuple[Difference, ...]:
+def _shown(
+    spark: SparkSession, sql: str, compared: Compared, sides: Sides
+) -> tuple[Difference, ...]:
     with explaining_errors(compared.new.path):
         rows = batch_session(spark).sql(sql).collect()
-    return tuple(_difference(row).masked(compared.model) for row in rows)
+    return tuple(_difference(row, sides).masked(compared.model) for row in rows)
 
 
-def _difference(row: Row) -> Difference:
-    old, new = json.loads(row["old"]), json.loads(row["new"])
+def _difference(row: Row, sides: Sides) -> Difference:
+    old, new = _values(row["old"], sides.old_types), _values(row["new"], sides.new_types)
     change = "changed"
     if not row["_in_old"]:
         change, old = "added", {}
@@ -223,4 +226,22 @@ def _difference(row: Row) -> Difference:
         change, new = "removed", {}
     else:
         old, new = ({name: side[name] for name in row["_changed"]} for side in (old, new))
-    return Difference(row[CELL_COLUMN], json.loads(row["key"]), change, old, new)
+    key = _values(row["key"], {**sides.old_types, **sides.new_types})
+    return Difference(row[CELL_COLUMN], key, change, old, new)
+
+
+def _values(text: str, types: Mapping[str, DataType]) -> dict[str, Any]:
+    """Read the columns of a row from JSON; decimals with all their digits."""
+    from pyspark.sql import types as T  # noqa: PLC0415 - a tenth of a second that light commands must not pay
+
+    exact = json.loads(text, parse_float=shown_decimal)
+    return {
+        name: exact[name] if isinstance(types.get(name), T.DecimalType) else value
+        for name, value in json.loads(text).items()
+    }
+
+
+def shown_decimal(text: str) -> float | Decimal:
+    """Read a decimal that a row shows: as a float, unless that has other digits."""
+    number, exact = float(text), Decimal(text)
+    return number if Decimal(repr(number)) == exact else exact

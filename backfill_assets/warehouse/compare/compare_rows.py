@@ -19,7 +19,7 @@ from pyspark.sql import types as T
 
 from backfill_assets.models.column import CELL_COLUMN
 from backfill_assets.planning.change.compared import Group, Measure
-from backfill_assets.warehouse.compare.compare import Comparison, Difference
+from backfill_assets.warehouse.compare.compare import Comparison, Difference, shown_decimal
 from backfill_assets.warehouse.compare.comparison_sql import (
     PERCENTILES,
     TOLERANCE_PLACES,
@@ -343,7 +343,7 @@ def _as_json(value: Any) -> Any:  # noqa: ANN401 - a value of a row
     """Give a value as Python reads it from the JSON that Spark writes."""
     match value:
         case Decimal():
-            return json.loads(format(value, "f"))
+            return json.loads(format(value, "f"), parse_float=shown_decimal)
         case float() if not math.isfinite(value):
             return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
         case datetime():
