@@ -226,6 +226,55 @@ def test_an_environment_that_follows_another_has_its_history_until_it_parts(
     ]
 
 
+def test_an_environment_that_follows_another_again_has_its_history_since(
+    world: World, plans: Plans
+):
+    world.begin(OLD, *ROWS)
+    world.store.environments.save_environment(Environment("dev", protected=False, follows=PROD))
+    later(world)
+    plan = plans.published(DOUBLED, "dev")
+    later(world)
+    published = plans.published(a_graph(visits(), costs("cost * 3")))
+    later(world)
+    world.environment = "dev"
+    rollback_plan(plans.project(DOUBLED), plan)
+    later(world)
+    world.environment = PROD
+    rollback_plan(plans.project(OLD), published)
+    world.environment = "dev"
+
+    found = explain_number(world.open(OLD), OLD.model(COSTS), days(8), "total", (None, None))
+
+    assert told(found) == [
+        ("batch", Decimal(8), ["first build"]),
+        ("promote", Decimal(8), [f"logic {COSTS}"]),
+        ("rollback", Decimal(8), ["rollback"]),
+        ("rollback", Decimal(-16), ["rollback"]),
+    ]
+    assert [step.plan_id for step in found.steps[1:]] == [
+        *(plan.plan_id, plan.plan_id, published.plan_id)
+    ]
+
+
+def test_an_environment_that_follows_another_again_reads_what_was_filled_there_meanwhile(
+    world: World, plans: Plans
+):
+    world.begin(OLD, *ROWS)
+    world.store.environments.save_environment(Environment("dev", protected=False, follows=PROD))
+    plan = plans.published(DOUBLED, "dev")
+    later(world)
+    world.clock.now += timedelta(days=1)
+    world.land(a_source(), row(11, 1, 11.0))
+    world.fill(OLD)
+    later(world)
+    world.environment = "dev"
+    rollback_plan(plans.project(DOUBLED), plan)
+
+    found = explain_number(world.open(OLD), OLD.model(COSTS), days(11), "total", (None, None))
+
+    assert told(found) == [("rollback", Decimal(11), ["rollback"])]
+
+
 def forget(world: World, version: str) -> None:
     """Collect a table, as `gc` does once no promise needs it."""
     shutil.rmtree(world.store.versions.version_path(version))

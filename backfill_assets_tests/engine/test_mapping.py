@@ -14,6 +14,7 @@ from backfill_assets.planning.plan.request import Restatement
 from backfill_assets.render.history_map import map_json, map_lines
 from backfill_assets.render.history_map_html import map_html
 from backfill_assets.render.plan_words import Naming
+from backfill_assets.snapshots.environment import PROD, Environment
 from backfill_assets_tests.builders import EVENTS, a_graph, a_source, days
 from backfill_assets_tests.engine.plans import Plans
 from backfill_assets_tests.engine.test_explaining import DOUBLED
@@ -58,6 +59,17 @@ def test_cells_are_named_by_snapshot_and_by_the_plan_that_built_them(world: Worl
         None: days(7, 9, 10),
         plan.plan_id: days(8),
     }
+
+
+def test_an_environment_that_follows_another_names_the_plans_of_that_one(
+    world: World, plans: Plans
+):
+    world.begin(OLD, *ROWS)
+    world.store.environments.save_environment(Environment("dev", protected=False, follows=PROD))
+    plan = plans.published(DOUBLED)
+    world.environment = "dev"
+    (made,) = mapped(world, DOUBLED, COSTS).made
+    assert (made.letter, made.plan_id) == ("A", plan.plan_id)
 
 
 def test_a_cutoff_parts_the_definitions_and_is_named(world: World, plans: Plans):

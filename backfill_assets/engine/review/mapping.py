@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import cache
 from typing import TYPE_CHECKING
 
-from backfill_assets.engine.review.number_history import committed
+from backfill_assets.engine.review.number_history import committed, moves_read
 from backfill_assets.intervals.grid import Unit
 from backfill_assets.intervals.instants import start_at
 from backfill_assets.intervals.interval import epoch_of
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from backfill_assets.snapshots.cutoff import Cutoff
     from backfill_assets.snapshots.environment import Pointer
     from backfill_assets.snapshots.publication import PointerMove
+    from backfill_assets.state.batch_rows import BatchRow
     from backfill_assets.state.versions import Maker
 
 _EVER = datetime.min.replace(tzinfo=UTC)
@@ -32,18 +34,19 @@ _EVER = datetime.min.replace(tzinfo=UTC)
 def map_of(run: RunContext, names: Iterable[str]) -> tuple[MappedModel, ...]:
     """Map some models as an environment publishes them; nothing is written."""
     view = run.view()
-    moves = run.store.history.moves_in(run.environment.name)
+    store, moves_in = run.store.reading(), cache(run.store.history.moves_in)
     mapped: list[MappedModel] = []
     for name in names:
         model = run.graph.model(name)
         work = run.work(name, view, run.clock())
         state, cutoff = view.models.get(name), view.cutoffs.get(name)
         makers = () if state is None else _makers(run, state.pointer)
-        own = [move for move in moves if move.model == name]
+        rows = committed(store, name)
+        moves = moves_read(store, moves_in, run.environment.name, name, rows)
         mapped.append(
             MappedModel(
                 model=name,
-                made=_made(run, name, makers, own),
+                made=_made(run, makers, moves, rows),
                 empty=_cells(maker for maker in makers if maker.reason == EMPTY),
                 missing=work.gaps,
                 stale=work.stale_cells,
@@ -66,7 +69,7 @@ def _makers(run: RunContext, pointer: Pointer) -> tuple[Maker, ...]:
 
 
 def _made(
-    run: RunContext, model: str, makers: Iterable[Maker], moves: list[PointerMove]
+    run: RunContext, makers: Iterable[Maker], moves: list[PointerMove], rows: list[BatchRow]
 ) -> tuple[Made, ...]:
     by_definition: dict[str, list[Maker]] = {}
     definitions: dict[str, str] = {}
@@ -75,7 +78,7 @@ def _made(
             definitions[maker.fingerprint] = _definition(run, maker.fingerprint)
         by_definition.setdefault(definitions[maker.fingerprint], []).append(maker)
     origins = [
-        (_brought(run, model, {maker.fingerprint for maker in several}, moves), several)
+        (_brought({maker.fingerprint for maker in several}, moves, rows), several)
         for several in by_definition.values()
     ]
     ordered = sorted(origins, key=lambda each: each[0][0] or _EVER)
@@ -92,7 +95,7 @@ def _made(
 
 
 def _brought(
-    run: RunContext, model: str, fingerprints: set[str], moves: list[PointerMove]
+    fingerprints: set[str], moves: list[PointerMove], rows: list[BatchRow]
 ) -> tuple[datetime | None, str | None]:
     """Say when a definition was published first, and by which plan; where by none, when it first built."""
     for move in moves:
@@ -100,11 +103,7 @@ def _brought(
             break  # it was there before any plan
         if move.new is not None and move.new.fingerprint in fingerprints:
             return move.at, move.plan_id
-    built = [
-        row.started_at
-        for row in committed(run.store.reading(), model)
-        if row.fingerprint in fingerprints
-    ]
+    built = [row.started_at for row in rows if row.fingerprint in fingerprints]
     return min(built, default=None), None
 
 

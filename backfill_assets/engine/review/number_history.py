@@ -12,7 +12,7 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.review.number_changes import HeldContent, HistoryStep
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from backfill_assets.intervals.interval import Interval
@@ -146,7 +146,7 @@ def _pointed(
     current = store.environments.pointers(environment).get(model)
     before: Pointer | None = None
     pointed: list[tuple[Pointer | None, HistoryStep]] = []
-    for move in _moves(store, environment, model, current):
+    for move in moves_read(store, store.history.moves_in, environment, model, rows):
         pointed += _batches(before, move.old, rows)
         step = HistoryStep(move.at, move.kind.value, {}, move.plan_id, None, move.who, move.why)
         pointed.append((move.new, step))
@@ -158,16 +158,65 @@ def _pointed(
     return pointed
 
 
-def _moves(
-    store: StateReader, environment: str, model: str, current: Pointer | None
+def moves_read(
+    store: StateReader,
+    moves_in: Callable[[str], Sequence[PointerMove]],
+    environment: str,
+    model: str,
+    rows: Sequence[BatchRow],
 ) -> list[PointerMove]:
-    """Read the moves of what an environment reads, those of the one that it followed before included."""
-    own = [move for move in store.history.moves_in(environment) if move.model == model]
+    """Give the moves of what an environment read of a model, the oldest first.
+
+    While it has no pointer of its own, these are the moves of the environment that it follows. A move that
+    leaves it without one leads to what that environment read then.
+
+    Args:
+        store: the state.
+        moves_in: gives the moves of an environment.
+        environment: whose reading.
+        model: which.
+        rows: the model's committed batches.
+    """
+    own = [move for move in moves_in(environment) if move.model == model]
+    current = store.environments.pointers(environment).get(model)
     first = own[0].old if own else current
-    if first is None or first.environment == environment:
+    on_its_own = first is not None and first.environment == environment
+    follows = store.environments.get(environment).follows
+    if follows is None:
         return own
-    followed_moves = _moves(store, first.environment, model, first)
-    return [move for move in followed_moves if not own or move.number < own[0].number] + own
+    theirs = moves_read(store, moves_in, follows, model, rows)
+    read: list[PointerMove] = []
+    for move in sorted((*own, *theirs), key=attrgetter("number")):
+        if move.environment == environment:
+            on_its_own = move.new is not None
+            new = move.new or _followed(store, follows, theirs, move, rows)
+            read.append(replace(move, new=new))
+        elif not on_its_own:
+            read.append(move)
+    return read
+
+
+def _followed(
+    store: StateReader,
+    follows: str,
+    theirs: Sequence[PointerMove],
+    at: PointerMove,
+    rows: Iterable[BatchRow],
+) -> Pointer | None:
+    """Give what a followed environment read at a move of another one: the clock says up to which batch."""
+    before = [move for move in theirs if move.number < at.number]
+    after = theirs[len(before) :]
+    later = after[0].old if after else store.environments.pointers(follows).get(at.model)
+    then = before[-1].new if before else later
+    if then is None or later is None:
+        return then
+    low, high = _pins(then) if before else {}, _pins(later)
+    pins = dict(_pins(then))
+    for row in rows:
+        pin = _delta_version(row)
+        if _ended(row) <= at.at and low.get(row.version, -1) < pin <= high.get(row.version, -1):
+            low[row.version] = pin
+    return _at(then, pins | low)
 
 
 def _batches(
