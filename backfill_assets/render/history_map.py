@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from backfill_assets.intervals.instants import minute_text
 from backfill_assets.intervals.interval import instant_of
-from backfill_assets.planning.review.history_map import SIGNS, line_of, span_of
+from backfill_assets.planning.review.history_map import MANY, SIGNS, line_of, span_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -37,8 +37,10 @@ def map_lines(models: Sequence[MappedModel], naming: Naming, width: int) -> Iter
         line = line_of(model, span or (0, 1), room)
         yield f"{model.model:<{longest}}  {line}".rstrip()
     yield ""
+    has_many = any(made.letter == MANY for model in models for made in model.made)
     for sign, meaning in SIGNS:
-        yield f"{sign:<5}  {meaning}"
+        if has_many or sign != MANY:
+            yield f"{sign:<5}  {meaning}"
     for model in models:
         yield ""
         yield model.model

@@ -69,8 +69,8 @@ def map_html(models: Sequence[MappedModel], naming: Naming, environment: str, at
 
 
 def _table(models: Sequence[MappedModel], naming: Naming) -> Iterator[str]:
-    span = span_of(models) or (0, 1)
-    first, last = (f"{instant_of(at):%Y-%m-%d}" for at in span)
+    span = span_of(models)
+    first, last = (f"{instant_of(at):%Y-%m-%d}" for at in span) if span else ("", "")
     yield "<table>\n<caption hidden>One row per model; time from left to right</caption>"
     yield '<thead><tr><th scope="col">model</th><th scope="col">'
     yield f'<div class="axis"><span>{first}</span><span>{last}</span></div></th></tr></thead>\n<tbody>'
@@ -78,7 +78,7 @@ def _table(models: Sequence[MappedModel], naming: Naming) -> Iterator[str]:
         label = escape(f"{model.model}: {'; '.join(model_texts(model, naming))}", quote=True)
         yield f'<tr><th scope="row">{escape(model.model)}</th><td class="strip">'
         yield f'<div class="line" role="img" aria-label="{label}">'
-        yield from _spans(model, naming, span)
+        yield from _spans(model, naming, span or (0, 1))
         yield "</div></td></tr>"
     yield "</tbody>\n</table>"
 

@@ -55,6 +55,11 @@ def test_a_cutoff_is_shown_at_its_day():
     assert line(made=by, boundary=epoch_of(day(4).start)) == "AAA|AAAAAA"
 
 
+def test_a_cutoff_hides_no_missing_cell():
+    by = (made("A", days(*range(1, 4), *range(5, 11))),)
+    assert line(5, made=by, missing=days(4), boundary=epoch_of(day(3).start)) == "A.AAA"
+
+
 def test_a_model_of_one_cell_fills_its_line_and_stretches_no_other():
     whole = MappedModel(model="w", made=(made("A", days(*range(1, 30))),), is_whole=True)
     other = MappedModel(model="o", made=(made("A", days(1, 2)),))
@@ -63,13 +68,14 @@ def test_a_model_of_one_cell_fills_its_line_and_stretches_no_other():
     assert span_of([whole]) is None
 
 
-@given(NUMBERS, NUMBERS, NUMBERS, st.integers(1, 40))
+@given(NUMBERS, NUMBERS, NUMBERS, st.integers(1, 40), st.integers(1, 10) | st.none())
 def test_every_missing_cell_is_seen_at_any_width(
-    first: set[int], second: set[int], missing: set[int], width: int
+    first: set[int], second: set[int], missing: set[int], width: int, cutoff: int | None
 ):
     by = (made("A", days(*first)), made("B", days(*(second - first))))
     gaps = days(*(missing - first - second))
-    drawn = line(width, made=by, missing=gaps)
+    boundary = None if cutoff is None else epoch_of(day(cutoff).start)
+    drawn = line(width, made=by, missing=gaps, boundary=boundary)
     assert len(drawn) == width
     assert ("." in drawn) == bool(gaps)
 

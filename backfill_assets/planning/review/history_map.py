@@ -21,11 +21,12 @@ if TYPE_CHECKING:
 
 MISSING, SEVERAL, EMPTY, BOUNDARY, OUTSIDE = ".", "+", "0", "|", " "
 MANY = "#"
-"""The letter of every snapshot of a model after the 26th."""
+"""The letter of every snapshot of a model after the 26th; there is no other for stale cells."""
 
 SIGNS = (
     ("A B C", "the snapshot that made the cells; of each model the oldest is A"),
     ("a b c", "the same, and some of the cells are stale"),
+    (MANY, "a snapshot after the 26th of its model, stale or not"),
     (SEVERAL, "cells of several snapshots"),
     (EMPTY, "recorded as empty, not computed"),
     (MISSING, "some cells are missing"),
@@ -126,21 +127,15 @@ def line_of(model: MappedModel, span: tuple[int, int], width: int) -> str:
         ends = model.cells.boundaries
         return (_sign(model, ends[0], ends[-1]) if ends else OUTSIDE) * width
     edges = [span[0] + (span[1] - span[0]) * at // width for at in range(width + 1)]
-    return "".join(
-        _boundary_or_sign(model, start, max(end, start + 1)) for start, end in pairwise(edges)
-    )
-
-
-def _boundary_or_sign(model: MappedModel, start: int, end: int) -> str:
-    if model.boundary is not None and start <= model.boundary < end:
-        return BOUNDARY
-    return _sign(model, start, end)
+    return "".join(_sign(model, start, max(end, start + 1)) for start, end in pairwise(edges))
 
 
 def _sign(model: MappedModel, start: int, end: int) -> str:
     """Choose the sign of a stretch: what needs attention comes before what made it."""
     if model.missing.within(start, end):
         return MISSING
+    if not model.is_whole and model.boundary is not None and start <= model.boundary < end:
+        return BOUNDARY
     made = [each.letter for each in model.made if each.cells.within(start, end)]
     if not made:
         return EMPTY if model.empty.within(start, end) else OUTSIDE
