@@ -157,7 +157,7 @@ class Versions(Aggregate[D]):
         return {row.version: row.made for row in rows if row.made is not None}
 
     def records_ever(self, version: str, cells: IntervalSet) -> list[ReadyRecord]:
-        """Read every record of these cells in a version, replaced ones too, the earliest first.
+        """Read every record that reaches into these cells in a version, replaced ones too, the earliest first.
 
         There is none of a version that was collected.
         """
@@ -169,7 +169,7 @@ class Versions(Aggregate[D]):
         return [
             read_as(ReadyRecord, row, cell=cell_of(row))
             for row in self._rows(query.order_by(_RECORDS.valid_from, _RECORDS.starts))
-            if cells.covers(row.starts, row.ends)
+            if cells.within(row.starts, row.ends)
         ]
 
     def built_by(self, version: str, root_id: str, at: int | None = None) -> IntervalSet:

@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from backfill_assets.engine.plans.plan_verbs import rollback_plan, undo_plan
 from backfill_assets.engine.review.explaining import explain_number
 from backfill_assets.errors import RequestError
+from backfill_assets.intervals import Daily, IntervalSet, Weekly
 from backfill_assets.models.column import Column
 from backfill_assets.planning.plan.request import Restatement
 from backfill_assets.snapshots.environment import PROD, Environment
@@ -35,6 +36,7 @@ from backfill_assets_tests.engine.world import on, row
 
 if TYPE_CHECKING:
     from backfill_assets.engine.review.explaining import ExplainedNumber
+    from backfill_assets.intervals import Cadence
     from backfill_assets.models.graph import Graph
     from backfill_assets_tests.engine.world import World
 
@@ -161,6 +163,30 @@ def test_a_day_that_an_undo_leaves_is_not_a_part_of_it(world: World, plans: Plan
         ("undo", Decimal(-72), ["undo"]),
     ]
     assert found.explained.parts[-1].cells == days(8)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "cells"),
+    [
+        (CADENCE, Weekly(start="2024-01-01"), IntervalSet.of([Weekly().cell("2024-01-01")])),
+        (Weekly(start="2024-01-01"), Daily(start="2024-01-01"), days(7)),
+    ],
+    ids=["days are weeks", "weeks are days"],
+)
+def test_what_was_published_in_other_cells_is_not_called_unpublished(
+    world: World, plans: Plans, before: Cadence, after: Cadence, cells: IntervalSet
+):
+    old, new = (a_graph(visits(), costs(cadence=cadence)) for cadence in (before, after))
+    world.begin(old, *ROWS)
+    later(world)
+    plans.published(new)
+
+    found = explain_number(world.open(new), new.model(COSTS), cells, "total", (None, None))
+
+    assert told(found) == [("batch+promote", Decimal(7), ["first build", f"unknown {COSTS}"])]
+    assert [*found.unread.values()] == [cells]
+    (why,) = found.unread
+    assert why.endswith("were cut otherwise")
 
 
 def test_what_a_collected_table_held_is_one_part_with_what_followed(world: World, plans: Plans):

@@ -16,7 +16,7 @@ import pytest
 from backfill_assets.engine.batch.effects import Effects
 from backfill_assets.engine.review.replaying import Replay
 from backfill_assets.engine.upkeep.collecting import REPLAYS, collect
-from backfill_assets.intervals import IntervalSet
+from backfill_assets.intervals import IntervalSet, Weekly
 from backfill_assets.models.upstream import Upstream
 from backfill_assets.planning.plan.request import Restatement
 from backfill_assets.planning.review.replayed import Verdict
@@ -24,7 +24,15 @@ from backfill_assets.warehouse.files.cell_files import new_folder
 from backfill_assets_tests.builders import EVENTS, a_graph, a_model, a_source, day, days
 from backfill_assets_tests.engine.plans import Plans
 from backfill_assets_tests.engine.test_explaining import DOUBLED, forget, story
-from backfill_assets_tests.engine.test_plans import CADENCE, COSTS, OLD, ROWS, VISITS, WHERE
+from backfill_assets_tests.engine.test_plans import (
+    CADENCE,
+    COSTS,
+    OLD,
+    ROWS,
+    VISITS,
+    WHERE,
+    costs,
+)
 from backfill_assets_tests.engine.world import row
 
 if TYPE_CHECKING:
@@ -54,6 +62,16 @@ def files(world: World) -> dict[str, str]:
         for path in sorted(Path(world.root).rglob("*"))
         if path.is_file() and not path.name.startswith("state.db")
     }
+
+
+def test_cells_that_were_cut_otherwise_are_published_but_not_replayed(world: World):
+    world.begin(OLD, *ROWS)
+    week = IntervalSet.of([Weekly().cell("2024-01-08")])
+
+    (found,) = Replay(world.open(OLD)).published(costs(cadence=Weekly(start="2024-01-01")), week)
+
+    assert (found.verdict, found.cell) == (Verdict.IMPOSSIBLE, *week)
+    assert found.causes == ("its table has cells that were cut otherwise, or was deleted",)
 
 
 def test_each_published_cell_of_a_story_is_rebuilt_equal(world: World, plans: Plans):

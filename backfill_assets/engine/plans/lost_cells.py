@@ -121,7 +121,7 @@ class _Readers:
     def _built(self, table: str, name: str, cells: IntervalSet) -> IntervalSet:
         """Give those of some cells of a table that were computed from a model's lost cells."""
         ever = self.op.store.versions.records_ever(table, cells)
-        records = [each for each in ever if each.built_at >= self.since]
+        records = [each for each in ever if each.built_at >= self.since and each.cell in cells]
         inputs = self.op.store.batches.inputs_of(each.batch_id for each in records)
         elsewhere = {batch for batch, pins in inputs.items() if not self._may_read(pins, name)}
         return IntervalSet.of(each.cell for each in records if each.batch_id not in elsewhere)

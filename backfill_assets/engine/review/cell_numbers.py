@@ -121,6 +121,8 @@ class CellNumbers:
         keys = {cell: key for key, cell in cells_by_key}
         if not self.run.store.versions.is_known(version):
             return self._leave_out(f"table {version} was deleted by `backfill gc`", keys)
+        if delta_version < 0:
+            return self._leave_out(f"the cells of table {version} were cut otherwise", keys)
         path = self.run.store.versions.version_path(version)
         types = dict(delta_schema(path, delta_version))
         if self.column not in types:

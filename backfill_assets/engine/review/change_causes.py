@@ -95,6 +95,13 @@ class Causes:
         self, model: str, cell: Interval, old: HeldContent, new: HeldContent
     ) -> Iterator[Cause]:
         before, after = self._row(old.batch_id), self._row(new.batch_id)
+        if not (old.batch_id and new.batch_id):
+            yield Cause(
+                CauseKind.UNKNOWN,
+                model,
+                note="a table was deleted, or its cells were cut otherwise",
+            )
+            return
         if before is None or after is None:
             yield Cause(CauseKind.UNKNOWN, model, note="a batch is known only by the table's log")
             return
@@ -181,7 +188,7 @@ class Causes:
                     CauseKind.UNKNOWN,
                     name,
                     own,
-                    "a table that was read was deleted by `backfill gc`",
+                    "a table that was read was deleted by `backfill gc`, or its cells were cut otherwise",
                 )
             else:
                 yield from self.differing(name, cell, then, now)

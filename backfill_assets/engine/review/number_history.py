@@ -36,6 +36,7 @@ class RecordedCells:
     records: dict[str, dict[Interval, list[ReadyRecord]]] = field(
         default_factory=dict[str, "dict[Interval, list[ReadyRecord]]"]
     )
+    others: dict[Layer, IntervalSet] = field(default_factory=dict["Layer", IntervalSet])
 
     @cached_property
     def batches(self) -> list[BatchRow]:
@@ -48,20 +49,25 @@ class RecordedCells:
         return {cell: held for cell, held in pairs if held is not None}
 
     def at_pin(self, layer: Layer, cell: Interval) -> HeldContent | None:
-        """Give what a cell held in one table at a delta_version; None where it was not ready."""
+        """Give what a cell held in one table at a delta_version; None where it was not ready.
+
+        Of a table whose cells were cut otherwise it is only known that something was there.
+        """
         by_cell = self._of(layer.version)
         if not by_cell:
             return self._collected(layer, cell)
-        records = by_cell.get(cell, [])
-        at = bisect_right(records, layer.delta_version, key=attrgetter("valid_from")) - 1
-        if at < 0:
-            return None
-        record = records[at]
-        if record.valid_to is not None and record.valid_to <= layer.delta_version:
-            return None
-        return HeldContent(
-            record.version, record.valid_from, record.batch_id, record.fingerprint, record.content
-        )
+        record = _valid(by_cell.get(cell, []), layer.delta_version)
+        if record is not None:
+            return HeldContent(
+                record.version,
+                record.valid_from,
+                record.batch_id,
+                record.fingerprint,
+                record.content,
+            )
+        if self._cut_otherwise(layer).within(*IntervalSet.of([cell]).boundaries):
+            return HeldContent(layer.version, None, "", "", None)
+        return None
 
     def last_read(self, held: HeldContent, cell: Interval) -> int | None:
         """Give the last delta_version at which a table still holds what it held; None: it is the newest.
@@ -81,6 +87,17 @@ class RecordedCells:
             if held is not None:
                 return held
         return None
+
+    def _cut_otherwise(self, layer: Layer) -> IntervalSet:
+        """Give what a table held in cells that are none of these, such as days of a model of months."""
+        if layer not in self.others:
+            by_cell, own = self._of(layer.version), {*self.cells}
+            self.others[layer] = IntervalSet.of(
+                cell
+                for cell, records in by_cell.items()
+                if cell not in own and _valid(records, layer.delta_version) is not None
+            )
+        return self.others[layer]
 
     def _of(self, version: str) -> dict[Interval, list[ReadyRecord]]:
         if version not in self.records:
@@ -105,6 +122,16 @@ class RecordedCells:
             return HeldContent(layer.version, None, "", "", None)
         last = max(built, key=_delta_version)
         return HeldContent(layer.version, None, last.batch_id, last.fingerprint, None)
+
+
+def _valid(records: Sequence[ReadyRecord], delta_version: int) -> ReadyRecord | None:
+    """Choose the record of a cell that was valid at a delta_version, if one was."""
+    at = bisect_right(records, delta_version, key=attrgetter("valid_from")) - 1
+    if at < 0:
+        return None
+    record = records[at]
+    is_over = record.valid_to is not None and record.valid_to <= delta_version
+    return None if is_over else record
 
 
 def committed(store: StateReader, model: str) -> list[BatchRow]:

@@ -106,6 +106,10 @@ class Replay:
                 self._done.add(key)
                 by_batch[held.batch_id][cell] = held
         for batch_id, own in by_batch.items():
+            if not batch_id:
+                why = "its table has cells that were cut otherwise, or was deleted"
+                yield from _impossible(model, own, why)
+                continue
             row = self.run.store.batches.find(batch_id)
             if row is None:
                 why = "its batch is not in the state, so neither its code nor its pins are known"
