@@ -79,7 +79,7 @@ class Content:
         return column in self.columns and self.columns[column] == after.columns[column]
 
     def in_doubt(self, other: Content) -> bool:
-        """Whether two checksums differ, possibly only because one of them is of rounded values."""
+        """Whether two checksums differ, possibly only because one of them is of rounded values, or of another type."""
         pairs = ((checksum, other.columns.get(name)) for name, checksum in self.columns.items())
         return any(
             one != another and (_is_rounded(one) or _is_rounded(another))
@@ -87,11 +87,11 @@ class Content:
         )
 
     def as_rounded(self, columns: frozenset[str], batch_id: str, *, key: bool) -> Content:
-        """Mark checksums of a release that rounded floats: they equal those of the same batch alone.
+        """Mark checksums that decide nothing, as those of a release that rounded floats: they equal those of the same batch alone.
 
         Args:
-            columns: whose checksums were made of rounded values.
-            batch_id: the batch that made the rows.
+            columns: whose checksums were made of rounded values, or of values of another type.
+            batch_id: the batch that made the rows, or another name that those which are compared don't have.
             key: whether the key's checksum was as well.
         """
 

@@ -8,7 +8,6 @@ from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.cells import cells_reading
 from backfill_assets.snapshots.publication import gone_with
-from backfill_assets.snapshots.snapshot import stored_model
 from backfill_assets.state import layers, moves, pointers, ready, snapshots
 from backfill_assets.state.opening import VersionMovedError, refuse_done
 from backfill_assets.state.owed import Mark, mark_owed
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
 
     from backfill_assets.intervals.interval import Interval
     from backfill_assets.models.content import Content
-    from backfill_assets.models.model import Model
     from backfill_assets.snapshots.batch import BatchCommit, BatchRequest, OpenBatch
     from backfill_assets.snapshots.publication import PointerMove
     from backfill_assets.snapshots.ready import ReadyRecord
@@ -116,8 +114,8 @@ def _reading(
     connection: sa.Connection, commit: BatchCommit, move: PointerMove, cells: IntervalSet
 ) -> IntervalSet:
     """Give the cells of a commit that read some cells of an upstream; all where a model is not known."""
-    own = _model(connection, commit.fingerprint)
-    theirs = None if move.old is None else _model(connection, move.old.fingerprint)
+    own = snapshots.model(connection, commit.fingerprint)
+    theirs = None if move.old is None else snapshots.model(connection, move.old.fingerprint)
     if own is None or theirs is None:
         return commit.stretches
     reading = (
@@ -126,13 +124,6 @@ def _reading(
         if upstream.name == move.model
     )
     return IntervalSet.union_all(reading) & commit.stretches
-
-
-def _model(connection: sa.Connection, fingerprint: str) -> Model | None:
-    try:
-        return stored_model(snapshots.snapshot(connection, fingerprint).definition)
-    except snapshots.UnknownSnapshotError:
-        return None
 
 
 def _moves_since(connection: sa.Connection, environment: str, since: int) -> Iterator[PointerMove]:

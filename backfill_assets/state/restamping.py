@@ -14,7 +14,8 @@ import sqlalchemy as sa
 
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.content import ChangedAt, changed_at
-from backfill_assets.state import layers, owed, ready
+from backfill_assets.models.retyped import as_another_type
+from backfill_assets.state import layers, owed, ready, snapshots
 from backfill_assets.state.counter import next_number
 from backfill_assets.state.tables import OWED
 
@@ -99,10 +100,26 @@ def _taken_over(
     """Publish what a table holds already: its records stay, with other stamps."""
     own = ready.ready_records(connection, new.version, new.delta_version)
     cells = IntervalSet.of(each.cell for each in own)
-    old_records = {} if old is None else layers.records(connection, old, cells)
+    old_records = _comparable(connection, old, new, cells)
     ready.restamp(connection, _stamped(own, old_records, number))
     lost = IntervalSet.empty() if old is None else _held(connection, old) - _held(connection, new)
     return _result(own, old_records, lost)
+
+
+def _comparable(
+    connection: sa.Connection, old: Pointer | None, new: Pointer, cells: IntervalSet
+) -> Mapping[Interval, ReadyRecord]:
+    """Read what people read of some cells, to be compared with what another table holds."""
+    if old is None:
+        return {}
+    records = layers.records(connection, old, cells)
+    before, after = (snapshots.model(connection, at.fingerprint) for at in (old, new))
+    if before is None or after is None:
+        return records
+    contents = as_another_type(
+        {cell: each.content for cell, each in records.items()}, before, after
+    )
+    return {cell: replace(each, content=contents[cell]) for cell, each in records.items()}
 
 
 def _copied(connection: sa.Connection, move: Move, old: Pointer, number: int) -> PublishedMove:

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 import sqlalchemy as sa
 
 from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.snapshots.snapshot import stored_model
 from backfill_assets.state.aggregate import Aggregate, D
 from backfill_assets.state.rows import read_as
 from backfill_assets.state.tables import SNAPSHOTS
 from backfill_assets.state.texts import keep_texts, put_together, taken_apart
 
 if TYPE_CHECKING:
+    from backfill_assets.models.model import Model
     from backfill_assets.state.database import Database
 
 
@@ -62,6 +64,10 @@ class Snapshots(Aggregate[D]):
     def get(self, fingerprint_id: str) -> StoredSnapshot:
         """Read a snapshot; `UnknownSnapshotError` when it was never saved."""
         return self._database.read(snapshot, fingerprint_id)
+
+    def model(self, fingerprint_id: str) -> Model | None:
+        """Read the model of a snapshot; None where none was saved under this fingerprint."""
+        return self._database.read(model, fingerprint_id)
 
     def definition(self, fingerprint_id: str) -> str:
         """Read the model of a snapshot as text; `UnknownSnapshotError` when it was never saved."""
@@ -112,3 +118,11 @@ def snapshot(connection: sa.Connection, fingerprint: str) -> StoredSnapshot:
     if row is None:
         raise UnknownSnapshotError(fingerprint)
     return read_as(StoredSnapshot, row, definition=put_together(connection, row.definition))
+
+
+def model(connection: sa.Connection, fingerprint: str) -> Model | None:
+    """Read the model of a snapshot; None where none was saved under this fingerprint."""
+    try:
+        return stored_model(snapshot(connection, fingerprint).definition)
+    except UnknownSnapshotError:
+        return None

@@ -13,6 +13,7 @@ import sqlalchemy as sa
 
 from backfill_assets.engine.plans.plan_verbs import rollback_plan, undo_plan
 from backfill_assets.engine.review.explaining import explain_number
+from backfill_assets.engine.review.reviewed import built_plan
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals import Daily, IntervalSet, Weekly
 from backfill_assets.models.column import Column
@@ -355,7 +356,9 @@ def test_a_cell_that_was_recorded_as_empty_and_is_computed_later_says_so(
 
 
 @pytest.mark.spark
-def test_equal_checksums_of_two_types_are_two_numbers(world: World, plans: Plans):
+def test_equal_checksums_of_two_types_are_two_numbers_and_their_cells_differ(
+    world: World, plans: Plans
+):
     # Spark hashes 15000 as a bigint and 150.00 as a decimal alike.
     source = a_source(columns=(Column("ds", "date"), Column("id", "bigint"), Column("v", "bigint")))
 
@@ -373,8 +376,15 @@ def test_equal_checksums_of_two_types_are_two_numbers(world: World, plans: Plans
     )
     world.land(source, *((on(n), 1, 15000) for n in (7, 8, 9, 10)))
     world.fill(cents)
-    plans.published(euros)
+    plan = plans.make(euros)
+    plans.apply(euros, plan)
+    before = built_plan(plans.project(euros), plan.plan_id).changing(plan.models[0])
+    plans.promote(euros, plan)
 
+    [move] = world.store.history.moves_of(plan.plan_id)
+    assert before is not None
+    assert before.columns == {"v": days(7, 8, 9, 10)}
+    assert move.changed == days(7, 8, 9, 10)
     found = explain_number(
         world.open(euros), euros.model(VISITS), days(7, 8), "v", (None, None)
     ).explained

@@ -1,8 +1,15 @@
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import UTC, datetime
+
 from hypothesis import given, strategies as st
 
+from backfill_assets.intervals.interval import Interval
+from backfill_assets.models.column import Column
 from backfill_assets.models.content import ChangedAt, Content, changed_at, checksum_within
+from backfill_assets.models.retyped import as_another_type
+from backfill_assets_tests.builders import COLUMNS, a_model
 
 NOW = 9
 OLD = Content(3, 77, {"cost": 1, "id": 2})
@@ -110,3 +117,24 @@ def test_a_reader_that_nothing_reopened_holds_what_is_within_the_tolerance(
         read = value if stamps.columns["v"] == now else read
         assert abs(value - read) <= (tolerance or 0)
         before = new
+
+
+def test_a_column_of_another_type_differs_alone_and_a_key_of_another_type_makes_every_column_differ():
+    cell = Interval(datetime(2024, 1, 1, tzinfo=UTC), datetime(2024, 1, 2, tzinfo=UTC))
+    content = Content(3, 77, {"ds": 1, "id": 2, "cost": 3})
+    old = a_model()
+
+    def differing(name: str, dtype: str) -> set[str]:
+        new = replace(
+            old, columns=[Column(c.name, dtype) if c.name == name else c for c in COLUMNS]
+        )
+        after = as_another_type({cell: content}, old, new)[cell]
+        return {
+            each for each, checksum in content.columns.items() if after.columns[each] != checksum
+        }
+
+    cost = next(column for column in COLUMNS if column.name == "cost")
+    assert old.key == ("ds", "id")
+    assert differing("cost", f" {cost.dtype.upper()} ".replace(",", ", ")) == set()
+    assert differing("cost", "bigint") == {"cost"}
+    assert differing("id", "string") == {"ds", "id", "cost"}

@@ -20,6 +20,7 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.restated import onward
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.models.codec import dumps
+from backfill_assets.models.retyped import as_another_type
 from backfill_assets.planning.change.compared import Group
 from backfill_assets.planning.change.deriving import explained
 from backfill_assets.planning.change.life import outside_life
@@ -356,7 +357,10 @@ def _contents(both: _Sides, name: str) -> tuple[Cells, Cells]:
         )
         for run in (both.environment, both.workspace)
     )
-    return old, new
+    if not old or not new:
+        return old, new
+    models = (run.graph.model(name) for run in (both.environment, both.workspace))
+    return as_another_type(old, *models), new
 
 
 def _looked(both: _Sides, name: str, cells: IntervalSet) -> dict[Interval, Group]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from backfill_assets.engine.project.project import InProject
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.retyped import as_another_type
 from backfill_assets.planning.plan.plan_json import read_plan
 from backfill_assets.planning.review.touched import ROWS, ChangedModel
 from backfill_assets.snapshots.environment import workspace_name
@@ -77,9 +78,9 @@ class BuiltPlan(InProject):
         self, planned: ModelPlan
     ) -> dict[Interval, tuple[Content | None, Content | None]]:
         """Give the cells that readers read otherwise afterwards: with what they hold before and after."""
-        before = self.published(planned)
         if not planned.built_apart:
             return {}
+        before = self._comparable(planned)
         after = {record.cell: record.content for record in self.in_workspace(planned)}
         gone = before.keys() - after.keys() if planned.old_version != planned.version else ()
         return {
@@ -87,6 +88,14 @@ class BuiltPlan(InProject):
             for cell in sorted((*after, *gone))
             if before.get(cell) != after.get(cell)
         }
+
+    def _comparable(self, planned: ModelPlan) -> Mapping[Interval, Content]:
+        """Give what readers read of a model now, to be compared with the plan's own table."""
+        published = self.published(planned)
+        if not published or planned.old_version == planned.version:
+            return published
+        old, new = map(self.store.snapshots.model, (planned.old_fingerprint, planned.fingerprint))
+        return published if old is None or new is None else as_another_type(published, old, new)
 
     def changing(self, planned: ModelPlan) -> ChangedModel | None:
         """Say in which published cells which columns differ afterwards; None where all are equal."""
