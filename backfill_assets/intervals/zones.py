@@ -41,10 +41,14 @@ def zone_of(name: str) -> ZoneInfo:
 
 @lru_cache(maxsize=1 << 16)
 def local_day(zone: str, epoch: int) -> int:
-    """The ordinal of the local calendar day of an epoch second."""
+    """The ordinal of the local calendar day of an epoch second.
+
+    Where clocks were set back over midnight (St. John's until 2010), a day that has begun goes on.
+    """
     if zone == "UTC":
         return epoch // DAY + EPOCH_ORDINAL
-    return instant_of(epoch).astimezone(zone_of(zone)).toordinal()
+    ordinal = instant_of(epoch).astimezone(zone_of(zone)).toordinal()
+    return ordinal + (midnight(zone, ordinal + 1) <= epoch)
 
 
 @lru_cache(maxsize=1 << 16)

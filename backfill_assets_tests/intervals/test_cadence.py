@@ -242,6 +242,13 @@ def test_ten_years_of_hours_are_counted_not_walked():
     assert hourly.count(years) == 3652 * 24
 
 
+def test_a_day_that_has_begun_goes_on_where_clocks_are_set_back_over_midnight():
+    daily, night = Daily(tz="America/St_Johns"), utc(2006, 10, 29, 3)  # 00:01 became 23:01
+
+    assert daily.floor(night) <= night < daily.next(night)
+    assert daily.floor(night) == daily.cell("2006-10-29").start
+
+
 def test_clocks_that_moved_by_half_an_hour_leave_one_longer_cell():
     hourly = Cadence(Unit.HOUR, "Australia/Lord_Howe")
     (cell,) = hourly.cells(Interval(utc(2024, 4, 6, 14), utc(2024, 4, 6, 14, 1)))

@@ -15,6 +15,7 @@ from backfill_assets.warehouse.files.cells import (
     cell_of_number,
     cells_predicate,
     number_expression,
+    time_predicate,
 )
 
 if TYPE_CHECKING:
@@ -50,6 +51,24 @@ def test_spark_cuts_the_same_cells_as_the_cadence(spark: SparkSession):
             (cell,) = grid.cells(Interval(at, at.replace(second=at.second, microsecond=1)))
             assert found[at][f"n{index}"] == cell_number(grid, cell), (at, grid)
             assert cell_of_number(grid, cell_number(grid, cell)) == cell
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("zone", ["America/Havana", "Asia/Beirut", "Europe/Berlin"])
+def test_a_time_without_a_zone_is_read_in_the_cell_that_it_is_put_in_also_where_clocks_skip_midnight(
+    spark: SparkSession, zone: str
+):
+    grid = Cadence(Unit.DAY, zone)
+    days = [grid.cell(day) for day in ("2024-03-09", "2024-03-10", "2024-03-30", "2024-03-31")]
+    times = [f"{day} {at}" for day in ("2024-03-10", "2024-03-31") for at in ("00:00", "00:30")]
+    texts = ", ".join(f"(TIMESTAMP_NTZ'{time}:00')" for time in times)
+    given = spark.sql(f"VALUES {texts} AS t(at)")
+    number = number_expression(grid, cell_expression("at", "timestamp_ntz", grid))
+
+    for cell in days:
+        read = given.where(time_predicate("at", "timestamp_ntz", grid, [cell]))
+        put = given.where(f"{number} = {cell_number(grid, cell)}")
+        assert read.collect() == put.collect()
 
 
 def test_a_day_in_a_zone_is_a_local_date():

@@ -116,11 +116,12 @@ def test_a_file_of_one_date_is_looked_at_for_the_cell_of_that_date_only(
 
 
 def cells_around(cadence: Cadence, time: datetime) -> Iterator[tuple[Interval, datetime, datetime]]:
-    """Give cells with what clocks show at both ends, as `cells.time_predicate` chooses rows."""
+    """Give cells with the midnights of their first day and of the next one, as `cells.time_predicate` chooses rows."""
     around = datetime(time.year, time.month, time.day, tzinfo=UTC)
     zone = zone_of(cadence.tz)
     for cell in cadence.cells(Interval(around - timedelta(3), around + timedelta(3))):
-        start, end = (at.astimezone(zone).replace(tzinfo=None) for at in (cell.start, cell.end))
+        days = (at.astimezone(zone).date() for at in (cell.start, cell.end))
+        start, end = (local(day.year, day.month, day.day) for day in days)
         yield cell, start, end
 
 

@@ -169,7 +169,8 @@ def _timestamp(_: Cadence, instant: datetime) -> str:
 
 
 def _wall_clock(cadence: Cadence, instant: datetime) -> str:
-    return f"TIMESTAMP_NTZ'{instant.astimezone(zone_of(cadence.tz)):%Y-%m-%d %H:%M:%S}'"
+    """Write the midnight of a day, which a row may name also where clocks skip it."""
+    return f"TIMESTAMP_NTZ'{instant.astimezone(zone_of(cadence.tz)):%Y-%m-%d} 00:00:00'"
 
 
 def _any_of(ranges: Iterable[str]) -> str:
