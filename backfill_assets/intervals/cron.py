@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
-from croniter import croniter
+from croniter import CroniterBadDateError, croniter
 
 from backfill_assets.errors import DeclarationError
 from backfill_assets.intervals.interval import in_utc
 from backfill_assets.intervals.zones import zone_of
 
 _FIELDS = 5
+_RANDOM = "r"
+_ANY_TIME = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,18 @@ class Cron:
                 do="give five fields (minute hour day month weekday), for example '0 5 * * *', or "
                 "a word such as '@daily'",
             )
+
+    @property
+    def ticks(self) -> bool:
+        """Whether it ticks, at times that are the same whenever it is asked."""
+        parts = (part for field in self.expression.split() for part in field.split(","))
+        if any(part[:1].lower() == _RANDOM for part in parts):
+            return False
+        try:
+            self.next(_ANY_TIME)
+        except CroniterBadDateError:  # such as the 30th of February
+            return False
+        return True
 
     def floor(self, instant: datetime) -> datetime:
         """The last tick at or before an instant."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 from backfill_assets.errors import DeclarationError, RequestError
 from backfill_assets.intervals.grid import Unit
 from backfill_assets.models.audit import ROWS, Reconciles, References
+from backfill_assets.models.cadence_rules import require_cadence
 from backfill_assets.models.column import require_types
 from backfill_assets.models.consumer import Consumer
 from backfill_assets.models.model import Model
@@ -133,6 +134,7 @@ def build_graph(
         DeclarationError: what is given holds something else than models, sources or consumers.
         DeclarationError: two share a name.
         DeclarationError: a column has a type that Spark does not have.
+        DeclarationError: a cadence starts before 1970, or its cron never ticks.
         DeclarationError: a time column is too coarse for its grid, or no time at all.
         DeclarationError: an upstream, an audit or a consumer names nothing that exists.
         DeclarationError: a consumer reads a column that the model does not have.
@@ -152,9 +154,11 @@ def build_graph(
     )
     for source in graph.sources.values():
         require_types(f"source '{source.name}'", source.schema)
+        require_cadence(f"source '{source.name}'", source.cadence)
         _check_time_column(source)
     for model in graph.models.values():
         require_types(f"model '{model.name}'", model.schema)
+        require_cadence(f"model '{model.name}'", model.cadence)
         _check_time_column(model)
         _check_upstreams(graph, model)
         _check_audits(graph, model)

@@ -148,6 +148,30 @@ def test_a_time_column_that_can_not_place_rows_in_cells_does_not_load(
     a_graph(sources=[a_source(cadence=Whole(), columns=columns)])
 
 
+@pytest.mark.parametrize(
+    ("cadence", "words"),
+    [
+        (Daily(start="1969-12-31"), "starts at 1969-12-31 00:00 UTC.*a start from 1970-01-01"),
+        (Daily(start="1970-01-01", tz="Europe/Berlin"), "a start from 1970-01-01 23:00 UTC on"),
+        (Daily(start="2024-01-01", cron="0 5 30 2 *"), "never ticks"),
+        (Daily(start="2024-01-01", cron="R(0-9) 5 * * *"), "at random times"),
+    ],
+)
+def test_a_cadence_whose_cells_would_be_missed_does_not_load(cadence: Cadence, words: str):
+    source, model = a_source(cadence=cadence), a_model(cadence=cadence, upstreams=[])
+
+    with pytest.raises(DeclarationError, match=f"source 'web.events' .*{words}"):
+        build_graph([], [source])
+    with pytest.raises(DeclarationError, match=f"model 'web.visits' .*{words}"):
+        build_graph([model], [])
+    stored_graph([model], [source])
+
+
+@pytest.mark.parametrize("cron", ["0 5 29 2 *", "0 5 * 2 mon#5", "0 5 * * fri", "@monthly"])
+def test_a_cron_that_seldom_ticks_loads(cron: str):
+    a_graph(sources=[a_source(cadence=Daily(start="1970-01-01", cron=cron))])
+
+
 def test_nodes_are_found_by_name():
     graph = a_graph(a_model())
 
