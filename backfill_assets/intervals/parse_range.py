@@ -31,7 +31,7 @@ class OutsideLifeError(BackfillAssetsError):
     """A range lies wholly before the model's start, or at or after its end."""
 
     def __init__(self, asked: Interval, cadence: Cadence) -> None:
-        cells = ranges_text(cadence, IntervalSet.of([asked]))
+        cells = ranges_text(cadence, cadence.snap_out(asked))
         super().__init__(
             f"the range {cells} lies wholly outside the model's life, which is "
             f"{life_text(cadence)}; ask for a range within it"

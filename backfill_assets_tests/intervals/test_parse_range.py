@@ -84,7 +84,14 @@ def test_one_bound_outside_the_life_is_refused_as_a_range_outside_it(
         parse_range(*asked, BERLIN, due=utc(2026, 1, 1))
 
 
-@pytest.mark.parametrize("days", [("2023-01-01", "2023-12-31"), ("2025-01-01", "2025-02-01")])
+@pytest.mark.parametrize(
+    "days",
+    [
+        ("2023-01-01", "2023-12-31"),
+        ("2025-01-01", "2025-02-01"),
+        ("2023-01-01T06:00:00.25Z", "2023-12-31"),
+    ],
+)
 def test_a_range_wholly_outside_the_life_is_refused(days: tuple[str, str]):
     with pytest.raises(OutsideLifeError, match="lies wholly outside the model's life"):
         parse_range(*days, BERLIN)

@@ -61,3 +61,22 @@ def test_a_restatement_reaches_the_cells_that_read_it_in_a_new_table_and_no_othe
     assert whole.keys() == {"web.costs_by_id", "web.reader"}
     assert day(1) in whole["web.reader"]
     assert day(7) in whole["web.reader"]
+
+
+@pytest.mark.parametrize(
+    ("first", "last"),
+    [("2024-01-02", "2024-01-03"), ("2024-01-02T00:00:00Z", "2024-01-04T00:00:00Z")],
+)
+def test_a_named_range_of_a_table_without_cells_reaches_its_readers_however_it_is_written(
+    first: str, last: str
+):
+    reader = a_model("web.reader", upstreams=["web.visits", Upstream("web.costs_by_id")])
+    graph = a_graph(a_model(), a_whole("web.costs_by_id"), reader)
+    view = a_view({name: [a_run(day(1, 8), 1)] for name in graph.order})
+    request = PlanRequest(environment=PROD, restate=(Restatement("web.costs_by_id", first, last),))
+
+    plan = build_plan(request, graph, PlanState(view=view, running=snapshots_of(graph)), NOW)
+
+    planned = plan.model("web.reader")
+    assert planned is not None
+    assert planned.cells == IntervalSet.of([day(2, 2)])

@@ -9,7 +9,7 @@ from backfill_assets.errors import RequestError
 from backfill_assets.intervals.cadence import WHOLE_CELL
 from backfill_assets.intervals.grid import Unit
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.intervals.parse_range import parse_range
+from backfill_assets.intervals.parse_range import parse_interval, parse_range
 from backfill_assets.intervals.required import required
 from backfill_assets.intervals.restated import onward, restated
 from backfill_assets.models.cells import cells_reading
@@ -168,6 +168,8 @@ def _asked(
         return WHOLE_CELL
     first = start if start is not None else cadence.start or cadence.ceil(WHOLE_CELL.start)
     last = end if end is not None else max(cadence.ceil(now), cadence.next(cadence.start or now))
+    if cadence.unit is Unit.WHOLE:  # it has one cell, and its readers have those of the range
+        return parse_interval(first, last, cadence)
     return parse_range(first, last, cadence).interval
 
 
