@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from backfill_assets.intervals.grid import Unit
 from backfill_assets.intervals.instants import end_at, minute_text, start_at
 from backfill_assets.planning.plan.plan import Build
 from backfill_assets.planning.plan.request import Category
@@ -97,14 +98,18 @@ def _left_out(
 def _by_request(
     plan: Plan, naming: Naming, planned: ModelPlan, cells: IntervalSet
 ) -> Iterator[tuple[IntervalSet, str]]:
-    """Cells that the request itself leaves out."""
+    """Cells that the request itself leaves out.
+
+    A new definition counts from the first cell that begins at its date or later; a requested range holds each cell
+    that it touches, but for one that reaches past a strict end.
+    """
     cadence, request = naming.cadences.get(planned.model), plan.request
     hull = cells.hull()
-    if cadence is None or hull is None:
+    if cadence is None or cadence.unit is Unit.WHOLE or hull is None:
         return
 
     def before(when: When) -> IntervalSet:
-        return _cut(cells, hull.start, start_at(when, cadence.tz))
+        return _cut(cells, hull.start, cadence.ceil(start_at(when, cadence.tz)))
 
     if request.cutoff:
         why = f" ({request.reason})" if request.reason else ""
@@ -115,9 +120,12 @@ def _by_request(
     if request.effective_from:
         yield before(request.effective_from), f"before the effective date {request.effective_from}"
     if request.start:
-        yield before(request.start), f"before {request.start}, where the requested range starts"
+        first = cadence.floor(start_at(request.start, cadence.tz))
+        words = f"before {request.start}, where the requested range starts"
+        yield _cut(cells, hull.start, first), words
     if request.end:
-        last = end_at(request.end, cadence.tz)
+        end = end_at(request.end, cadence.tz)
+        last = cadence.floor(end) if request.end_bounded else cadence.ceil(end)
         yield _cut(cells, last, hull.end), f"after {request.end}, where the requested range ends"
 
 

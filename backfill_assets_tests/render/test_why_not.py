@@ -108,3 +108,30 @@ def test_a_cell_that_was_not_due_is_not_required():
     ((_, _, text),) = asked(march_of(), PERFORMANCE, "2024-06-01", "2024-06-01")
 
     assert text.startswith("not required: outside the model's life, or not due when")
+
+
+@pytest.mark.parametrize(
+    ("request_", "first", "said"),
+    [
+        ({"cutoff": "2024-03-15"}, "2024-03-01", "before the cutoff 2024-03-15"),
+        ({"effective_from": "2024-03-15"}, "2024-03-01", "before the effective date 2024-03-15"),
+        ({"start": "2024-03-15"}, "2024-02-01", "before 2024-03-15, where the requested"),
+        ({"end": "2024-03-15"}, "2024-04-01", "after 2024-03-15, where the requested"),
+        ({"end": "2024-03-15", "end_bounded": True}, "2024-03-01", "after 2024-03-15, where"),
+    ],
+)
+def test_a_cell_in_which_a_bound_lies_has_one_answer(
+    request_: dict[str, Any], first: str, said: str
+):
+    model = replace(
+        added_columns().models[0],
+        model=TRENDS,
+        work=(CellWork(Why.RESTATED, span(MONTHS, "2024-05-01", "2024-05-01")),),
+        kept=span(MONTHS, "2024-01-01", "2024-04-01"),
+    )
+    plan = a_plan(model, request=PlanRequest(environment="prod", reason="agreed", **request_))
+
+    ((cells, planned, text),) = asked(plan, TRENDS, first, first)
+
+    assert (cells, planned) == (first, False)
+    assert text.startswith(said)
