@@ -136,6 +136,10 @@ class Cadence:
             (boundary_from(grid, start), grid.boundary(grid.index(end))) for start, end in pairs
         )
 
+    def names_alike(self, other: Cadence) -> bool:
+        """Whether a key names one cell in both; hours of two zones are the same cells under other keys."""
+        return self.grid == other.grid and (self.unit is Unit.WHOLE or self.tz == other.tz)
+
     def key(self, cell: Interval) -> str:
         """The partition key of a cell, letter for letter Dagster's.
 

@@ -126,7 +126,7 @@ def _refuse_other_cells(declared: Model, published: Model) -> None:
     Raises:
         RequestError: the declared cadence is not the one that is published.
     """
-    if declared.cadence.grid != published.cadence.grid:
+    if not declared.cadence.names_alike(published.cadence):
         raise RequestError(
             found=f"{declared.name} has other partitions than the cells that {PROD} publishes, nothing was built",
             do="`backfill plan` shows the change of its cadence; promote it first",

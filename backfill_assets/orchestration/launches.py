@@ -64,14 +64,14 @@ def targets(context: dg.AssetExecutionContext, declared: Graph, published: Graph
         {
             name: cells_of(published.models[name].cadence, list(keys[asset_key(name)]))
             for name in published.order
-            if asset_key(name) in keys and _same_grid(name, declared, published)
+            if asset_key(name) in keys and _same_keys(name, declared, published)
         }
     )
 
 
-def _same_grid(name: str, declared: Graph, published: Graph) -> bool:
+def _same_keys(name: str, declared: Graph, published: Graph) -> bool:
     model = declared.models.get(name)
-    return model is not None and model.cadence.grid == published.models[name].cadence.grid
+    return model is not None and model.cadence.names_alike(published.models[name].cadence)
 
 
 def _of_backfill(context: dg.AssetExecutionContext) -> Mapping[dg.AssetKey, list[str]] | None:

@@ -129,6 +129,16 @@ def test_hours_are_cut_where_local_clocks_strike():
     assert Hourly(tz="Asia/Kolkata").floor(utc(2024, 1, 1, 0, 45)) == utc(2024, 1, 1, 0, 30)
 
 
+def test_hours_of_two_zones_are_the_same_cells_under_other_keys():
+    utc_hours, berlin = Hourly(), Hourly(tz="Europe/Berlin")
+
+    assert utc_hours.grid == berlin.grid
+    assert not utc_hours.names_alike(berlin)
+    assert utc_hours.names_alike(Hourly(start="2024-01-01", cron="5 * * * *"))
+    assert not Daily().names_alike(Weekly())
+    assert Whole().names_alike(Whole(tz="Europe/Berlin"))
+
+
 def test_weeks_start_on_monday():
     assert Weekly().floor(utc(2024, 1, 7, 23)) == utc(2024, 1, 1)
     assert Weekly(tz="Europe/Berlin").floor(utc(2024, 1, 7, 23)) == utc(2024, 1, 7, 23)

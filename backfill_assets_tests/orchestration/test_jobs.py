@@ -19,7 +19,7 @@ from backfill_assets.engine.plans.outcome import Outcome
 from backfill_assets.engine.project.holds import hold_consumer
 from backfill_assets.engine.review.results import register_result
 from backfill_assets.errors import RequestError
-from backfill_assets.intervals import Daily, Weekly
+from backfill_assets.intervals import Daily, Hourly, Weekly
 from backfill_assets.intervals.instants import minute_text
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.models.graph import build_graph
@@ -419,6 +419,26 @@ def test_partitions_that_are_cut_otherwise_than_what_is_published_are_not_built(
         [defs.resolve_assets_def(dg.AssetKey(["web", "visits"]))],
         partition_key="2024-01-01",
         instance=launchpad.instance,
+        raise_on_error=False,
+    )
+
+    assert "has other partitions than the cells that prod publishes" in failure(result)
+
+
+def test_hours_whose_keys_are_those_of_another_zone_than_what_is_published_are_not_built(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("BACKFILL_DATA_DIR", str(tmp_path))
+    hours = Hourly(start="2024-01-01", end="2024-01-10")
+    visits = a_model("web.visits", cadence=hours, upstreams=[])
+    world = QueueWorld.of(tmp_path, visits, now=datetime.now(UTC))
+    world.fill("web.visits", hours.cell("2024-01-03-00:00"))
+    berlin = Hourly(start="2024-01-01", end="2024-01-10", tz="Europe/Berlin")
+    defs = build_definitions(models=[replace(visits, cadence=berlin)], sources=[])
+
+    result = dg.materialize(
+        [defs.resolve_assets_def(dg.AssetKey(["web", "visits"]))],
+        partition_key="2024-01-03-05:00",
         raise_on_error=False,
     )
 

@@ -361,7 +361,7 @@ def scanned_prod(
         and name in pointers
         and name not in paused
         and declared[name].automated is not Automation.OFF
-        and run.graph.models[name].cadence.grid == declared[name].cadence.grid
+        and run.graph.models[name].cadence.names_alike(declared[name].cadence)
     ]
     others = CellsByModel.of(
         each for plan in plans if plan.environment == PROD for each in plan.cells.items()
