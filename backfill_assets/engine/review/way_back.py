@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from backfill_assets.intervals.cadence import WHOLE_CELL
 from backfill_assets.intervals.instants import minute_text
 
 if TYPE_CHECKING:
@@ -13,9 +14,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from backfill_assets.engine.review.facts import Facts
+    from backfill_assets.intervals.interval import Interval
     from backfill_assets.snapshots.publication import PointerMove
-
-_INSTANT = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +63,18 @@ def command_to_build_anew(environment: str, moves: Iterable[PointerMove]) -> str
     """Give the command that restates all cells which these moves have published."""
     hulls = {move.model: move.cells.hull() for move in moves}
     options = " ".join(
-        f"--restate {model}:{hull.start.date()}..{(hull.end - _INSTANT).date()}"
+        f"--restate {model}{_range(hull)}"
         for model, hull in sorted(hulls.items())
         if hull is not None
     )
     return f"backfill plan {environment} {options}"
+
+
+def _range(hull: Interval) -> str:
+    """Write a range as instants, which are the same in every model's zone; none of a table that is one cell."""
+    if hull == WHOLE_CELL:
+        return ""
+    return f":{hull.start:%Y-%m-%dT%H:%M:%SZ}..{hull.end:%Y-%m-%dT%H:%M:%SZ}"
 
 
 def way_back_text(facts: Facts) -> str:
