@@ -300,6 +300,28 @@ def test_huge_sums_are_compared_and_written():
     assert f"= {2 * published:,} against {published:,} published (+100.00%)" in result.found
 
 
+def test_a_number_of_any_size_is_told():
+    audit = percentile_within("cost", 0.5, 0, 10)
+
+    result = judged(audit, numbered(1, audit.name, own="1.5E200"))
+
+    assert result.found == "p50 of cost = 1.50000e+200 in 2024-01-01, outside [0, 10]"
+
+
+def test_of_sums_that_differ_one_that_is_not_allowed_is_told():
+    audit = metric_within("cost", 0.01)
+
+    result = judged(
+        audit,
+        numbered(1, audit.name, own="1000100", published="1000000"),
+        numbered(2, audit.name, own="20", published="10"),
+        before={day(1): 1, day(2): 1},
+    )
+
+    assert result.cells == ("2024-01-02",)
+    assert "in 2024-01-02 = 20 against 10 published" in result.found
+
+
 def newest(at: Interval, seconds_before_its_end: float | None) -> CellProfile:
     """A cell with its newest value so long before its end; None where no row has a value."""
     end = int(at.end.timestamp()) * 10**6

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 _MOST_CELLS = 20
 _MOST_DIGITS = 100
+_HUGE = Decimal(10) ** 40
 _NO_SUM = "NaN"
 
 
@@ -289,7 +290,8 @@ def _near_published(audit: NearPublished, batch: _Batch) -> AuditResult:
         for cell, (own, theirs) in pairs.items()
         if abs(own - theirs) > max(slack * abs(theirs), most)
     ]
-    worst = max(pairs, key=lambda cell: abs(pairs[cell][0] - pairs[cell][1]), default=None)
+    named = outside or [*pairs]
+    worst = max(named, key=lambda cell: abs(pairs[cell][0] - pairs[cell][1]), default=None)
     return AuditResult(
         audit=audit.name,
         severity=audit.severity,
@@ -351,9 +353,11 @@ def _exact(text: str | None) -> Fraction | None:
 
 
 def _rounded(exact: Fraction) -> str:
-    """Write a number for people: at most six decimal places."""
+    """Write a number for people: at most six decimal places, or six digits of one that is huge."""
     with localcontext(prec=_MOST_DIGITS):
         value = Decimal(exact.numerator) / Decimal(exact.denominator)
+        if abs(value) >= _HUGE:
+            return f"{value:.6g}"
         return f"{round(value, 6).normalize():,f}"
 
 
