@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
-from math import isfinite
+from math import isfinite, isnan
 from typing import TYPE_CHECKING, Any, cast
 
 from backfill_assets.errors import DeclarationError
@@ -273,27 +273,35 @@ def accepted_range(
         for sign, bound in ((">=", low), ("<=", high))
         if bound is not None
     ]
+    name = f"accepted_range_{column}"
     if not sides:
-        raise _empty_audit(audit=f"accepted_range_{column}", missing="bound")
-    return RowRule(f"accepted_range_{column}", " AND ".join(sides), 0.0, _severity(warn=warn))
+        raise _empty_audit(audit=name, missing="bound")
+    known = not any(isinstance(bound, float) and isnan(bound) for bound in (low, high))
+    _require(name, "bounds that are no NaN", known)
+    return RowRule(name, " AND ".join(sides), 0.0, _severity(warn=warn))
 
 
 def accepted_values(column: str, values: tuple[object, ...], *, warn: bool = False) -> RowRule:
-    """Audit that `column` is one of the values."""
-    if not values:
+    """Audit that `column` is one of the values; None among them says nothing, for nullability is a rule of its own."""
+    accepted = one_of(values)
+    if not accepted:
         raise _empty_audit(audit=f"accepted_values_{column}", missing="value")
-    rule = f"{quoted(column)} IN ({one_of(values)})"
+    rule = f"{quoted(column)} IN ({accepted})"
     return RowRule(f"accepted_values_{column}", rule, 0.0, _severity(warn=warn))
 
 
 def unique(*columns: str, warn: bool = False) -> Unique:
     """Audit that no two rows of the table share these columns."""
+    if not columns:
+        raise _empty_audit(audit="unique", missing="column")
     return Unique(f"unique_{'_'.join(columns)}", columns, _severity(warn=warn))
 
 
 def row_count_within(fraction: float, *, warn: bool = False) -> RowCountWithin:
     """Audit that a rebuilt cell keeps its number of rows, give or take a fraction."""
-    return RowCountWithin("row_count_within", fraction, _severity(warn=warn))
+    name = "row_count_within"
+    _require(name, "a fraction of 0 or more", _is_amount(fraction))
+    return RowCountWithin(name, fraction, _severity(warn=warn))
 
 
 def references(
@@ -450,6 +458,8 @@ def known_rows(
     if not pairs:
         raise _empty_audit(audit=name, missing="row")
     for key, _ in pairs:
+        if not key:
+            raise _empty_audit(audit=name, missing="key of a row")
         if time_column and time_column not in key:
             raise DeclarationError(
                 found=f"audit '{name}': a key without '{time_column}'",

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from difflib import get_close_matches
+from enum import Enum
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -256,6 +257,8 @@ def quoted(column: str) -> str:
 def sql_literal(value: object) -> str:
     """Write a Python scalar as a typed Spark SQL literal, text escaped."""
     match value:
+        case Enum():
+            literal = sql_literal(value.value)
         case bool():
             literal = "TRUE" if value else "FALSE"
         case float() if not isfinite(value):
@@ -296,8 +299,8 @@ def _not_in(column: str, stats: _Statistics) -> str:
 
 
 def one_of(values: Sequence[object]) -> str:
-    """List values as literals, in an order that does not depend on theirs."""
-    return ", ".join(sorted(sql_literal(value) for value in values))
+    """List values as literals, in an order that does not depend on theirs; NULL is a rule of its own, and left out."""
+    return ", ".join(sorted(sql_literal(value) for value in values if value is not None))
 
 
 def _in_range(column: str, stats: _Statistics) -> str:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import datetime as dt
 from decimal import Decimal
+from enum import Enum, IntEnum
 from types import SimpleNamespace
 from typing import Annotated
 
@@ -19,7 +20,10 @@ from backfill_assets.models.audit import (
     Severity,
     accepted_range,
     accepted_values,
+    known_rows,
     not_null,
+    row_count_within,
+    unique,
 )
 from backfill_assets.models.audits_of import audits_of
 from backfill_assets.models.column import (
@@ -222,6 +226,14 @@ def test_a_rule_over_the_whole_schema_is_refused_not_forgotten():
         columns_of(Pairs)
 
 
+class Channel(str, Enum):  # noqa: UP042 - authors write it so
+    EMAIL = "email"
+
+
+class Size(IntEnum):
+    LARGE = 3
+
+
 @pytest.mark.parametrize(
     ("value", "literal"),
     [
@@ -235,6 +247,8 @@ def test_a_rule_over_the_whole_schema_is_refused_not_forgotten():
         (dt.date(2024, 1, 31), "DATE '2024-01-31'"),
         (dt.datetime(2024, 1, 31, 6, tzinfo=dt.UTC), "TIMESTAMP '2024-01-31 06:00:00+00:00'"),
         (dt.datetime(2024, 1, 31, 6), "TIMESTAMP '2024-01-31 06:00:00+00:00'"),  # noqa: DTZ001
+        (Channel.EMAIL, "'email'"),
+        (Size.LARGE, "3"),
         ("it's", "'it\\'s'"),
         ("back\\slash'", "'back\\\\slash\\''"),
         ("'; DROP TABLE x; --", "'\\'; DROP TABLE x; --'"),
@@ -246,6 +260,7 @@ def test_values_become_typed_literals_with_their_text_escaped(value: object, lit
 
 def test_a_list_of_values_is_the_same_rule_in_any_order():
     assert accepted_values("c", ("b", "a")) == accepted_values("c", ("a", "b"))
+    assert accepted_values("c", ("a", None)).predicate == "`c` IN ('a')"
     assert declared(pa.Field(isin=["b'", "a"])).checks == (("isin", "`c` IN ('a', 'b\\'')"),)
 
 
@@ -261,6 +276,20 @@ def test_an_audit_without_anything_to_hold_rows_against_is_refused():
         accepted_range("c", None, None)
     with pytest.raises(DeclarationError, match="has no value, so it could not fail"):
         accepted_values("c", ())
+    with pytest.raises(DeclarationError, match="has no value, so it could not fail"):
+        accepted_values("c", (None,))
+    with pytest.raises(DeclarationError, match="has no column, so it could not fail"):
+        unique()
+    with pytest.raises(DeclarationError, match="has no key of a row, so it could not fail"):
+        known_rows([({}, {"c": 1})])
+
+
+@pytest.mark.parametrize("fraction", [-0.1, float("nan"), float("inf")])
+def test_a_fraction_that_is_no_amount_is_refused_before_a_batch_is_judged(fraction: float):
+    with pytest.raises(DeclarationError, match="a fraction of 0 or more"):
+        row_count_within(fraction)
+    with pytest.raises(DeclarationError, match="bounds that are no NaN"):
+        accepted_range("c", 0, float("nan"))
 
 
 def test_a_tolerance_is_a_positive_number_of_a_float():
