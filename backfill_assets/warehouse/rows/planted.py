@@ -49,9 +49,17 @@ def planted_rows(  # noqa: C901, PLR0911 - one case for each defect
         case Defect.SHIFTED:
             return _shifted(rows, model, share)
         case Defect.DOUBLED:
-            return _with(rows, planted.column, f"IF({inside}, 2 * {{0}}, {{0}})")
+            return _with(
+                rows,
+                planted.column,
+                _if_it_fits(rows, planted.column, "try_multiply(2, {0})", inside),
+            )
         case Defect.NEGATED:
-            return _with(rows, planted.column, f"IF({inside}, -{{0}}, {{0}})")
+            return _with(
+                rows,
+                planted.column,
+                _if_it_fits(rows, planted.column, "try_multiply(-1, {0})", inside),
+            )
         case Defect.EMPTIED:
             return _with(rows, planted.column, f"IF({inside}, NULL, {{0}})")
         case Defect.MOVED:
@@ -70,11 +78,19 @@ def _with(rows: DataFrame, column: str, value: str) -> DataFrame:
     ))  # fmt: skip
 
 
+def _if_it_fits(rows: DataFrame, column: str, value: str, where: str) -> str:
+    """Write a number in the place of another where the column's type can hold it."""
+    kind = dict(rows.dtypes)[column]
+    return f"IF({where}, coalesce(TRY_CAST({value} AS {kind}), {{0}}), {{0}})"
+
+
 def _altered(rows: DataFrame, model: Model) -> DataFrame:
     """Change the numbers of rows a little, as another partner of a join would."""
     for column in model.schema:
         if column.name not in model.key and is_numeric(column.dtype):
-            rows = _with(rows, column.name, "{0} + 1")
+            rows = _with(
+                rows, column.name, _if_it_fits(rows, column.name, "try_add({0}, 1)", "TRUE")
+            )
     return rows
 
 
