@@ -17,7 +17,13 @@ from backfill_assets.models.column import Column
 from backfill_assets.models.content import Content
 from backfill_assets.warehouse.files.tables import Table
 from backfill_assets.warehouse.log.delta_log import ABSENT
-from backfill_assets.warehouse.rows.checksum import NO_SUM, exact_sum, hash_within, value_hash
+from backfill_assets.warehouse.rows.checksum import (
+    NO_SUM,
+    exact_sum,
+    hash_within,
+    sum_of_doubles,
+    value_hash,
+)
 from backfill_assets.warehouse.rows.conform import contract, result_rows
 from backfill_assets.warehouse.rows.profile import Subject, profile
 from backfill_assets_tests.warehouse.shop import STAMP, days, frame, sales
@@ -301,6 +307,27 @@ def test_a_sum_over_a_value_without_a_decimal_is_no_number(spark: SparkSession):
     assert total("1.5D", "NULL", "2D") == "3.500000000"
     for odd in ("CAST('NaN' AS DOUBLE)", "CAST('-Infinity' AS DOUBLE)", "1e300D"):
         assert total("1.5D", odd) == NO_SUM
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value"), [("decimal(38,18)", "6e19"), ("decimal(38,0)", "6e37"), ("double", "6e28")]
+)
+def test_a_sum_of_too_many_digits_is_no_number(spark: SparkSession, dtype: str, value: str):
+    rows = spark.sql(f"SELECT CAST({value} AS {dtype}) AS v FROM range(2)")  # noqa: S608
+
+    assert rows.limit(1).selectExpr(exact_sum("v", dtype)).collect()[0][0] != NO_SUM
+    assert rows.selectExpr(exact_sum("v", dtype)).collect()[0][0] == NO_SUM
+    assert sum_of_doubles([(6e28, 1)]) is not None
+    assert sum_of_doubles([(6e28, 2)]) is None
+
+
+def test_numbers_in_texts_are_summed_as_they_are(spark: SparkSession):
+    def total(*values: str) -> str:
+        rows = spark.createDataFrame([(value,) for value in values], "v STRING")
+        return rows.selectExpr(exact_sum("v", "string")).collect()[0][0]
+
+    assert total("1.6", "1.6") == "3.200000000"
+    assert total("1.6", "about two") == NO_SUM
 
 
 def test_maps_are_equal_whatever_the_order_of_their_entries(spark: SparkSession):

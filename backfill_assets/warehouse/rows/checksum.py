@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType
 
 NO_SUM = "NaN"
-"""The result of `exact_sum` where some value has no decimal."""
+"""The result of `exact_sum` where some value has no decimal, or their sum has too many digits."""
 
 EXACT = Context(prec=100, rounding=ROUND_HALF_UP)
 """Decimal arithmetic in Python as `exact_sum` does it in Spark."""
@@ -77,17 +77,18 @@ def joined(high: int, low: int) -> int:
 def exact_sum(value: str, dtype: str) -> str:
     """Write Spark SQL that sums without rounding, as text; ``NaN`` where a value has no decimal.
 
-    Money is decimal. Doubles are taken to nine places, which a sum can be held against another with;
-    one that is not a number, infinite or too large for that makes the whole sum ``NaN``.
+    Money is decimal. Doubles, and numbers in texts, are taken to nine places, which a sum can be held
+    against another with; one that is not a number, infinite or too large for that makes the whole sum
+    ``NaN``, and so does a sum of more than 38 digits.
     """
     exact = value
-    if dtype in ("float", "double"):
+    if dtype in ("float", "double") or dtype.startswith("string"):
         exact = f"TRY_CAST({value} AS DECIMAL(38,9))"
-        total = f"CAST(coalesce(sum({exact}), 0) AS STRING)"
-        return f"IF(count({value}) > count({exact}), '{NO_SUM}', {total})"
-    if not dtype.startswith("decimal"):
+    elif not dtype.startswith("decimal"):
         exact = f"CAST({value} AS DECIMAL(38,0))"
-    return f"CAST(coalesce(sum({exact}), 0) AS STRING)"
+    summed = f"try_sum({exact})"
+    without = f"count({value}) > count({exact}) OR (count({exact}) > 0 AND {summed} IS NULL)"
+    return f"IF({without}, '{NO_SUM}', CAST(coalesce({summed}, 0) AS STRING))"
 
 
 def sum_of_doubles(counted: Iterable[tuple[float, int]]) -> Decimal | None:
@@ -104,7 +105,7 @@ def sum_of_doubles(counted: Iterable[tuple[float, int]]) -> Decimal | None:
         if abs(exact) >= _TOO_LARGE:
             return None
         total = EXACT.add(total, EXACT.multiply(exact, times))
-    return total
+    return total if abs(total) < _TOO_LARGE else None
 
 
 def same_value(value: str, other: str, dtype: DataType) -> str:
