@@ -263,6 +263,19 @@ def test_rows_of_a_function_that_lost_their_cell_count_for_the_first_one(spark: 
     assert result.cells == ("2024-01-01",)
 
 
+@pytest.mark.parametrize("cell", ["r._cell", "DATE'2023-12-31' AS _cell"])
+def test_rows_of_no_cell_of_the_batch_count_for_the_first_one(spark: SparkSession, cell: str):
+    query = (
+        f"SELECT {cell}, e.shop FROM VALUES ('a'), ('b') e(shop) LEFT JOIN {{rows}} r USING (shop)"  # noqa: S608
+    )
+
+    result = judged(spark, sql_audit("every_shop", f"{query} WHERE r.ds IS NULL"), sale(2, "a"))
+
+    assert result.blocks
+    assert result.failing_rows == 1
+    assert result.cells == ("2024-01-01",)
+
+
 def test_a_function_that_gives_no_frame_is_refused_by_name(spark: SparkSession):
     with pytest.raises(DeclarationError, match="audit 'odd': its function gave int"):
         judged(spark, python_audit("odd", no_frame), *GOOD)

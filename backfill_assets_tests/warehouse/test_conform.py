@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from backfill_assets.errors import DeclarationError
+from backfill_assets.models.column import Column
 from backfill_assets.models.kind import IncrementalByUniqueKey, SoftDelete, Tombstone
 from backfill_assets.warehouse.files.tables import table_now
 from backfill_assets.warehouse.rows.conform import contract, result_rows
 from backfill_assets.warehouse.rows.moves import cells_moved_from
 from backfill_assets_tests.warehouse.shop import (
+    ORDER_COLUMNS,
     SALES_COLUMNS,
     STAMP,
     batch,
@@ -73,6 +75,16 @@ def rebuilt(spark: SparkSession, path: str, model: Model) -> list[tuple[object, 
     rows = batch(spark, model, path, days(1), order(1, 1, 4))
     commit_cells(rows, model, days(1), ticket(path, 2))
     return content(spark, path, "order_id", "gone")
+
+
+def test_the_latest_row_keeps_a_column_of_any_name(spark: SparkSession):
+    kind = IncrementalByUniqueKey(time_column="ds", latest_by="seen_at")
+    model = orders(columns=(*ORDER_COLUMNS, Column("_rank", "int")), kind=kind)
+    given = frame(spark, model.schema, f"{order(1, 1)[:-1]}, 7)")
+
+    (row,) = contract(given, model).collect()
+
+    assert row["_rank"] == 7
 
 
 @pytest.mark.parametrize(

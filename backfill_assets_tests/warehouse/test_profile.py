@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from backfill_assets.errors import DeclarationError
+from backfill_assets.intervals import Whole
 from backfill_assets.intervals.cadence import WHOLE_CELL
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.audit import (
+    complete,
     not_null,
     reconciles,
     references,
@@ -18,11 +20,13 @@ from backfill_assets.models.audit import (
 )
 from backfill_assets.models.audits_of import audits_of
 from backfill_assets.models.column import Column
+from backfill_assets.models.kind import Full
 from backfill_assets.models.source import Source, TimeColumns
 from backfill_assets.warehouse.files.tables import Table, table_now
 from backfill_assets.warehouse.log.delta_log import ABSENT
 from backfill_assets.warehouse.rows.conform import contract
 from backfill_assets.warehouse.rows.inputs import Input
+from backfill_assets.warehouse.rows.moves import clashes_with, rows_elsewhere
 from backfill_assets.warehouse.rows.profile import Subject, profile
 from backfill_assets.warehouse.rows.samples import failing_rows
 from backfill_assets_tests.warehouse.shop import (
@@ -163,6 +167,73 @@ def test_references_and_sums_are_compared_with_the_upstream(spark: SparkSession,
     ]
     (sample,) = failing_rows(rows, model.audits[0], subject)
     assert sample == '{"ds":"2024-01-02","shop":"x","amount":"***"}'
+
+
+def test_a_table_that_is_one_cell_reconciles_with_the_cells_that_it_reads(
+    spark: SparkSession, tmp_path: Path
+):
+    raw = landed(spark, str(tmp_path / "raw"), sale(1, "a", 10), sale(2, "a", 20), sale(3, "a", 5))
+    read = replace(raw, cells=IntervalSet.of(days(1, 2)))  # the third day is not over
+    audit = reconciles("amount", raw.name)
+    model = sales(kind=Full(), cadence=Whole(), audits=[audit])
+    rows = contract(frame(spark, model.schema, sale(1, "a", 10), sale(2, "a", 20)), model)
+
+    (found,) = profile(rows, Subject(model, (WHOLE_CELL,), NOWHERE, {raw.name: read}))
+
+    assert found.sums[audit.name] == ("30.00", "30.00")
+
+
+def test_a_value_that_equals_several_of_another_type_is_one_row(
+    spark: SparkSession, tmp_path: Path
+):
+    raw = landed(spark, str(tmp_path / "raw"), sale(1, "1"), sale(1, "01"))
+    audit = references("size", raw.name, "shop")
+    model = sales(columns=(*SALES_COLUMNS[:2], Column("size", "int")), audits=[audit])
+    rows = contract(frame(spark, model.schema, sale(1, "a", 1), sale(1, "b", 2)), model)
+
+    (found,) = profile(rows, Subject(model, days(1), NOWHERE, {raw.name: raw}))
+
+    assert found.content.rows == 2
+    assert found.failing[audit.name] == 1
+
+
+def test_any_name_of_a_column_is_the_authors(spark: SparkSession, tmp_path: Path):
+    raw = landed(spark, str(tmp_path / "raw"), sale(1, "1"), sale(2, "2"))
+    for name in ("_key", "_rows", "_known", "_same", "cell", "earlier", "part", "answers"):
+        told = Column(name, "string")
+        audits = (
+            unique(name),
+            references(name, raw.name, "shop"),
+            complete(name),
+            row_rule("odd", f"{name} <> '3'"),
+        )
+        model = sales(columns=(*SALES_COLUMNS[:2], told), audits=audits)
+        subject = Subject(model, days(1, 2), NOWHERE, {raw.name: raw})
+        before, after = (
+            contract(frame(spark, model.schema, sale(1, "a", first), sale(2, "a", 3)), model)
+            for first in (1, 3)
+        )
+
+        found, other = profile(before, subject), profile(after, subject)
+
+        assert found[0].content.columns[name] != other[0].content.columns[name]
+        assert [failing(other, audit.name) for audit in audits] == [
+            [1, 0], [1, 1], [0, 0], [1, 1],
+        ]  # fmt: skip
+        assert [len(failing_rows(after, audit, subject)) for audit in audits] == [2, 2, 0, 2]
+
+
+def test_keys_in_other_cells_are_masked_as_samples_are(spark: SparkSession, tmp_path: Path):
+    path, model = str(tmp_path / "sales"), sales()
+    rows = batch(spark, model, path, days(1), sale(1, "a", 7))
+    commit_cells(rows, model, days(1), ticket(path, 1))
+    others = rows_elsewhere(spark, model, days(2), table_now(path), ["shop", "amount"])
+    assert others is not None
+    later = batch(spark, model, path, days(2), sale(2, "a", 7))
+
+    (clash,) = clashes_with(later, others, model, ["shop", "amount"], path)
+
+    assert clash.key == '{"shop":"a","amount":"***"}'
 
 
 def test_samples_show_rows_that_break_a_rule_or_a_key(spark: SparkSession):

@@ -140,6 +140,9 @@ def rows_in_cells(
     return rows_of(spark, model, target, IntervalSet.of(cells)) if target.exists else None
 
 
+_RANK = "_rank of a row"
+
+
 def _latest(rows: DataFrame, model: Model) -> DataFrame:
     from pyspark.sql import Window, functions as F  # noqa: PLC0415 - a tenth of a second that light commands must not pay
 
@@ -149,7 +152,9 @@ def _latest(rows: DataFrame, model: Model) -> DataFrame:
     order = Window.partitionBy(*map(quoted, model.key)).orderBy(
         F.col(quoted(model.kind.latest_by)).desc_nulls_last(), F.expr(everything)
     )
-    return rows.withColumn("_rank", F.row_number().over(order)).where("_rank = 1").drop("_rank")
+    return (
+        rows.withColumn(_RANK, F.row_number().over(order)).where(f"{quoted(_RANK)} = 1").drop(_RANK)
+    )
 
 
 def _absent(before: DataFrame, computed: DataFrame, model: Model) -> DataFrame:

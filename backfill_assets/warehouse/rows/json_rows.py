@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from backfill_assets.models.column import CELL_COLUMN, MASKED, quoted, sql_literal
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable
 
     from pyspark.sql import DataFrame
 
@@ -22,14 +22,19 @@ def as_json(rows: DataFrame, limit: int, shown: Collection[str]) -> tuple[str, .
     """
     from pyspark.sql import functions as F  # noqa: PLC0415 - a tenth of a second that light commands must not pay
 
-    written = [
-        quoted(name) if name in shown else f"{_MASKED.format(quoted(name))} AS {quoted(name)}"
-        for name in rows.columns
-        if name != CELL_COLUMN
-    ]
-    plain = rows.selectExpr(*written)
+    plain = rows.selectExpr(
+        *masked_columns((name for name in rows.columns if name != CELL_COLUMN), shown)
+    )
     text = plain.select(F.to_json(F.struct("*"), {"ignoreNullFields": "false"}).alias("row"))
     return tuple(row["row"] for row in text.orderBy("row").limit(limit).collect())
+
+
+def masked_columns(names: Iterable[str], shown: Collection[str]) -> list[str]:
+    """Write Spark SQL for columns of which only some show their values."""
+    return [
+        quoted(name) if name in shown else f"{_MASKED.format(quoted(name))} AS {quoted(name)}"
+        for name in names
+    ]
 
 
 _MASKED = f"IF({{}} IS NULL, NULL, {sql_literal(MASKED)})"

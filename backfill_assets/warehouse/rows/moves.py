@@ -15,6 +15,7 @@ from backfill_assets.warehouse.files.cells import (
     number_text,
 )
 from backfill_assets.warehouse.files.layers import outside, rows_of
+from backfill_assets.warehouse.rows.json_rows import masked_columns
 from backfill_assets.warehouse.spark.spark_errors import explaining_errors
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def key_in_another_cell(model: Model, clashes: Sequence[Clash]) -> DeclarationEr
 
 @dataclass(frozen=True, slots=True)
 class Clash:
-    """A cell outside a batch that holds keys of it: the cell's number, and one of the keys."""
+    """A cell outside a batch that holds keys of it: the cell's number, and one of the keys as a sample shows it."""
 
     cell: int
     key: str
@@ -133,10 +134,11 @@ def clashes_with(
     """
     keys = [quoted(name) for name in columns]
     number = number_expression(model.cadence)
+    written = ", ".join(masked_columns(columns, model.shown))
     clashing = others.join(rows.select(*keys), list(columns), "left_semi")
     with explaining_errors(path):
         by_cell = (
-            clashing.selectExpr(f"{number} AS cell", f"to_json(struct({', '.join(keys)})) AS key")
+            clashing.selectExpr(f"{number} AS cell", f"to_json(struct({written})) AS key")
             .groupBy("cell")
             .agg({"key": "min"})
             .orderBy("cell")

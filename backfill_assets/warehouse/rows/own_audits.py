@@ -10,7 +10,12 @@ from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.audit import PythonAudit
 from backfill_assets.models.column import CELL_COLUMN, quoted
-from backfill_assets.warehouse.files.cells import cell_number, cell_text, number_expression
+from backfill_assets.warehouse.files.cells import (
+    cell_number,
+    cell_text,
+    cells_predicate,
+    number_expression,
+)
 from backfill_assets.warehouse.files.layers import rows_of
 from backfill_assets.warehouse.rows.inputs import loaded
 
@@ -24,20 +29,25 @@ if TYPE_CHECKING:
     from backfill_assets.warehouse.rows.profile import Subject
 
 
+NUMBER = "_cell number"
+"""The column of a cell's number beside the author's own columns; it has no name that one of them could have."""
+_EARLIER = "_cell before"
+
+
 def lacking_entities(rows: DataFrame, audit: Complete, subject: Subject) -> DataFrame:
-    """Give each expected entity that a cell of the batch has no row of, with the cell's number as `cell`."""
+    """Give each expected entity that a cell of the batch has no row of, with the cell's number as `NUMBER`."""
     present = _present(rows, audit, subject)
     expected = (
         _declared(rows, audit, subject) if audit.entities else _seen(present, rows, audit, subject)
     )
-    return expected.join(present, ["cell", *audit.columns], "left_anti")
+    return expected.join(present, [NUMBER, *audit.columns], "left_anti")
 
 
 def _present(rows: DataFrame, audit: Complete, subject: Subject) -> DataFrame:
     """Give the entities that each cell has rows of."""
     from pyspark.sql import functions as F  # noqa: PLC0415 - a tenth of a second that light commands must not pay
 
-    number = F.expr(number_expression(subject.model.cadence)).cast("bigint").alias("cell")
+    number = F.expr(number_expression(subject.model.cadence)).cast("bigint").alias(NUMBER)
     return rows.select(number, *map(quoted, audit.columns)).distinct()
 
 
@@ -51,7 +61,7 @@ def _declared(rows: DataFrame, audit: Complete, subject: Subject) -> DataFrame:
         *(f"CAST({quoted(name)} AS {types[name]}) AS {quoted(name)}" for name in audit.columns)
     )
     numbers = [(cell_number(subject.model.cadence, cell),) for cell in subject.cells]
-    return rows.sparkSession.createDataFrame(numbers, "cell BIGINT").crossJoin(typed)
+    return rows.sparkSession.createDataFrame(numbers, f"{quoted(NUMBER)} BIGINT").crossJoin(typed)
 
 
 def _seen(present: DataFrame, rows: DataFrame, audit: Complete, subject: Subject) -> DataFrame:
@@ -71,23 +81,23 @@ def _seen(present: DataFrame, rows: DataFrame, audit: Complete, subject: Subject
         others = reach - IntervalSet.of(subject.cells)
         published = rows_of(spark, subject.model, subject.published, others)
         entities = present.unionByName(_present(published, audit, subject))
-    earlier = entities.withColumnRenamed("cell", "earlier").dropna()
-    frame = spark.createDataFrame(pairs, "cell BIGINT, earlier BIGINT")
-    return frame.join(earlier, "earlier").drop("earlier").distinct()
+    earlier = entities.withColumnRenamed(NUMBER, _EARLIER).dropna()
+    frame = spark.createDataFrame(pairs, f"{quoted(NUMBER)} BIGINT, {quoted(_EARLIER)} BIGINT")
+    return frame.join(earlier, _EARLIER).drop(_EARLIER).distinct()
 
 
 def failing_by_query(
     rows: DataFrame, audit: SqlAudit | PythonAudit, model: Model, cells: Sequence[Interval]
 ) -> DataFrame:
-    """Give the rows that an author's query or function finds; those without a cell count for the batch's first."""
+    """Give the rows that an author's query or function finds; those of no cell of the batch count for its first."""
     from pyspark.sql import functions as F  # noqa: PLC0415
 
     failures = _by_function(rows, audit) if isinstance(audit, PythonAudit) else _by_sql(rows, audit)
-    if CELL_COLUMN in failures.columns:
-        return failures
-    first = cell_text(model.cadence, min(cells))
-    kind = dict(rows.dtypes)[CELL_COLUMN]
-    return failures.withColumn(CELL_COLUMN, F.lit(first).cast(kind))
+    first = F.lit(cell_text(model.cadence, min(cells))).cast(dict(rows.dtypes)[CELL_COLUMN])
+    if CELL_COLUMN not in failures.columns:
+        return failures.withColumn(CELL_COLUMN, first)
+    own = F.expr(cells_predicate(model.cadence, cells))
+    return failures.withColumn(CELL_COLUMN, F.when(own, F.col(CELL_COLUMN)).otherwise(first))
 
 
 def _by_sql(rows: DataFrame, audit: SqlAudit) -> DataFrame:

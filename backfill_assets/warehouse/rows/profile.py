@@ -60,7 +60,7 @@ from backfill_assets.warehouse.rows.numbers import (
     published_numbers,
 )
 from backfill_assets.warehouse.rows.outside_rows import refuse_outside
-from backfill_assets.warehouse.rows.own_audits import failing_by_query, lacking_entities
+from backfill_assets.warehouse.rows.own_audits import NUMBER, failing_by_query, lacking_entities
 from backfill_assets.warehouse.rows.upstream_sums import (
     reconciled,
     sums_by_spark,
@@ -84,6 +84,8 @@ _Answers: TypeAlias = "defaultdict[str, dict[int | None, Sequence[str]]]"
 """Collected numbers: by part (main, or an audit's name) and cell number."""
 
 _MAIN = ""
+_KEY, _ROWS, _OWN = "_key of a row", "_rows of a value", "_own value"
+"""Columns beside the author's own; they have no name that one of these could have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,12 +155,13 @@ def empty_profiles(model: Model, cells: Sequence[Interval]) -> tuple[CellProfile
 
 
 def _main_wanted(rows: DataFrame, model: Model) -> dict[str, str]:
-    """Name each aggregate of the main part with its SQL; `_key` is the row's key hash."""
-    hashes = {"key": "_key"}
+    """Name each aggregate of the main part with its SQL; `_KEY` is the row's key hash."""
+    key = quoted(_KEY)
+    hashes = {"key": key}
     for column in model.schema:
-        hashes[f"value.{column.name}"] = value_hash(column.name, rows.schema, "_key")
+        hashes[f"value.{column.name}"] = value_hash(column.name, rows.schema, key)
         if column.tolerance is not None:
-            within = hash_within(column.name, rows.schema, "_key", column.tolerance)
+            within = hash_within(column.name, rows.schema, key, column.tolerance)
             hashes[f"within.{column.name}"] = within
     aggregates = {"rows": "count(1)"}
     for name, hash_ in hashes.items():
@@ -194,7 +197,7 @@ def _main(rows: DataFrame, subject: Subject, aggregates: Mapping[str, str]) -> D
     from pyspark.sql import functions as F  # noqa: PLC0415 - a tenth of a second that light commands must not pay
 
     model = subject.model
-    frame = rows.withColumn("_key", F.expr(key_hash(model.key, rows.schema)))
+    frame = rows.withColumn(_KEY, F.expr(key_hash(model.key, rows.schema)))
     for audit in audits_of(model):
         if isinstance(audit, References):
             frame = _with_reference(frame, audit, subject)
@@ -218,6 +221,11 @@ def _with_reference(frame: DataFrame, audit: References, subject: Subject) -> Da
         .where(f"{quoted(_value_of(audit))} IS NOT NULL")
         .distinct()
     )
+    if frame.schema[audit.column].dataType != upstream.schema[audit.to_column].dataType:
+        # Several values of another type may equal one of the rows, which must be counted once.
+        own = frame.select(F.col(quoted(audit.column)).alias(_OWN)).distinct()
+        equal = F.expr(f"{quoted(_OWN)} = {quoted(_value_of(audit))}")
+        values = own.join(values, equal, "left_semi").withColumnRenamed(_OWN, _value_of(audit))
     return frame.join(
         values, F.expr(f"{quoted(audit.column)} = {quoted(_value_of(audit))}"), "left"
     )
@@ -242,7 +250,9 @@ def _extra(rows: DataFrame, audit: Audit, subject: Subject) -> list[DataFrame]:
                 parts.append(_part(part, elsewhere, number, _COUNTED))
             return parts
         case Complete():
-            return [_part(audit.name, lacking_entities(rows, audit, subject), "cell", _COUNTED)]
+            return [
+                _part(audit.name, lacking_entities(rows, audit, subject), quoted(NUMBER), _COUNTED)
+            ]
         case SqlAudit() | PythonAudit():
             failed = failing_by_query(rows, audit, subject.model, subject.cells)
             return [_part(audit.name, failed, number_expression(subject.model.cadence), _COUNTED)]
@@ -260,10 +270,10 @@ def _duplicates(rows: DataFrame, audit: Unique, subject: Subject) -> DataFrame:
     repeated = (
         rows.where(all_given(audit.columns))
         .groupBy(*(quoted(name) for name in audit.columns))
-        .agg(F.min(CELL_COLUMN).alias(CELL_COLUMN), F.count(F.lit(1)).alias("_rows"))
-        .where("_rows > 1")
+        .agg(F.min(CELL_COLUMN).alias(CELL_COLUMN), F.count(F.lit(1)).alias(_ROWS))
+        .where(f"{quoted(_ROWS)} > 1")
     )
-    counted = "array(CAST(sum(_rows - 1) AS STRING))"
+    counted = f"array(CAST(sum({quoted(_ROWS)} - 1) AS STRING))"
     return _part(audit.name, repeated, number_expression(subject.model.cadence), counted)
 
 

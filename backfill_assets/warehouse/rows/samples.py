@@ -17,13 +17,15 @@ from backfill_assets.models.audit import (
 from backfill_assets.models.column import quoted
 from backfill_assets.warehouse.rows.inputs import read_whole
 from backfill_assets.warehouse.rows.json_rows import as_json
-from backfill_assets.warehouse.rows.own_audits import failing_by_query, lacking_entities
+from backfill_assets.warehouse.rows.own_audits import NUMBER, failing_by_query, lacking_entities
 from backfill_assets.warehouse.rows.profile import all_given, rows_held_elsewhere
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from backfill_assets.warehouse.rows.profile import Subject
+
+_KNOWN, _SAME = "_known value", "_same rows"
 
 
 def failing_rows(  # noqa: PLR0911 - one case for each audit
@@ -43,7 +45,7 @@ def failing_rows(  # noqa: PLR0911 - one case for each audit
         case Unique():
             return _repeated(rows, audit, subject, limit)
         case Complete():
-            lacking = lacking_entities(rows, audit, subject).drop("cell")
+            lacking = lacking_entities(rows, audit, subject).drop(NUMBER)
             return as_json(lacking, limit, {*audit.columns} - subject.model.hidden)
         case KnownRows():
             wrong = " OR ".join(f"({row.where} AND NOT ({row.holds}))" for row in audit.rows)
@@ -59,8 +61,8 @@ def _unreferenced(rows: DataFrame, audit: References, subject: Subject) -> DataF
     from pyspark.sql import functions as F  # noqa: PLC0415 - a tenth of a second that light commands must not pay
 
     upstream = read_whole(rows.sparkSession, subject.inputs[audit.upstream])
-    values = upstream.select(F.col(quoted(audit.to_column)).alias("_known"))
-    on = F.expr(f"{quoted(audit.column)} = _known")
+    values = upstream.select(F.col(quoted(audit.to_column)).alias(_KNOWN))
+    on = F.expr(f"{quoted(audit.column)} = {quoted(_KNOWN)}")
     return rows.where(f"{quoted(audit.column)} IS NOT NULL").join(values, on, "left_anti")
 
 
@@ -68,8 +70,8 @@ def _repeated(rows: DataFrame, audit: Unique, subject: Subject, limit: int) -> t
     from pyspark.sql import Window, functions as F  # noqa: PLC0415
 
     same = Window.partitionBy(*(quoted(name) for name in audit.columns))
-    counted = rows.withColumn("_same", F.count(F.lit(1)).over(same))
-    same_rows = counted.where(f"_same > 1 AND {all_given(audit.columns)}").drop("_same")
+    counted = rows.withColumn(_SAME, F.count(F.lit(1)).over(same))
+    same_rows = counted.where(f"{quoted(_SAME)} > 1 AND {all_given(audit.columns)}").drop(_SAME)
     repeated = as_json(same_rows, limit, subject.model.shown)
     clashing = rows_held_elsewhere(rows, audit, subject)
     if repeated or clashing is None:

@@ -28,7 +28,7 @@ from backfill_assets.warehouse.files.rows_in_files import (
     rows_of_source_in_files,
 )
 from backfill_assets.warehouse.rows.checksum import EXACT, exact_sum
-from backfill_assets.warehouse.rows.inputs import cells_around, read_around
+from backfill_assets.warehouse.rows.inputs import cells_around, read_around, read_cells
 from backfill_assets.warehouse.spark.spark_errors import NeedsSparkError
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ def sums_by_spark(
     from pyspark.sql import functions as F  # noqa: PLC0415 - a tenth of a second that light commands must not pay
 
     span, whole = IntervalSet.of(cells), cadence.unit is Unit.WHOLE
-    rows = read_around(spark, upstream, None if whole else span.hull())
+    rows = read_cells(spark, upstream) if whole else read_around(spark, upstream, span.hull())
     time, number = upstream.declared.time_column, "CAST(0 AS BIGINT)"
     if time is not None and not whole:
         dtype = rows.schema[time].dataType.simpleString()
