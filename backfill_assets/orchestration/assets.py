@@ -24,6 +24,7 @@ from backfill_assets.orchestration.launches import launch_of, targets, who_launc
 from backfill_assets.orchestration.mappings import dependency, self_dependency
 from backfill_assets.orchestration.metadata import (
     asset_key,
+    check_name,
     description,
     pool,
     subject,
@@ -59,7 +60,7 @@ def model_asset(graph: Graph, snapshot: Snapshot) -> dg.AssetsDefinition:
         pool=pool(model.name),
         check_specs=[
             dg.AssetCheckSpec(
-                audit.name,
+                check_name(audit.name),
                 asset=asset_key(model.name),
                 blocking=audit.severity is Severity.BLOCKING,
                 description=f"{audit_words(audit)} Evaluated by each run that builds cells.",

@@ -11,7 +11,7 @@ from backfill_assets.models.audit_result import AuditResult
 from backfill_assets.models.audits_of import audits_of
 from backfill_assets.models.model import Model
 from backfill_assets.orchestration.checks import PUBLISHED
-from backfill_assets.orchestration.metadata import asset_key, report_metadata
+from backfill_assets.orchestration.metadata import asset_key, check_name, report_metadata
 from backfill_assets.orchestration.partitions import key_of
 from backfill_assets.orchestration.private_names import report_without_run
 from backfill_assets.orchestration.reporting import DATA_VERSION_TAG, check_result, data_version
@@ -132,7 +132,7 @@ def _report_audits(
     for audit in audits_of(model):
         results = [result for result in audited if result.audit == audit.name]
         if results:
-            _report_check(instance, model, audit, audit.name, results)
+            _report_check(instance, model, audit, check_name(audit.name), results)
 
 
 def _report_published_audits(instance: dg.DagsterInstance, run: RunContext, model: Model) -> None:
@@ -140,7 +140,7 @@ def _report_published_audits(instance: dg.DagsterInstance, run: RunContext, mode
     history = run.store.published_audits.history(run.environment.name, model.name)
     last = {row.result.audit: row for row in history if row.audited_at == history[0].audited_at}
     for audit in audits_of(model):
-        row, check = last.get(audit.name), f"{PUBLISHED}{audit.name}"
+        row, check = last.get(audit.name), f"{PUBLISHED}{check_name(audit.name)}"
         if row is None:
             continue
         key = dg.AssetCheckKey(asset_key(model.name), check)

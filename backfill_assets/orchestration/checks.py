@@ -18,7 +18,7 @@ from backfill_assets.models.audit_words import audit_words
 from backfill_assets.models.audits_of import audits_of
 from backfill_assets.models.graph import Graph
 from backfill_assets.models.model import Model
-from backfill_assets.orchestration.metadata import asset_key
+from backfill_assets.orchestration.metadata import asset_key, check_name
 from backfill_assets.orchestration.partitions import cells_of, partitions_of
 from backfill_assets.orchestration.released_runs import CELLS_TAG, MODEL_TAG, cells_of_text
 from backfill_assets.orchestration.reporting import check_result, not_promoted
@@ -46,7 +46,7 @@ def published_checks(graph: Graph, model: Model) -> dg.AssetChecksDefinition:
         name=f"{step}__published",
         specs=[
             dg.AssetCheckSpec(
-                f"{PUBLISHED}{audit.name}",
+                f"{PUBLISHED}{check_name(audit.name)}",
                 asset=key,
                 blocking=audit.severity is Severity.BLOCKING,
                 description=(
@@ -76,7 +76,7 @@ def published_checks(graph: Graph, model: Model) -> dg.AssetChecksDefinition:
             lacking = ranges_text(model.cadence, remaining) if remaining else ""
         promoted = {audit.name for audit in audits_of(judged)}
         for audit in audits_of(model):
-            check = f"{PUBLISHED}{audit.name}"
+            check = f"{PUBLISHED}{check_name(audit.name)}"
             if audit.name not in promoted:
                 yield not_promoted(key, check, PROD)
                 continue

@@ -1,5 +1,7 @@
 """The names and metadata of a model's asset: key, group, pool, grain, schema, lineage."""
 
+import re
+
 import dagster as dg
 
 from backfill_assets.engine.project.project import InProject
@@ -26,6 +28,11 @@ _FILLED_BY = {
 def asset_key(name: str) -> dg.AssetKey:
     """Give the key of a model or source: its two parts."""
     return dg.AssetKey(name.split("."))
+
+
+def check_name(audit: str) -> str:
+    """Name the check of an audit: Dagster takes only ASCII letters, digits and underscores."""
+    return re.sub(r"\W", "_", audit, flags=re.ASCII)
 
 
 def subject(name: str) -> str:

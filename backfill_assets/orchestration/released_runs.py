@@ -17,7 +17,7 @@ from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.audits_of import audits_of
 from backfill_assets.models.graph import Graph
-from backfill_assets.orchestration.metadata import asset_key
+from backfill_assets.orchestration.metadata import asset_key, check_name
 from backfill_assets.orchestration.partitions import partitions_of
 from backfill_assets.planning.queue.releasing import Release, ReleaseKind
 
@@ -114,7 +114,8 @@ def run_request(graph: Graph, release: Release) -> dg.RunRequest:
 def own_checks(graph: Graph, model: str) -> list[dg.AssetCheckKey]:
     """Name the checks of the step itself; those that read the whole table belong to the job `audits`."""
     return [
-        dg.AssetCheckKey(asset_key(model), audit.name) for audit in audits_of(graph.models[model])
+        dg.AssetCheckKey(asset_key(model), check_name(audit.name))
+        for audit in audits_of(graph.models[model])
     ]
 
 

@@ -35,7 +35,7 @@ from backfill_assets.models.audit_result import AuditResult
 from backfill_assets.models.audits_of import audits_of
 from backfill_assets.models.content import Content
 from backfill_assets.models.model import Model
-from backfill_assets.orchestration.metadata import asset_key
+from backfill_assets.orchestration.metadata import asset_key, check_name
 from backfill_assets.orchestration.partitions import key_of
 from backfill_assets.orchestration.private_names import (
     DagsterEventBatchMetadata,
@@ -143,9 +143,9 @@ class Reporter:
         from being filled. So does every audit where cells of another environment than prod were built: they
         say nothing of the asset.
         """
-        audits = {audit.name for audit in audits_of(self.model)}
+        audits = {check_name(audit.name) for audit in audits_of(self.model)}
         for spec in self.context.assets_def.check_specs:
-            results = [result for result in self.results if result.audit == spec.name]
+            results = [result for result in self.results if check_name(result.audit) == spec.name]
             if self.environment != PROD:
                 why = (
                     f"the run has built cells of {self.environment}, and the check is about {PROD}"

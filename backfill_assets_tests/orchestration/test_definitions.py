@@ -11,10 +11,12 @@ from pathlib import Path
 
 import dagster as dg
 
+from backfill_assets.models.audit import sql_audit
 from backfill_assets.models.audits_of import audits_of
-from backfill_assets.orchestration.building import AUDITS_JOB
+from backfill_assets.orchestration.building import AUDITS_JOB, build_definitions
 from backfill_assets.orchestration.definitions import defs
 from backfill_assets.pipelines.catalog import MODELS, SOURCES
+from backfill_assets_tests.builders import a_model, a_source
 from backfill_assets_tests.orchestration.rendering import rendered
 
 STORED = Path(__file__).with_name("definitions.txt")
@@ -47,8 +49,16 @@ def test_every_model_and_source_is_an_asset_and_the_audits_are_a_job():
 
 
 def test_loading_tells_nobody_about_beta_parameters():
-    from backfill_assets.orchestration.building import build_definitions  # noqa: PLC0415
-
     with warnings.catch_warnings():
         warnings.simplefilter("error", dg.BetaWarning)
         build_definitions(models=MODELS, sources=SOURCES)
+
+
+def test_an_audit_of_any_name_is_a_check():
+    odd = sql_audit("one price, at most", "SELECT * FROM {rows} WHERE cost < 0")
+
+    shown = build_definitions(models=[a_model(audits=[odd])], sources=[a_source()])
+
+    dg.Definitions.validate_loadable(shown)
+    names = {key.name for key in shown.resolve_asset_graph().asset_check_keys}
+    assert names >= {"one_price__at_most", "published_one_price__at_most"}

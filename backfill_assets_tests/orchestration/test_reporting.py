@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from unittest.mock import Mock
 
 import dagster as dg
 import pytest
 
 from backfill_assets.engine.project.events import Event, Failed, SourceNote
-from backfill_assets.models.audit import Severity
+from backfill_assets.models.audit import Severity, row_rule
 from backfill_assets.models.audit_result import AuditResult
 from backfill_assets.orchestration.reporting import Reporter, check_result
 from backfill_assets.snapshots.environment import PROD
@@ -72,3 +73,15 @@ def test_a_check_that_passed_says_over_how_many_batches():
     assert (
         both.description == "passed in 2 batches; in the first: found 0 of 9 rows, allowed 0 rows"
     )
+
+
+def test_an_audit_of_any_name_is_told_as_its_check():
+    model = a_model(audits=[row_rule("paid, in full", "cost > 0")])
+    specs = [dg.AssetCheckSpec("paid__in_full", asset="a")]
+    reporter = Reporter(Mock(assets_def=Mock(check_specs=specs)), model, Mock(), PROD)
+    reporter.results = [replace(result("2 of 9 rows", 2), audit="paid, in full")]
+
+    (check,) = reporter.check_results()
+
+    assert not check.passed
+    assert check.description == "found 2 of 9 rows, allowed 0 rows"
