@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from backfill_assets.errors import DeclarationError
 from backfill_assets.intervals.durations import read_duration
+from backfill_assets.intervals.instants import read
 from backfill_assets.models.column import one_of, quoted, sql_literal
 from backfill_assets.models.number import Number, Of
 from backfill_assets.models.python.function_query import FunctionQuery, ModuleQuery, function_query
@@ -471,6 +472,9 @@ def known_rows(
         )
         for key, values in pairs
     )
+    for row in expected_rows:
+        if row.when:
+            read(row.when)
     columns = dict.fromkeys(column for key, values in pairs for column in (*key, *values))
     return KnownRows(name, tuple(columns), expected_rows, _severity(warn=warn))
 

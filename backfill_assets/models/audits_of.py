@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from backfill_assets.models.audit import Audit, References, RowRule, Severity, Unique, not_null
+from backfill_assets.models.model_rules import GRAIN_AUDIT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,7 +42,8 @@ def _rules(column: Column) -> Iterator[Audit]:
         severity = Severity.WARNING if check in column.warns else Severity.BLOCKING
         yield RowRule(f"{check}_{column.name}{again}", predicate, severity=severity)
     if column.unique:
-        yield Unique(f"unique_{column.name}", (column.name,))
+        name = f"unique_{column.name}"
+        yield Unique(f"{name}_2" if name == GRAIN_AUDIT else name, (column.name,))
 
 
 def looked_up(model: Model) -> frozenset[str]:

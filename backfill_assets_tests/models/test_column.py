@@ -18,6 +18,7 @@ from backfill_assets.models.audit import (
     Audit,
     RowRule,
     Severity,
+    Unique,
     accepted_range,
     accepted_values,
     known_rows,
@@ -207,6 +208,14 @@ def test_a_schema_that_would_change_rows_is_refused(asked: dict[str, object]):
 
     with pytest.raises(DeclarationError, match=f"'{next(iter(asked))}', which is not run here"):
         columns_of(model)  # type: ignore[arg-type]
+
+
+def test_a_unique_column_is_audited_whatever_its_name():
+    model = a_model(columns=[*COLUMNS, Column("grain", "string", unique=True)])
+
+    unique_columns = [audit.columns for audit in audits_of(model) if isinstance(audit, Unique)]
+
+    assert unique_columns == [model.key, ("grain",)]
 
 
 def test_a_column_that_is_a_pattern_is_refused():

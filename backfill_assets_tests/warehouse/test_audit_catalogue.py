@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, datetime
 from typing import TYPE_CHECKING
 
 import pytest
 
 from backfill_assets.engine.batch.judge import judge
 from backfill_assets.errors import DeclarationError
-from backfill_assets.intervals import Whole
+from backfill_assets.intervals import Daily, Whole
+from backfill_assets.intervals.instants import InstantFormatError
+from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.audit import (
     complete,
     distinct_within,
@@ -25,7 +27,7 @@ from backfill_assets.models.audit import (
 from backfill_assets.models.codec import dumps
 from backfill_assets.models.column import Column
 from backfill_assets.models.content import Content
-from backfill_assets.models.kind import Full
+from backfill_assets.models.kind import Full, IncrementalByTimeRange
 from backfill_assets.snapshots.snapshot import stored_model
 from backfill_assets.warehouse.files.tables import Table, table_now
 from backfill_assets.warehouse.log.delta_log import ABSENT
@@ -39,6 +41,7 @@ from backfill_assets_tests.warehouse.shop import (
     SALES_COLUMNS,
     batch,
     commit_cells,
+    day,
     days,
     frame,
     sale,
@@ -250,6 +253,29 @@ def test_freshness_needs_an_instant_and_a_cell_that_ends():
         )
     with pytest.raises(DeclarationError, match="names 'at' as its column of audit"):
         sales(audits=[fresh("at", "6h")])
+
+
+def test_a_known_row_lies_in_the_cell_that_local_clocks_show(spark: SparkSession):
+    late = datetime(2024, 1, 1, 23, 30)  # noqa: DTZ001 - as clocks in Berlin show it
+    audit = known_rows([({"at": late, "shop": "a"}, {"amount": 5})], time_column="at")
+    model = sales(
+        columns=(Column("at", "timestamp_ntz"), *SALES_COLUMNS[1:]),
+        kind=IncrementalByTimeRange(time_column="at"),
+        unique_key=["at", "shop"],
+        cadence=Daily(start="2024-01-01", tz="Europe/Berlin"),
+        audits=[audit],
+    )
+    cells = tuple(model.cadence.cells(IntervalSet.of([day(1, 2)])))[:2]
+    rows = frame(spark, model.schema, f"(TIMESTAMP_NTZ'{late}', 'a', 5)")
+
+    found = profile(contract(rows, model), Subject(model, cells, NOWHERE))
+
+    assert [each.failing["known_rows"] for each in found] == [0, 0]
+
+
+def test_a_known_row_whose_time_can_not_be_read_is_refused_when_it_is_declared():
+    with pytest.raises(InstantFormatError, match="'soon' is neither a date nor an instant"):
+        known_rows([({"ds": "soon", "shop": "a"}, {})], time_column="ds")
 
 
 def test_rows_of_a_function_that_lost_their_cell_count_for_the_first_one(spark: SparkSession):

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from functools import reduce
 from typing import TYPE_CHECKING, TypeAlias
 
-from backfill_assets.intervals.instants import start_at
+from backfill_assets.intervals.instants import read, start_at
 from backfill_assets.intervals.interval import Interval
+from backfill_assets.intervals.zones import zone_of
 from backfill_assets.models.audit import (
     Complete,
     Counting,
@@ -379,7 +381,12 @@ def _unknown(audit: KnownRows, model: Model, cell: Interval, main: Mapping[str, 
 
 
 def _cell_at(model: Model, when: str) -> Interval:
-    start = model.cadence.floor(start_at(when, model.cadence.tz))
+    zone = model.cadence.tz
+    at = start_at(when, zone)
+    times = {column.name: column.dtype for column in model.schema}
+    if times.get(model.time_column or "") == "timestamp_ntz" and isinstance(read(when), datetime):
+        at = at.replace(tzinfo=zone_of(zone)).astimezone(UTC)  # it was written as local clocks show
+    start = model.cadence.floor(at)
     return Interval(start, model.cadence.next(start))
 
 
