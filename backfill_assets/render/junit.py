@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
@@ -25,9 +26,8 @@ def junit_xml(results: Mapping[str, Iterable[AuditResult]]) -> bytes:
             case = ET.SubElement(suite, "testcase", classname=model, name=result.audit)
             text = _text(result)
             if result.blocks:
-                ET.SubElement(case, "failure", message=text).text = "\n".join(
-                    (text, *result.sample)
-                )
+                told = _written("\n".join((text, *result.sample)))
+                ET.SubElement(case, "failure", message=text).text = told
             else:
                 ET.SubElement(case, "system-out").text = text
         suite.set("tests", str(len(listed)))
@@ -39,4 +39,12 @@ def junit_xml(results: Mapping[str, Iterable[AuditResult]]) -> bytes:
 def _text(result: AuditResult) -> str:
     where = f" in {', '.join(result.cells)}" if result.cells else ""
     warning = "" if result.passed or result.blocks else "warning: "
-    return f"{warning}found {result.found}, allowed {result.allowed}{where}"
+    return _written(f"{warning}found {result.found}, allowed {result.allowed}{where}")
+
+
+_UNWRITABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def _written(text: str) -> str:
+    """Replace what XML has no character for, such as a control character in a query or a value."""
+    return _UNWRITABLE.sub("\N{REPLACEMENT CHARACTER}", text)

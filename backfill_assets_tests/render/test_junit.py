@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from xml.etree import ElementTree as ET
 
 from backfill_assets.models.audit import Severity
@@ -39,3 +40,13 @@ def test_a_warning_passes_and_says_so():
     (said,) = root.iter("system-out")
     assert str(said.text).startswith("warning: found")
     assert not [*root.iter("failure")]
+
+
+def test_a_character_that_xml_does_not_have_is_replaced():
+    odd = replace(FAILED, found="fails the query '\x1b'", sample=('{"name":"\ufffe"}',))
+
+    root = ET.fromstring(junit_xml({"web.visits": [odd, replace(odd, severity=Severity.WARNING)]}))  # noqa: S314
+
+    (failure,) = root.iter("failure")
+    assert "the query '\N{REPLACEMENT CHARACTER}'" in str(failure.get("message"))
+    assert str(failure.text).endswith('{"name":"\N{REPLACEMENT CHARACTER}"}')
