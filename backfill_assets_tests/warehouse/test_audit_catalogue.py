@@ -211,6 +211,16 @@ def test_a_cliff_or_spike_between_its_neighbours_is_found(spark: SparkSession, p
     assert gone.found.startswith("sum(amount) = 0 in 2024-01-05, outside [")
 
 
+def test_neighbours_lie_around_each_stretch_of_a_batch(spark: SparkSession, published: Table):
+    spike = judged(
+        spark, trend_within("amount"), sale(1, "a", 30), sale(10, "a", 300),
+        published=published, cells=days(1, 10),
+    )  # fmt: skip
+
+    assert spike.cells == ("2024-01-10",)
+    assert "sum(amount) = 300 in 2024-01-10" in spike.found
+
+
 def test_without_enough_neighbours_there_is_no_band(spark: SparkSession):
     assert judged(spark, trend_within("amount"), sale(1, "a", 1), sale(2, "a", 900)).passed
 
@@ -300,6 +310,18 @@ def test_rows_of_no_cell_of_the_batch_count_for_the_first_one(spark: SparkSessio
     assert result.blocks
     assert result.failing_rows == 1
     assert result.cells == ("2024-01-01",)
+
+
+def test_failing_rows_with_two_columns_of_one_name_are_shown(spark: SparkSession):
+    query = (
+        "SELECT r._cell, r.shop, e.Shop FROM {rows} r JOIN VALUES ('b') e(Shop) ON r.shop < e.Shop"
+    )
+    model = sales(audits=[sql_audit("before_b", query, warn=True)])
+    rows = contract(frame(spark, model.schema, *GOOD), model)
+
+    shown = failing_rows(rows, model.audits[0], Subject(model, days(1, 2), NOWHERE))
+
+    assert shown == ('{"shop":"a","Shop (2)":"***"}',) * 2
 
 
 def test_a_function_that_gives_no_frame_is_refused_by_name(spark: SparkSession):

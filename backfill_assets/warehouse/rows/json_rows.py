@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from backfill_assets.models.column import CELL_COLUMN, MASKED, quoted, sql_literal
@@ -22,11 +23,23 @@ def as_json(rows: DataFrame, limit: int, shown: Collection[str]) -> tuple[str, .
     """
     from pyspark.sql import functions as F  # noqa: PLC0415 - a tenth of a second that light commands must not pay
 
-    plain = rows.selectExpr(
-        *masked_columns((name for name in rows.columns if name != CELL_COLUMN), shown)
+    named = rows.toDF(*_told_apart(rows.columns))
+    plain = named.selectExpr(
+        *masked_columns((name for name in named.columns if name != CELL_COLUMN), shown)
     )
     text = plain.select(F.to_json(F.struct("*"), {"ignoreNullFields": "false"}).alias("row"))
     return tuple(row["row"] for row in text.orderBy("row").limit(limit).collect())
+
+
+def _told_apart(names: Iterable[str]) -> list[str]:
+    """Number the columns that have another one's name: an author's query may give several of one name."""
+    seen: Counter[str] = Counter()
+    told: list[str] = []
+    for name in names:
+        seen[name.lower()] += 1
+        again = seen[name.lower()]
+        told.append(f"{name} ({again})" if again > 1 else name)
+    return told
 
 
 def masked_columns(names: Iterable[str], shown: Collection[str]) -> list[str]:

@@ -107,7 +107,7 @@ def _if_filled(number: Number, schema: StructType) -> str:
 
 
 def _reach(subject: Subject, audits: Sequence[Audit]) -> IntervalSet:
-    """Give the batch's cells, and as many on either side as an audit looks at."""
+    """Give the batch's cells, and as many on either side of each stretch of them as an audit looks at."""
     cadence = subject.model.cadence
     far = max(
         (audit.neighbours for audit in audits if isinstance(audit, NearNeighbours)), default=0
@@ -115,10 +115,9 @@ def _reach(subject: Subject, audits: Sequence[Audit]) -> IntervalSet:
     cells = IntervalSet.of(subject.cells)
     if not far or cadence.unit is Unit.WHOLE:
         return cells
-    first = min(cell.start for cell in subject.cells)
-    last = max(cell.end for cell in subject.cells)
-    before = Interval(cadence.shift(first, -far), first)
-    return cells | IntervalSet.of([before, Interval(last, cadence.shift(last, far))])
+    return IntervalSet.of(
+        Interval(cadence.shift(span.start, -far), cadence.shift(span.end, far)) for span in cells
+    )
 
 
 @dataclass(frozen=True, slots=True)
