@@ -122,6 +122,21 @@ def test_uniqueness_is_checked_against_the_tables_other_cells(spark: SparkSessio
     assert '"shop":"a"' in sample
 
 
+def test_a_row_that_clashes_within_the_batch_and_beyond_it_is_counted_once(
+    spark: SparkSession, tmp_path: Path
+):
+    path, model = str(tmp_path / "sales"), sales(unique_key=["shop"])
+    before = batch(spark, model, path, days(1), sale(1, "a"), sale(1, "b"))
+    commit_cells(before, model, days(1), ticket(path, 1))
+    cells = days(2, 3)
+    given = sale(2, "a"), sale(3, "a"), sale(3, "a"), sale(3, "b"), sale(3, "c"), sale(3, "c")
+    rows = batch(spark, model, path, cells, *given)
+
+    found = profile(rows, Subject(model, cells, table_now(path)))
+
+    assert failing(found, "unique_grain") == [1, 4]
+
+
 def landed(spark: SparkSession, path: str, *rows: str) -> Input:
     """A source of sales, at its head."""
     frame(spark, SALES_COLUMNS, *rows).write.format("delta").save(path)

@@ -86,7 +86,7 @@ _Answers: TypeAlias = "defaultdict[str, dict[int | None, Sequence[str]]]"
 """Collected numbers: by part (main, or an audit's name) and cell number."""
 
 _MAIN = ""
-_KEY, _ROWS, _OWN = "_key of a row", "_rows of a value", "_own value"
+_KEY, _ROWS, _PLACE, _OWN = "_key of a row", "_rows of a value", "_place of a row", "_own value"
 """Columns beside the author's own; they have no name that one of these could have."""
 
 
@@ -247,9 +247,7 @@ def _extra(rows: DataFrame, audit: Audit, subject: Subject) -> list[DataFrame]:
             parts = [_duplicates(rows, audit, subject)]
             elsewhere = rows_held_elsewhere(rows, audit, subject)
             if elsewhere is not None:
-                part = f"elsewhere.{audit.name}"
-                number = number_expression(subject.model.cadence)
-                parts.append(_part(part, elsewhere, number, _COUNTED))
+                parts.append(_clashing(elsewhere, audit, subject))
             return parts
         case Complete():
             return [
@@ -277,6 +275,25 @@ def _duplicates(rows: DataFrame, audit: Unique, subject: Subject) -> DataFrame:
     )
     counted = f"array(CAST(sum({quoted(_ROWS)} - 1) AS STRING))"
     return _part(audit.name, repeated, number_expression(subject.model.cadence), counted)
+
+
+def _clashing(elsewhere: DataFrame, audit: Unique, subject: Subject) -> DataFrame:
+    """Rows of values that another cell holds, without those that `_duplicates` counts of them."""
+    from pyspark.sql import Window, functions as F  # noqa: PLC0415
+
+    same = Window.partitionBy(*(quoted(name) for name in audit.columns))
+    counted_rows = elsewhere.select(
+        CELL_COLUMN,
+        F.count(F.lit(1)).over(same).alias(_ROWS),
+        F.row_number().over(same.orderBy(CELL_COLUMN)).alias(_PLACE),
+    )
+    counted = f"sum(IF({quoted(_PLACE)} = 1, 2 - {quoted(_ROWS)}, 1))"
+    return _part(
+        f"elsewhere.{audit.name}",
+        counted_rows,
+        number_expression(subject.model.cadence),
+        f"array(CAST({counted} AS STRING))",
+    )
 
 
 def rows_held_elsewhere(rows: DataFrame, audit: Unique, subject: Subject) -> DataFrame | None:
