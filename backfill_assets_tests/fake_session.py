@@ -263,6 +263,9 @@ def _database() -> duckdb.DuckDBPyConnection:
     zero = "error('[DIVIDE_BY_ZERO] Division by zero')"
     made.execute(f"CREATE MACRO divisor(b) AS CASE WHEN b = 0 THEN {zero} ELSE b END")
     made.execute("CREATE MACRO raise_error(words) AS error(words)")
+    made.execute(
+        "CREATE MACRO try_sum(v) AS sum(v)"
+    )  # Spark's gives NULL where a sum has too many digits
     made.execute("CREATE MACRO timestamp_seconds(s) AS make_timestamptz(s * 1000000)")
     return made
 
