@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from backfill_assets.errors import RequestError
+from backfill_assets.models.codec import dumps
 from backfill_assets.reading import Published, published
 from backfill_assets.settings import Settings
 from backfill_assets.state.database import Database
 from backfill_assets.state.plans import Plans
 from backfill_assets.state.store import Store
+from backfill_assets_tests.builders import a_model
 from backfill_assets_tests.state.building import NOON, Asked, add_model, fill
 from backfill_assets_tests.state.publishing import Trial
 
@@ -32,7 +34,7 @@ def keep(store: Store, *environments: str) -> None:
             fingerprint_id=at.fingerprint,
             model=at.model,
             version=at.version,
-            definition="",
+            definition=dumps(a_model()),
             logic="",
             upstream="",
             metadata="",
@@ -69,7 +71,7 @@ def test_a_reader_that_polls_during_promotions_never_sees_one_model_before_and_o
         for pointer in store.environments.own_pointers(f"plan:{trial.plan_id}").values():
             store.snapshots.save_snapshot(
                 fingerprint_id=pointer.fingerprint, model=pointer.model, version=pointer.version,
-                definition="", logic="", upstream="", metadata="",
+                definition=dumps(a_model()), logic="", upstream="", metadata="",
             )  # fmt: skip
         reader = threading.Thread(target=poll)
         reader.start()

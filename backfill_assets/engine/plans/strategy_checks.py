@@ -15,12 +15,12 @@ from backfill_assets.engine.plans.refusals import StalePlanError, refuse_stale
 from backfill_assets.engine.project.at_work import Phase
 from backfill_assets.engine.project.gate import gate_in
 from backfill_assets.engine.review.preflight import LostSourceHistoryError, refuse_lost_history
+from backfill_assets.engine.review.reviewed import comparable
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.restated import onward
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.models.codec import dumps
-from backfill_assets.models.retyped import as_another_type
 from backfill_assets.planning.change.compared import Group
 from backfill_assets.planning.change.deriving import explained
 from backfill_assets.planning.change.life import outside_life
@@ -246,7 +246,7 @@ def _of_contract(both: _Sides, planned: ModelPlan) -> list[PlanCheck]:
         both.workspace.graph.model(planned.model),
         expected,
         (both.environment, both.workspace),
-        _contents(both, planned.model),
+        _contents(both, planned),
         appended=appended,
         explained=late.cells,
     )
@@ -330,7 +330,7 @@ class _Sides:
 def _comparison(both: _Sides, model_plan: ModelPlan) -> CheckedContents:
     op, environment, workspace = both.op, both.environment, both.workspace
     before, after = environment.view(), workspace.view()
-    old, new = _contents(both, model_plan.model)
+    old, new = _contents(both, model_plan)
     built = model_plan.cells | _appended(op, model_plan, before, after)
     coverage, planned = None, both.looked_at(model_plan.model, built)
     if model_plan.strategy is Strategy.COLUMN_ENRICHMENT:
@@ -349,18 +349,16 @@ def _comparison(both: _Sides, model_plan: ModelPlan) -> CheckedContents:
     return compared
 
 
-def _contents(both: _Sides, name: str) -> tuple[Cells, Cells]:
+def _contents(both: _Sides, planned: ModelPlan) -> tuple[Cells, Cells]:
     """Read what each cell of a model holds that is published, and what it would hold."""
+    name = planned.model
     old, new = (
         run.store.views.content_at_pin(
             run.environment.name, name, both.looked_at(name, run.view().ready(name))
         )
         for run in (both.environment, both.workspace)
     )
-    if not old or not new:
-        return old, new
-    models = (run.graph.model(name) for run in (both.environment, both.workspace))
-    return as_another_type(old, *models), new
+    return comparable(both.op.store, planned, old), new
 
 
 def _looked(both: _Sides, name: str, cells: IntervalSet) -> dict[Interval, Group]:

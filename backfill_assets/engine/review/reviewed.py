@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from backfill_assets.planning.plan.plan import ModelPlan, Plan
     from backfill_assets.snapshots.ready import ReadyRecord
     from backfill_assets.snapshots.stored_plan import StoredPlan
+    from backfill_assets.state.store import Store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +81,7 @@ class BuiltPlan(InProject):
         """Give the cells that readers read otherwise afterwards: with what they hold before and after."""
         if not planned.built_apart:
             return {}
-        before = self._comparable(planned)
+        before = comparable(self.store, planned, self.published(planned))
         after = {record.cell: record.content for record in self.in_workspace(planned)}
         gone = before.keys() - after.keys() if planned.old_version != planned.version else ()
         return {
@@ -88,14 +89,6 @@ class BuiltPlan(InProject):
             for cell in sorted((*after, *gone))
             if before.get(cell) != after.get(cell)
         }
-
-    def _comparable(self, planned: ModelPlan) -> Mapping[Interval, Content]:
-        """Give what readers read of a model now, to be compared with the plan's own table."""
-        published = self.published(planned)
-        if not published or planned.old_version == planned.version:
-            return published
-        old, new = map(self.store.snapshots.model, (planned.old_fingerprint, planned.fingerprint))
-        return published if old is None or new is None else as_another_type(published, old, new)
 
     def changing(self, planned: ModelPlan) -> ChangedModel | None:
         """Say in which published cells which columns differ afterwards; None where all are equal."""
@@ -146,6 +139,16 @@ def reviewed(project: Project, plan_id: str, gate: Gate) -> Reviewed:
         PlanFormatError: it was edited in the state.
     """
     return built_plan(project, plan_id).under(gate)
+
+
+def comparable(
+    store: Store, planned: ModelPlan, published: Mapping[Interval, Content]
+) -> Mapping[Interval, Content]:
+    """Give what readers read of a model now, to be compared with what a plan's own table of it holds."""
+    if not published or planned.old_version == planned.version:
+        return published
+    old, new = map(store.snapshots.model, (planned.old_fingerprint, planned.fingerprint))
+    return published if old is None or new is None else as_another_type(published, old, new)
 
 
 def refuse_unbuilt(plan: StoredPlan) -> None:
