@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Annotated
 from zoneinfo import available_timezones
 
-from pydantic import AliasChoices, Field, ValidationError, field_validator
+from pydantic import AliasChoices, Field, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from backfill_assets.errors import DeclarationError
+from backfill_assets.errors import DeclarationError, why_unreadable
 
 LOCAL = "local[*]"
 """Spark's master that is the process itself, on all of its cores."""
@@ -61,7 +61,9 @@ def _also_by_spark(name: str) -> AliasChoices:
 class Settings(BaseSettings):
     """What a person may set, each as ``BACKFILL_<NAME>``.
 
-    In the environment, or in a file `.env` of the folder that the process starts in; the environment wins.
+    In the environment, or in a file `.env` of the folder that the process starts in; the environment wins. A
+    file or folder that begins with ``~/`` lies in the person's home: no shell has read a line of `.env`. Of
+    ``catalog``, ``data_dir`` and ``jars_dir`` an empty value means the default.
 
     Attributes:
         catalog: the module with MODELS and SOURCES.
@@ -148,6 +150,18 @@ class Settings(BaseSettings):
     price_per_gb: float | None = Field(default=None, ge=0)
     currency: str = "EUR"
     views: Annotated[tuple[ViewsFile, ...], NoDecode] = ()
+
+    @field_validator("catalog", "data_dir", "jars_dir", mode="before")
+    @classmethod
+    def _default_where_empty(cls, value: object, info: ValidationInfo) -> object:
+        return cls.model_fields[str(info.field_name)].default if value == "" else value
+
+    @field_validator(
+        "data_dir", "jars_dir", "cache_dir", "policy", "channels", "identity_key", mode="before"
+    )
+    @classmethod
+    def _in_home(cls, value: object) -> object:
+        return _at_home(value) if isinstance(value, str) else value
 
     @field_validator("data_dir")
     @classmethod
@@ -237,17 +251,27 @@ def _views_file(text: str) -> ViewsFile:
             f"expected an engine ({', '.join(Dialect)}), a colon and a file, such as duckdb:/srv/views.sql, or "
             "duckdb@dev:/srv/dev.sql for an environment dev, with commas between several"
         )
-    return ViewsFile(Dialect(named[1]), Path(named[3]), named[2] or "prod")
+    return ViewsFile(Dialect(named[1]), Path(_at_home(named[3])), named[2] or "prod")
+
+
+def _at_home(path: str) -> str:
+    return f"{Path.home()}{path[1:]}" if path.startswith("~/") else path
 
 
 def read_settings() -> Settings:
     """Read the settings from the environment.
 
     Raises:
-        DeclarationError: one of them can't be what it says.
+        DeclarationError: one of them can't be what it says, or the file `.env` can't be read.
     """
     try:
         return Settings()
+    except (OSError, UnicodeDecodeError) as error:
+        raise DeclarationError(
+            found=f"{Path('.env').absolute()} can't be read: {why_unreadable(error)}",
+            expected="settings, one a line, in UTF-8",
+            do="correct it, or move it away",
+        ) from error
     except ValidationError as error:
         first = error.errors()[0]
         field = str(first["loc"][0])

@@ -93,6 +93,47 @@ def test_a_data_folder_that_no_table_format_can_name_is_refused(
         read_settings()
 
 
+def test_a_path_that_no_shell_has_read_lies_in_the_home_that_it_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("HOME", "/home/ann")
+    monkeypatch.chdir(tmp_path)
+    files = ("DATA_DIR", "JARS_DIR", "CACHE_DIR", "POLICY", "CHANNELS", "IDENTITY_KEY")
+    lines = [f"BACKFILL_{name}=~/{name.lower()}" for name in files]
+    Path(".env").write_text("\n".join([*lines, "BACKFILL_VIEWS=duckdb:~/views.sql"]))
+
+    settings = read_settings()
+
+    assert settings.data_root == "/home/ann/data_dir"
+    assert settings.jars_dir == Path("/home/ann/jars_dir")
+    assert settings.cache == Path("/home/ann/cache_dir")
+    assert settings.policy == "/home/ann/policy"
+    assert settings.channels == "/home/ann/channels"
+    assert settings.identity_key == "/home/ann/identity_key"
+    assert settings.views[0].path == Path("/home/ann/views.sql")
+
+
+def test_an_empty_folder_or_catalog_is_the_usual_one(monkeypatch: pytest.MonkeyPatch):
+    for name in ("CATALOG", "DATA_DIR", "JARS_DIR"):
+        monkeypatch.setenv(f"BACKFILL_{name}", "")
+
+    settings = read_settings()
+
+    assert settings.catalog == "backfill_assets.pipelines.catalog"
+    assert settings.data_root == str(Path("data").absolute()), "and not the current folder"
+    assert settings.jars_dir == Path(".spark-jars")
+
+
+def test_a_file_of_settings_that_is_no_text_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    Path(".env").write_bytes("BACKFILL_USER=Zo\u00eb".encode("latin-1"))
+
+    with pytest.raises(DeclarationError, match=r"/\.env can't be read: it is not a text file; "):
+        read_settings()
+
+
 def test_sparks_own_variables_count_where_ours_are_not_set(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("SPARK_REMOTE", "sc://localhost:15002")
     monkeypatch.setenv("SPARK_MASTER", "spark://master:7077")
