@@ -44,7 +44,7 @@ class TemporaryProject:
     """A folder with a package of models, its data, and the commands.
 
     Attributes:
-        folder: in which the package and the folder `data` lie.
+        folder: in which the package lies and, unless told otherwise, the data folder.
         catalog: the module with MODELS and SOURCES.
         given: variables beside, or instead of, the usual ones.
     """
@@ -55,13 +55,13 @@ class TemporaryProject:
 
     @property
     def data(self) -> Path:
-        """The data folder."""
-        return self.folder / "data"
+        """The data folder: `data` in the project's, unless a variable names another one."""
+        return self.folder / self.given.get("BACKFILL_DATA_DIR", "data")
 
     @property
     def settings(self) -> Settings:
         """The settings of this project, for `read` and `resolve`."""
-        return Settings(data_dir=str(self.data), catalog=self.catalog)
+        return Settings(data_dir=self.variables["BACKFILL_DATA_DIR"], catalog=self.catalog)
 
     @property
     def variables(self) -> dict[str, str]:

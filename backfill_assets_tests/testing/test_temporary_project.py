@@ -40,6 +40,19 @@ def test_a_project_has_data_and_variables_of_its_own_until_the_block_ends(
     assert "shop.catalog" not in sys.modules
 
 
+@pytest.mark.parametrize("named", ["elsewhere", "absolute"])
+def test_what_is_published_is_read_where_commands_write_also_in_another_data_folder(
+    named: str, tmp_path: Path
+):
+    folder = str(tmp_path) if named == "absolute" else named
+    with temporary_project(OWN, catalog="shop.catalog", BACKFILL_DATA_DIR=folder) as project:
+        project.do("limit", "all", "2")
+
+        assert (project.data / "state.db").exists()
+        assert Path(project.settings.data_root) == project.data
+        assert not (project.folder / "data").exists()
+
+
 def test_a_command_that_ends_otherwise_is_shown_whole():
     with temporary_project(OWN, catalog="shop.catalog") as project:
         with pytest.raises(
