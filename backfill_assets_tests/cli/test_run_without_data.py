@@ -34,6 +34,27 @@ def test_a_source_that_was_never_landed_is_named_and_fails_its_readers_alone(bac
     assert ended.lines[-1] == "prod: 0 cells filled, 2 batches failed, 8 cells missing."
 
 
+def test_a_run_names_models_that_it_fills_as_they_were_declared_before(
+    backfill: Backfill, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    before = backfill("run", "--select", "toy.sales")  # fails, and nothing is published
+    (tmp_path / "mended.py").write_text(
+        "from dataclasses import replace\n"
+        "from backfill_assets_tests.toy import MODELS, SOURCES\n"
+        "MODELS = [replace(m, grain='a sale') if m.name == 'toy.sales' else m for m in MODELS]\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("BACKFILL_CATALOG", "mended")
+
+    ended = backfill("run", "--select", "toy.sales")
+
+    assert "declaration" not in before.err
+    assert (
+        "toy.sales: its declaration has changed; filled with the snapshot that prod runs until a plan "
+        "is promoted: `backfill plan`"
+    ) in " ".join(ended.err.split())
+
+
 def test_cells_that_wait_leave_the_exit_code_1(backfill: Backfill):
     ended = backfill("run", "--select", "toy.sales_monthly", "--json")
 

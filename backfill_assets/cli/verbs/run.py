@@ -162,6 +162,13 @@ def _announce(opened: RunContext, todo: Mapping[str, int]) -> None:
         "command builds the rest",
         to=err,
     )
+    for name in (name for name in opened.changed if todo.get(name)):
+        say(
+            f"{name}: its declaration has changed; filled with the snapshot that "
+            f"{opened.environment.name} runs until a plan is promoted: `backfill plan`",
+            to=err,
+            indent=2,
+        )
 
 
 _HEADINGS = (
