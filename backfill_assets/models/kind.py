@@ -27,7 +27,7 @@ class IncrementalByUniqueKey:
         latest_by: of input rows with one key, the one with the largest value here wins; None means
             duplicates in the input are a blocking error.
         rows_move: whether a key may move to another cell; that cell then belongs to the batch too. A row of which
-            another cell holds a later version, by `latest_by`, does not move.
+            another cell holds a later version, by `latest_by`, does not move; of equal ones the later cell's wins.
     """
 
     time_column: str

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from backfill_assets.engine.batch.effects import Effects
 from backfill_assets.engine.project.events import Committed, Failed
 from backfill_assets.engine.project.run_context import PublishedCells
 from backfill_assets.intervals import Daily
+from backfill_assets.models.audit import Severity, not_null
 from backfill_assets.models.column import Column
 from backfill_assets.models.kind import IncrementalByUniqueKey, SoftDelete, Tombstone
 from backfill_assets.models.sql.query import SqlQuery
@@ -208,3 +210,36 @@ def test_two_batches_at_once_name_themselves_and_keep_each_key_single(dev: World
     ]
     done = ended(events, Committed)
     assert sorted(named) == sorted((event.batch_id, str(event.cells.span())) for event in done)
+
+
+@pytest.mark.parametrize("order_of_cells", [(9, 10), (10, 9)], ids=["rising", "falling"])
+def test_of_two_cells_that_tie_over_a_key_the_later_one_has_it_however_they_are_built(
+    dev: World, order_of_cells: tuple[int, int]
+):
+    graph = orders(IncrementalByUniqueKey("ds", latest_by="seen_at", rows_move=True))
+    ties = [
+        order(key, number, cost, seen=1)
+        for key in range(1, 9)
+        for number, cost in ((9, key), (10, 10 * key))
+    ]
+    dev.land(source(), *ties)
+    for number in order_of_cells:
+        dev.fill(graph, cells=days(number))
+    one_by_one = held(dev)
+
+    dev.fill(graph, cells=days(9, 10), published=PublishedCells.REBUILT)
+
+    assert one_by_one == held(dev) == [(key, on(10), 10 * key, False) for key in range(1, 9)]
+
+
+def test_rows_without_a_key_stay_in_a_cell_that_others_move_out_of(dev: World):
+    kind = IncrementalByUniqueKey("ds", rows_move=True)
+    graph = orders(kind, audits=[replace(not_null("id"), severity=Severity.WARNING)])
+    nameless = (None, *order(0, 9)[1:])
+    dev.land(source(), order(1, 9), nameless)
+    dev.fill(graph, cells=days(9))
+    dev.land(source(), order(1, 10), nameless)
+
+    dev.fill(graph, cells=days(10))
+
+    assert sorted(ds for _, ds, *_ in held(dev)) == [on(9), on(10)]

@@ -120,7 +120,9 @@ def result_rows(  # noqa: PLR0913, PLR0917 - the parts of the rows
     if only_history is not None:
         rows = rows.unionByName(_marked(only_history.select(*_contract_columns(model)), model))
     if model.keeps_rows and (kept := rows_in_cells(spark, model, cells, target)) is not None:
-        rows = rows.unionByName(_marked(_absent(kept, computed, model), model))
+        # A row whose key is NULL can't be told from a computed one.
+        known = kept.where(" AND ".join(f"{quoted(name)} IS NOT NULL" for name in model.key))
+        rows = rows.unionByName(_marked(_absent(known, computed, model), model))
     if moved_from and (moved_rows := rows_in_cells(spark, model, moved_from, target)) is not None:
         rows = rows.unionByName(_absent(moved_rows, computed, model))
     if isinstance(model.delete_policy, Tombstone):
@@ -150,7 +152,9 @@ def _latest(rows: DataFrame, model: Model) -> DataFrame:
         return rows
     everything = key_hash([column.name for column in model.schema], rows.schema)
     order = Window.partitionBy(*map(quoted, model.key)).orderBy(
-        F.col(quoted(model.kind.latest_by)).desc_nulls_last(), F.expr(everything)
+        F.col(quoted(model.kind.latest_by)).desc_nulls_last(),
+        F.col(CELL_COLUMN).desc_nulls_last(),
+        F.expr(everything),
     )
     return (
         rows.withColumn(_RANK, F.row_number().over(order)).where(f"{quoted(_RANK)} = 1").drop(_RANK)
@@ -158,10 +162,9 @@ def _latest(rows: DataFrame, model: Model) -> DataFrame:
 
 
 def _absent(before: DataFrame, computed: DataFrame, model: Model) -> DataFrame:
-    """Rows of the table whose keys were not computed; one whose key is NULL can't be told from a computed one."""
+    """Rows of the table whose keys were not computed; a NULL equals nothing."""
     keys = computed.select(*map(quoted, model.key))
-    known = before.where(" AND ".join(f"{quoted(name)} IS NOT NULL" for name in model.key))
-    return known.select(*_contract_columns(model)).join(keys, list(model.key), "left_anti")
+    return before.select(*_contract_columns(model)).join(keys, list(model.key), "left_anti")
 
 
 def _marked(gone: DataFrame, model: Model) -> DataFrame:

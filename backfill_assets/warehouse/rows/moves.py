@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.errors import DeclarationError
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.models.column import quoted
+from backfill_assets.models.column import CELL_COLUMN, quoted
 from backfill_assets.models.kind import IncrementalByUniqueKey, SoftDelete
 from backfill_assets.warehouse.files.cells import (
     cell_of_number,
@@ -75,8 +75,8 @@ def without_overtaken(
 ) -> DataFrame:
     """Leave out computed rows of which another cell holds a later version, where rows may move.
 
-    So what the table holds of a key does not depend on which cell was built last. A row that is marked as
-    deleted is no later version.
+    So what the table holds of a key does not depend on which cell was built last. Of equal versions that of
+    the later cell is the later one, as in `conform.contract`. A row that is marked as deleted is no later version.
 
     Args:
         computed: the answer of `conform.contract`.
@@ -98,7 +98,10 @@ def without_overtaken(
 
     latest = quoted(kind.latest_by)
     later = [f"old.{quoted(name)} = new.{quoted(name)}" for name in model.key]
-    later += [f"old.{latest} > new.{latest} OR (new.{latest} IS NULL AND old.{latest} IS NOT NULL)"]
+    later.append(
+        f"old.{latest} > new.{latest} OR (new.{latest} IS NULL AND old.{latest} IS NOT NULL) "
+        f"OR (old.{latest} <=> new.{latest} AND old.{CELL_COLUMN} > new.{CELL_COLUMN})"
+    )
     later += [f"NOT coalesce(old.{quoted(name)}, FALSE)" for name in mark]
     condition = F.expr(" AND ".join(f"({each})" for each in later))
     return computed.alias("new").join(others.alias("old"), condition, "left_anti")
