@@ -15,6 +15,7 @@ from backfill_assets.models.audit import ROWS, Reconciles, References
 from backfill_assets.models.cadence_rules import require_cadence
 from backfill_assets.models.column import require_types
 from backfill_assets.models.consumer import Consumer
+from backfill_assets.models.kind import Tombstone
 from backfill_assets.models.model import Model
 from backfill_assets.models.python.python_guard import check_python
 from backfill_assets.models.source import Source
@@ -135,6 +136,7 @@ def build_graph(
         DeclarationError: two share a name.
         DeclarationError: a column has a type that Spark does not have.
         DeclarationError: a cadence starts before 1970, or its cron never ticks.
+        DeclarationError: tombstones delete keys that move.
         DeclarationError: a time column is too coarse for its grid, or no time at all.
         DeclarationError: an upstream, an audit or a consumer names nothing that exists.
         DeclarationError: a consumer reads a column that the model does not have.
@@ -160,6 +162,7 @@ def build_graph(
         require_types(f"model '{model.name}'", model.schema)
         require_cadence(f"model '{model.name}'", model.cadence)
         _check_time_column(model)
+        _check_deletes(model)
         _check_upstreams(graph, model)
         _check_audits(graph, model)
         check_stable(model, _columns_read(graph, model))
@@ -243,6 +246,18 @@ def _ordered(models: Mapping[str, Model], sources: Mapping[str, Source]) -> tupl
         return tuple(sorter.static_order())
     except CycleError as error:
         raise cycle_in_graph(tuple(error.args[1])) from error
+
+
+def _check_deletes(model: Model) -> None:
+    """Refuse tombstones of keys that move: none is stored, so an older cell that is built again has its key back."""
+    if model.moves_rows and isinstance(model.delete_policy, Tombstone):
+        marker = model.delete_policy.column
+        raise DeclarationError(
+            found=f"model '{model.name}' has rows_move=True and Tombstone('{marker}'), with which a deleted key "
+            "would be back as soon as an older cell that has it is built again",
+            do=f"use deletes='none' with latest_by, and let readers leave out the rows where {marker} is TRUE; "
+            "or rows_move=False",
+        )
 
 
 def _check_time_column(node: Model | Source) -> None:

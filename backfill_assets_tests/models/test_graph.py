@@ -10,6 +10,7 @@ from backfill_assets.intervals import Daily, Hourly, Whole
 from backfill_assets.models.audit import reconciles, references
 from backfill_assets.models.column import Column
 from backfill_assets.models.graph import build_graph, stored_graph
+from backfill_assets.models.kind import IncrementalByUniqueKey, Tombstone
 from backfill_assets.models.source import TimeColumns
 from backfill_assets.models.upstream import Upstream
 from backfill_assets_tests.builders import COLUMNS, a_graph, a_model, a_source, a_whole
@@ -165,6 +166,19 @@ def test_a_cadence_whose_cells_would_be_missed_does_not_load(cadence: Cadence, w
     with pytest.raises(DeclarationError, match=f"model 'web.visits' .*{words}"):
         build_graph([model], [])
     stored_graph([model], [source])
+
+
+def test_tombstones_of_keys_that_move_do_not_load_and_what_is_stored_runs():
+    columns = [*COLUMNS, Column("gone", "boolean")]
+    model = a_model(
+        kind=IncrementalByUniqueKey("ds", latest_by="cost", rows_move=True),
+        columns=columns,
+        deletes=Tombstone("gone"),
+        sql="SELECT *, FALSE AS gone FROM web.events WHERE ds >= :start_ds AND ds < :end_ds",
+    )
+    with pytest.raises(DeclarationError, match=r"a deleted key would be back.*deletes='none'"):
+        build_graph([model], [a_source()])
+    stored_graph([model], [a_source()])
 
 
 @pytest.mark.parametrize("cron", ["0 5 29 2 *", "0 5 * 2 mon#5", "0 5 * * fri", "@monthly"])
