@@ -226,6 +226,8 @@ def test_the_plan_that_late_data_needs_is_applied_while_an_edit_of_its_models_wa
     filled(world, graph)
     late(world, row(3, 2))
     plan = read_plan(world.store.plans.get(str(refresh(world, edited).needed)).content)
+    with pytest.raises(RequestError, match=f"'{C}' was .* and is gone"):
+        Plans(world).apply(a_graph(edited.model(A), edited.model(B)), plan)
     Plans(world).apply(edited, plan)
     Plans(world).promote(edited, plan)
     assert world.rows(C) == kept(*ROWS, row(3, 2))

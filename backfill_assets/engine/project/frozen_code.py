@@ -34,12 +34,15 @@ class FrozenCode:
     def of(cls, plan: Plan, now: Callable[[], Mapping[str, str]]) -> FrozenCode:
         """Take what a plan was made for.
 
-        Late data's own plan is made for the snapshots that its environment runs, so no code is held against it.
+        Late data's own plan is made for the snapshots that its environment runs, so edits before it is applied do
+        not count; a model that is declared no more does.
         """
-        models = plan.models if plan.request.asked_by != ASKED_BY else ()
         planned = {
-            model_plan.model: model_plan.loaded for model_plan in models if model_plan.loaded
+            model_plan.model: model_plan.loaded for model_plan in plan.models if model_plan.loaded
         }
+        if plan.request.asked_by == ASKED_BY:
+            loaded = now()
+            planned = {name: loaded.get(name, at) for name, at in planned.items()}
         return cls(plan.plan_id, planned, now)
 
     def check(self) -> None:
