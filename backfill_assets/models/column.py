@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from backfill_assets.errors import DeclarationError
 from backfill_assets.models.codec import ADDED_LATER
-from backfill_assets.models.declared_values import require_list
+from backfill_assets.models.declared_values import listed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -168,8 +168,7 @@ def columns_of(schema: type[SchemaModel] | Sequence[Column]) -> tuple[Column, ..
         DeclarationError: a check can't be written as a predicate over one row.
     """
     if not hasattr(schema, "to_schema"):
-        require_list("a schema", "columns", schema, Column, "Column(name, type)")
-        return tuple(cast("Sequence[Column]", schema))
+        return listed("a schema", "columns", schema, Column, "Column(name, type)")
     declared: Any = cast("type[SchemaModel]", schema).to_schema()
     whole = ["unique"] if declared.unique else [str(check.name) for check in declared.checks or ()]
     for check in whole:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.errors import DeclarationError
 from backfill_assets.models.codec import ADDED_LATER
-from backfill_assets.models.declared_values import require_lists
+from backfill_assets.models.declared_values import settle_lists
 from backfill_assets.models.model_rules import OWNER
 from backfill_assets.models.sql.query import SqlQuery
 
@@ -57,10 +57,7 @@ class Reading:
     days_back: int | None = None
 
     def __post_init__(self) -> None:
-        require_lists(
-            f"the reading of '{self.model}'", self, {"columns": (str, "names of columns")}
-        )
-        object.__setattr__(self, "columns", tuple(self.columns))
+        settle_lists(f"the reading of '{self.model}'", self, {"columns": (str, "names of columns")})
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +103,9 @@ class Evaluation:
     minutes: float = 10.0
 
     def __post_init__(self) -> None:
-        require_lists(
+        settle_lists(
             f"evaluation '{self.name}'", self, {"command": (str, "a program and its arguments")}
         )
-        object.__setattr__(self, "command", tuple(self.command))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,11 +140,7 @@ class Consumer:
     reviewed: str = field(default="", metadata=ADDED_LATER)
 
     def __post_init__(self) -> None:
-        require_lists(f"consumer '{self.name}'", self, _LISTS)
-        object.__setattr__(self, "reads", tuple(self.reads))
-        object.__setattr__(self, "channels", tuple(self.channels))
-        object.__setattr__(self, "checks", tuple(self.checks))
-        object.__setattr__(self, "evaluations", tuple(self.evaluations))
+        settle_lists(f"consumer '{self.name}'", self, _LISTS)
         for problem, expected in _wrong(self):
             raise DeclarationError(
                 found=f"consumer '{self.name}': found {problem}", expected=expected

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from backfill_assets.errors import DeclarationError
 
@@ -33,32 +33,35 @@ def require_values(of: str, written: object, needed: Mapping[str, tuple[Types, s
             raise _of_another_type(of, repr(value), name, expected)
 
 
-def require_lists(of: str, written: object, needed: Mapping[str, tuple[Types, str]]) -> None:
-    """Refuse a field that lists values, and is one itself or has one of another type.
+def settle_lists(of: str, written: object, needed: Mapping[str, tuple[Types, str]]) -> None:
+    """Keep each field of a declaration that lists values as a tuple.
 
     Args:
         of: whose declaration, for the error.
-        written: the declaration.
+        written: the declaration; it may be frozen.
         needed: by field, the types of its values, and those in words.
 
     Raises:
-        DeclarationError: it is no list, or a value has none of the types.
+        DeclarationError: one is no list, or a value has none of the types.
     """
     for name, (types, expected) in needed.items():
-        require_list(of, name, getattr(written, name), types, expected)
+        values = listed(of, name, getattr(written, name), types, expected)
+        object.__setattr__(written, name, values)
 
 
-def require_list(of: str, name: str, values: object, types: Types, expected: str) -> None:
-    """Refuse the values of one such field.
+def listed(of: str, name: str, values: object, types: Types, expected: str) -> tuple[Any, ...]:
+    """Give the values of one such field.
 
     Raises:
         DeclarationError: they are no list, or one has none of the types.
     """
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise _of_another_type(of, f"the single value {values!r}", name, f"a list of {expected}")
-    for value in cast("Iterable[object]", values):
+    kept = tuple(cast("Iterable[object]", values))
+    for value in kept:
         if not isinstance(value, types):
             raise _of_another_type(of, repr(value), f"one of {name}", expected)
+    return kept
 
 
 def _of_another_type(of: str, found: str, name: str, expected: str) -> DeclarationError:

@@ -12,7 +12,7 @@ from backfill_assets.models.audit import Audit, PythonAudit, Unique
 from backfill_assets.models.automation import Automation
 from backfill_assets.models.codec import ADDED_LATER
 from backfill_assets.models.column import Column, SchemaModel, columns_of
-from backfill_assets.models.declared_values import require_lists, require_values
+from backfill_assets.models.declared_values import require_values, settle_lists
 from backfill_assets.models.kind import (
     AbsentMeansDeleted,
     Deletes,
@@ -106,7 +106,7 @@ class Model:
     def __post_init__(self) -> None:
         check_name(self.name)
         require_values(f"model '{self.name}'", self, _VALUES)
-        require_lists(f"model '{self.name}'", self, _LISTS)
+        settle_lists(f"model '{self.name}'", self, _LISTS)
         require_declarations(self)
         _settle(self)
         require_consistency(self)
@@ -238,9 +238,7 @@ def _settle(model: Model) -> None:
             Upstream(upstream) if isinstance(upstream, str) else upstream
             for upstream in model.upstreams
         ),
-        "unique_key": tuple(model.unique_key),
         "columns": columns_of(model.columns),
-        "audits": tuple(model.audits),
         "deletes": deletes_of(model.deletes),
         "automation": automation_of(model.name, model.automation),
         "spark": spark_tuning(f"model '{model.name}'", model.spark),

@@ -367,7 +367,7 @@ def _promote(work: PlanWork, config: PromoteConfig) -> None:
 
 
 def _promoted_before(work: PlanWork, plan: Plan, config: PromoteConfig) -> None:
-    refuse_time(plan.plan_id, config.at)
+    refuse_time(plan.plan_id, config.at or None)
     if config.watch:
         ask_watch(work.project, plan.plan_id, read_watch(config.watch))
     done = promotion_of(work.store.plans.events(plan.plan_id))

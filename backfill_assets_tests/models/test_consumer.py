@@ -79,6 +79,11 @@ def test_a_consumer_lists_values_of_the_types_that_it_needs(wrong: dict[str, Any
         a_consumer(**wrong)
 
 
+def test_what_is_given_one_by_one_is_kept_whole():
+    given: Any = (reading for reading in [Reading(VISITS)])
+    assert a_consumer(reads=given).reads == (Reading(VISITS),)
+
+
 def test_columns_of_a_reading_and_a_command_are_lists():
     with pytest.raises(DeclarationError, match="the single value 'ds' as columns"):
         Reading(VISITS, columns="ds")

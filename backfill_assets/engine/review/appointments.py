@@ -89,7 +89,7 @@ def refuse_time(plan_id: str, text: str | None) -> None:
     Raises:
         RequestError: a time, or `NEVER`, is given.
     """
-    if text:
+    if text is not None:
         raise RequestError(
             found=f"plan {plan_id} is promoted already, so --at {text!r} has no effect",
             do="leave --at out",
