@@ -19,12 +19,15 @@ _ANOTHER_TYPE = "another type"
 
 
 def as_another_type(
-    contents: Mapping[Interval, Content], old: Model, new: Model
+    contents: Mapping[Interval, Content], old: Model | None, new: Model | None
 ) -> Mapping[Interval, Content]:
     """Give contents that one declaration built, to be compared with those that another one built.
 
     The checksums of columns that have another type there equal none of these; a comparison of the rows decides.
+    Where a declaration is not known (None), they are taken as they are.
     """
+    if old is None or new is None:
+        return contents
     before, after = _types(old), _types(new)
     columns = frozenset(
         name for name in before.keys() & after.keys() if before[name] != after[name]

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.snapshots.snapshot import stored_model
 from backfill_assets.state import (
     audits,
     batch_rows,
@@ -81,11 +80,7 @@ def _trusted(connection: sa.Connection, commit: BatchCommit) -> BatchCommit:
     """Mark the checksums of a release that rounded floats: all of them, if the model is not known."""
     if commit.exact:
         return commit
-    try:
-        stored = snapshots.snapshot(connection, commit.fingerprint)
-    except snapshots.UnknownSnapshotError:
-        return commit.built_by(None)
-    return commit.built_by(stored_model(stored.definition))
+    return commit.built_by(snapshots.model(connection, commit.fingerprint))
 
 
 def _read_before(connection: sa.Connection, commit: BatchCommit) -> dict[Interval, ReadyRecord]:

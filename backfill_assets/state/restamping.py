@@ -114,8 +114,6 @@ def _comparable(
         return {}
     records = layers.records(connection, old, cells)
     before, after = (snapshots.model(connection, at.fingerprint) for at in (old, new))
-    if before is None or after is None:
-        return records
     contents = as_another_type(
         {cell: each.content for cell, each in records.items()}, before, after
     )

@@ -82,11 +82,10 @@ def _afterwards(
     """Count the values of each column that may be NULL in few rows; in new cells, too."""
     rules = (each.rule for each in expected)
     names = {rule.nulls_of for rule in rules if isinstance(rule, NullsWithin)} if cells else set()
-    counted = {
-        name: totals_once(op, model, published_table(run, model.name), (name,), cells)
-        for name in sorted(names)
-    }
-    return {name: (each.rows, each.filled[name]) for name, each in counted.items()}
+    if not names:
+        return {}
+    counted = totals_once(op, model, published_table(run, model.name), tuple(sorted(names)), cells)
+    return {name: (counted.rows, counted.filled[name]) for name in names}
 
 
 def _groups(expected: Sequence[Expectation]) -> dict[str, None]:

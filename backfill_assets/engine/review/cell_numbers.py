@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import ranges_text
-from backfill_assets.snapshots.snapshot import stored_model
-from backfill_assets.state.snapshots import UnknownSnapshotError
 from backfill_assets.warehouse.files.cell_files import files_at, missing_files
 from backfill_assets.warehouse.files.cells import cell_text
 from backfill_assets.warehouse.files.tables import Table, delta_schema
@@ -100,13 +98,9 @@ class CellNumbers:
     def _dtype(self, fingerprint: str) -> str | None:
         """Give the column's type in a snapshot; None where that is not known."""
         if fingerprint not in self._types:
-            try:
-                model = stored_model(self.run.store.snapshots.definition(fingerprint))
-            except UnknownSnapshotError:
-                self._types[fingerprint] = None
-            else:
-                types = {column.name: column.dtype for column in model.schema}
-                self._types[fingerprint] = types.get(self.column)
+            model = self.run.store.snapshots.model(fingerprint)
+            types = {column.name: column.dtype for column in (model.schema if model else ())}
+            self._types[fingerprint] = types.get(self.column)
         return self._types[fingerprint]
 
     def _delta_version(self, held: HeldContent, cell: Interval) -> int:

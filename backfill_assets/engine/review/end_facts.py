@@ -17,9 +17,10 @@ from backfill_assets.models.codec import ADDED_LATER, dumps, loads
 from backfill_assets.models.consumer import CONSUMED, Consumer
 from backfill_assets.planning.review.approval import Act
 from backfill_assets.planning.review.touched import ROWS
+from backfill_assets.render.plan_life import promotion_of
 from backfill_assets.snapshots.result import Invalidated, Result
 from backfill_assets.snapshots.snapshot import STORED
-from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus
+from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets.snapshots.timing import Timing
 
 if TYPE_CHECKING:
@@ -111,13 +112,8 @@ def end_facts_of(run: InProject, plan: StoredPlan, earlier: Noted | None) -> Not
 
 def _approvals(run: InProject, plan: StoredPlan, earlier: Noted | None) -> Mapping[str, str]:
     """Judge the approvals of a plan that is built; of one that was promoted, its history says what counted."""
-    promoted = [
-        event
-        for event in run.store.plans.events(plan.plan_id)
-        if event.event == PlanEventKind.PROMOTED
-    ]
-    if promoted:
-        return promoted[-1].detail.get("approvals", {})
+    if promoted := promotion_of(run.store.plans.events(plan.plan_id)):
+        return promoted.detail.get("approvals", {})
     if plan.status is not PlanStatus.BUILT:
         return earlier.approvals if earlier else {}
     try:

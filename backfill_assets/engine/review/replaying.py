@@ -25,8 +25,6 @@ from backfill_assets.models.source_reading import read_readings
 from backfill_assets.planning.review.replayed import Replayed, Verdict, differing_columns
 from backfill_assets.snapshots.batch import EMPTY, BatchRequest, OpenBatch
 from backfill_assets.snapshots.environment import Layer, plan_of
-from backfill_assets.snapshots.snapshot import stored_model
-from backfill_assets.state.snapshots import UnknownSnapshotError
 from backfill_assets.warehouse.files.cell_files import files_at, missing_files, spark_versions
 from backfill_assets.warehouse.files.cells import cell_text
 from backfill_assets.warehouse.files.layers import table_of
@@ -206,10 +204,7 @@ class Replay:
                 )
 
     def _declared(self, row: BatchRow) -> Model | None:
-        try:
-            return stored_model(self.run.store.snapshots.definition(row.fingerprint))
-        except UnknownSnapshotError:
-            return None
+        return self.run.store.snapshots.model(row.fingerprint)
 
     def _graph(self, built: _Built, declared: Model) -> Graph:
         """Declare the model as it was, what it read as it was at the pins, and sources as it relied on them."""
@@ -233,10 +228,8 @@ class Replay:
         """Give the declaration that built what was read; today's where no cell says one."""
         for pin in pins:
             for record in self.run.store.versions.ready_records(pin.version, pin.delta_version):
-                try:
-                    return stored_model(self.run.store.snapshots.definition(record.fingerprint))
-                except UnknownSnapshotError:
-                    continue
+                if then := self.run.store.snapshots.model(record.fingerprint):
+                    return then
         return self.run.graph.models.get(name)
 
     def _causes(self, built: _Built, differing: Mapping[Interval, HeldContent]) -> tuple[str, ...]:

@@ -148,7 +148,7 @@ def comparable(
     if not published or planned.old_version == planned.version:
         return published
     old, new = map(store.snapshots.model, (planned.old_fingerprint, planned.fingerprint))
-    return published if old is None or new is None else as_another_type(published, old, new)
+    return as_another_type(published, old, new)
 
 
 def refuse_unbuilt(plan: StoredPlan) -> None:
