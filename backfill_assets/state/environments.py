@@ -145,6 +145,15 @@ class Environments(Aggregate[D]):
         """Read the pointers that are an environment's own, by model, as they are stored."""
         return self._database.read(pointers.own_pointers, environment)
 
+    def never_filled(self, environment: str) -> frozenset[str]:
+        """Name the models whose pointer in an environment was never of use.
+
+        No cell of the table was ever published, no batch is at work on it, no plan moved the pointer, and
+        no other environment has a table of the model.
+        """
+        heard_after = self._clock() - self._lease
+        return self._database.read(pointers.never_filled, environment, heard_after)
+
     def owed_marks(self, environment: str) -> list[list[str | int]]:
         """Name what is owed: the table and the cells of each mark, ready or not; cheaper than a view."""
         return self._database.read(owed.named, environment)
@@ -259,13 +268,17 @@ class Environments(Aggregate[D]):
         self._database.write(work)
 
     def ensure_pointer(self: Environments[Database], pointer: Pointer, path: str) -> Pointer:
-        """Create a model's first pointer, and its version at `path`; never move one.
+        """Create a model's first pointer, and its version at `path`; move none but one that was never filled.
 
         Returns:
             The pointer as it is now.
         """
-        now, place = self._clock(), self.place(path)
-        return self._database.write(pointers.ensure_pointer, pointer, place, now)
+        place = self.place(path)
+        return self._database.write(
+            lambda connection: pointers.ensure_pointer(
+                connection, pointer, place, self._clock(), self._lease
+            )
+        )
 
     def mark_owed_everywhere(
         self: Environments[Database],

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from backfill_assets.snapshots.environment import Layer, Pointer
+from backfill_assets.state import moves
 from backfill_assets.state.rows import values_of
-from backfill_assets.state.tables import ENVIRONMENTS, POINTERS, VERSIONS
-from backfill_assets.state.versions import NewVersion, ensure_version
+from backfill_assets.state.tables import CLAIMS, ENVIRONMENTS, POINTERS, READY_RECORDS, VERSIONS
+from backfill_assets.state.versions import NO_COMMIT, NewVersion, ensure_version
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from datetime import datetime
+    from datetime import datetime, timedelta
 
 
 def pointer(connection: sa.Connection, environment: str, model: str) -> Pointer | None:
@@ -47,26 +48,74 @@ def followed(connection: sa.Connection, environment: str) -> tuple[str, ...]:
     return tuple(names)
 
 
+def first_pointer(connection: sa.Connection, wanted: Pointer, place: str, now: datetime) -> None:
+    """Create a model's pointer in an environment that has none, and its version at `place`.
+
+    Raises:
+        VersionCollectingError: it is being deleted.
+    """
+    new = NewVersion(wanted.version, wanted.model, place, wanted.environment)
+    ensure_version(connection, new)
+    put_pointer(connection, wanted, now)
+
+
 def ensure_pointer(
-    connection: sa.Connection, wanted: Pointer, place: str, now: datetime
+    connection: sa.Connection, wanted: Pointer, place: str, now: datetime, lease: timedelta
 ) -> Pointer:
     """Create a model's first pointer and its version; what is there already stays.
+
+    A pointer that was never filled is as good as none: the new one takes its place.
 
     Returns:
         The pointer as it is now: not always the one that was wanted.
 
     Raises:
-        VersionCollectingError: it is being deleted.
+        VersionCollectingError: its table is being deleted.
     """
     current = pointer(connection, wanted.environment, wanted.model)
-    new = NewVersion(wanted.version, wanted.model, place, wanted.environment)
-    if current is None:
-        ensure_version(connection, new)
-        put_pointer(connection, wanted, now)
+    unused = never_filled(connection, wanted.environment, now - lease)
+    if current is None or wanted.model in unused:
+        first_pointer(connection, wanted, place, now)
         return wanted
     if current.version == wanted.version:
+        new = NewVersion(wanted.version, wanted.model, place, wanted.environment)
         ensure_version(connection, new)
     return current
+
+
+def never_filled(
+    connection: sa.Connection, environment: str, heard_after: datetime
+) -> frozenset[str]:
+    """Name the models whose pointer in an environment was never of use.
+
+    No cell of the table was ever published, no batch is at work on it, no plan moved the pointer, and no
+    other environment has a table of the model.
+
+    Args:
+        connection: to the state.
+        environment: its name; the pointers are its own.
+        heard_after: a batch that was heard since then is at work.
+    """
+    stored = all_pointers(connection)
+    elsewhere = {each.model for each in stored if each.environment != environment}
+    first = {
+        each.model: each.version
+        for each in stored
+        if each.environment == environment
+        and each.delta_version == NO_COMMIT
+        and each.model not in elsewhere
+    }
+    if not first:
+        return frozenset()
+    records = sa.select(READY_RECORDS.c.version)
+    at_work = sa.select(CLAIMS.c.version).where(CLAIMS.c.heartbeat_at > heard_after)
+    of = sa.union(
+        records.where(READY_RECORDS.c.version.in_([*first.values()])),
+        at_work.where(CLAIMS.c.version.in_([*first.values()])),
+    )
+    used = {*connection.execute(of).scalars()}
+    moved = moves.moved_models(connection, [environment])
+    return frozenset(name for name, at in first.items() if at not in used and name not in moved)
 
 
 def put_pointer(connection: sa.Connection, wanted: Pointer, now: datetime) -> None:

@@ -98,7 +98,7 @@ def rebuild(
     opened = {each.commit.built_at: at for at, each in ordered if isinstance(each, _Opened)}
     records = [(at, each) for at, each in ordered if isinstance(each, LoggedCommit)]
     for pointer, path in _first_pointers(records):
-        pointers.ensure_pointer(connection, pointer, path, now)
+        pointers.first_pointer(connection, pointer, path, now)
     for at, each in records:
         versions.ensure_version(connection, _version(each))
         commit = replace(each.commit, built_at=opened[each.commit.built_at])

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import sqlglot
 
+from backfill_assets.engine.batch.requests import batch_request
+from backfill_assets.engine.plans.plan_verbs import rollback_plan
 from backfill_assets.engine.project.events import Committed, Waiting
 from backfill_assets.engine.project.opening import look
 from backfill_assets.intervals import Daily
@@ -182,7 +184,7 @@ def test_a_day_in_berlin_reads_both_utc_days_also_when_clocks_change(world: Worl
 def test_a_new_model_over_one_that_still_runs_its_old_logic_gets_the_table_of_that(world: World):
     old, new = (a_model(query=sql_times(n, world.root), cadence=CADENCE) for n in (2, 3))
     reader = a_model("web.readers", upstreams=[VISITS], cadence=CADENCE)
-    world.open(a_graph(old))
+    world.begin(a_graph(old), row(9))
     run = world.open(a_graph(new, reader))
     assert run.changed == (VISITS,)
     assert run.graph.models[VISITS] == old
@@ -193,13 +195,98 @@ def test_a_new_model_over_one_that_still_runs_its_old_logic_gets_the_table_of_th
 
 
 def test_who_only_looks_sees_new_models_and_writes_nothing(world: World):
-    world.open(a_graph(a_model(cadence=CADENCE)))
+    world.begin(a_graph(a_model(cadence=CADENCE)), row(9))
     before = world.store.environments.pointers(world.environment)
     graph = a_graph(a_model(cadence=CADENCE, owner="team:new"), a_model("web.other"))
     seen = look(world.project(graph), world.environment)
     assert set(seen.graph.models) == set(seen.pointers) == {VISITS, "web.other"}
     assert seen.graph.models[VISITS].owner != "team:new"
     assert world.store.environments.pointers(world.environment) == before
+
+
+def versions(times: int, **asked: Any) -> Any:  # noqa: ANN401
+    """Give visits, and a model that reads them."""
+    visits = a_model(query=SqlQuery(SQL.format(times) + BOUNDS), cadence=CADENCE, **asked)
+    return a_graph(visits, a_model("web.readers", upstreams=[VISITS], cadence=CADENCE))
+
+
+@pytest.mark.parametrize("times", [2, 3], ids=["only its audit", "its query"])
+def test_a_model_whose_first_fill_failed_is_filled_as_it_was_mended(world: World, times: int):
+    wrong = versions(2, audits=[accepted_range("cost", None, 1)])
+    world.land(a_source(), row(9))
+    assert told(world.fill(wrong)[VISITS]) == ["failed"]
+
+    mended = versions(times)
+    seen = look(world.project(mended), PROD)
+    assert seen.changed == ()
+    assert seen.graph.models == mended.models
+    assert world.store.environments.pointers(PROD) != seen.pointers
+    world.fill(mended)
+    assert world.rows(VISITS) == world.rows("web.readers") == kept(row(9, cost=float(times)))
+    assert {
+        name: at.fingerprint for name, at in world.store.environments.pointers(PROD).items()
+    } == {name: snapshot.fingerprint.id for name, snapshot in snapshots_of(mended).items()}
+
+
+def test_a_mended_model_waits_for_a_plan_while_a_batch_of_it_is_at_work(world: World):
+    old, mended = versions(2), versions(3)
+    world.land(a_source(), row(9))
+    run = world.open(old)
+    world.store.batches.open_batch(batch_request(run, old.model(VISITS), days(9)))
+    assert world.open(mended).changed == (VISITS,)
+    world.clock.pass_lease()
+    assert world.open(mended).changed == ()
+
+
+def test_a_mended_model_waits_for_a_plan_where_a_reader_of_it_is_published(world: World):
+    old, mended = (
+        a_graph(
+            a_model(query=sql_times(n, world.root), cadence=CADENCE),
+            a_model("web.readers", upstreams=[VISITS], cadence=Daily(start="2024-01-08")),
+        )
+        for n in (2, 3)
+    )
+    world.land(a_source(), row(9))
+    told_of = world.fill(old, "web.readers", cells=days(8))
+    assert told(told_of["web.readers"]) == ["committed"]
+    assert world.open(mended).changed == (VISITS, "web.readers")
+
+
+def test_a_mended_model_waits_for_a_plan_where_another_environment_has_built_it(world: World):
+    old, mended = versions(2), versions(3)
+    world.land(a_source(), row(9))
+    world.open(old)
+    dev = Environment("dev_visits", protected=False, follows=PROD)
+    world.store.environments.save_environment(dev)
+    Plans(world).published(mended, dev.name)
+    assert world.open(mended).changed == (VISITS, "web.readers")
+
+
+def test_a_model_that_was_rolled_back_to_nothing_waits_for_a_plan(world: World):
+    old, mended = versions(2), versions(3)
+    world.land(a_source(), row(9))
+    world.open(old)
+    plans = Plans(world)
+    rollback_plan(plans.project(mended), plans.published(mended))
+    assert world.pointer(VISITS).delta_version < 0
+    assert world.open(mended).changed == (VISITS, "web.readers")
+
+
+def test_of_two_processes_that_begin_a_model_at_once_the_first_declaration_counts(world: World):
+    first, second = versions(2), versions(3)
+    snapshots, others = world.store.snapshots, iter([first])
+    keep = snapshots.save_snapshot
+
+    def save(**snapshot: Any) -> None:  # noqa: ANN401
+        for graph in others:
+            world.land(a_source(), row(9))
+            world.fill(graph)
+        keep(**snapshot)
+
+    snapshots.save_snapshot = save
+    run = world.open(second)
+    assert run.changed == (VISITS, "web.readers")
+    assert run.graph.models == first.models
 
 
 def test_a_state_that_an_older_release_fingerprinted_otherwise_rebuilds_nothing(

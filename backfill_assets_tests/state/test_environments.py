@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from backfill_assets.errors import RequestError
-from backfill_assets.snapshots.environment import Environment, Pointer
+from backfill_assets.snapshots.environment import PROD, Environment, Pointer
 from backfill_assets.state.environments import UnknownEnvironmentError
 from backfill_assets_tests.state.building import NOON, Asked, add_model, fill, owe
 from backfill_assets_tests.state.publishing import Trial, cells
@@ -67,6 +67,21 @@ def test_a_first_pointer_is_not_made_where_one_is_followed(store: Store):
     wanted = Pointer("dev_ada", "orders", "other", "orders__v9", -1)
     assert store.environments.ensure_pointer(wanted, "/data/orders__v9").environment == "prod"
     assert store.environments.own_pointers("dev_ada") == {}
+
+
+def test_a_pointer_that_was_never_filled_gives_way_and_one_of_use_stays(store: Store):
+    for model in ("clicks", "views"):
+        at = Pointer(PROD, model, "p", f"{model}__v1", -1)
+        store.environments.ensure_pointer(at, f"/data/{model}__v1")
+    store.batches.open_batch(Asked("views", 0, 1).request)
+    fill(store, Asked())
+    assert store.environments.never_filled(PROD) == {"clicks"}
+
+    for model in ("clicks", "views", "orders"):
+        wanted = Pointer(PROD, model, "mended", f"{model}__v2", -1)
+        store.environments.ensure_pointer(wanted, f"/data/{model}__v2")
+    named = {name: at.version for name, at in store.environments.pointers(PROD).items()}
+    assert named == {"clicks": "clicks__v2", "orders": "orders__v1", "views": "views__v1"}
 
 
 def test_an_environment_lives_while_a_batch_is_at_work_there(store: Store, clock: Clock):

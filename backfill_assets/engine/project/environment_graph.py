@@ -3,7 +3,8 @@
 This only looks. A model whose declaration changed, be it only an audit or a word, goes on with the
 environment's own snapshot until a plan promotes the new one; it is reported, never silently run. A
 workspace runs nothing but the snapshots that its pointers name. What a run has yet to write is listed:
-the first pointers of new models.
+the first pointers of new models. A model of which nothing was ever published is as good as new: a run
+takes it as it is declared.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class EnvironmentGraph:
         misread: by model, the sources that its snapshot relies on otherwise than others do whose
             declarations count here, and of each of them the models to plan; it can't be run until
             a plan has made these anew.
-        new: snapshots of models that it never saw.
+        new: snapshots of models that it never saw, or of which nothing was ever published.
     """
 
     graph: Graph
@@ -76,11 +77,10 @@ def environment_graph(store: Store, known: Loaded, environment: Environment) -> 
         graph = _workspace_graph(environment, running, pointers, loaded)
         graph, misread = _as_relied_on(graph, running, environment, pointers)
         return EnvironmentGraph(graph, pointers, Reads(graph), (), running, misread)
-    changed = tuple(
-        name
-        for name in loaded.order
-        if name in running and running[name].fingerprint != snapshots[name].fingerprint
-    )
+    if changed := _changed(running, known):
+        replaced = _replaced(store, environment, running, changed)
+        pointers = {name: at for name, at in pointers.items() if name not in replaced}
+        changed = tuple(name for name in changed if name not in replaced)
     kept = {
         name: running[name].model
         for name in running
@@ -90,7 +90,8 @@ def environment_graph(store: Store, known: Loaded, environment: Environment) -> 
     misread: Misread = {}
     if changed:
         graph = _graph({**loaded.models, **kept}, loaded)
-        graph, misread = _as_relied_on(graph, running, environment, pointers)
+        kept_running = {name: running[name] for name in pointers}
+        graph, misread = _as_relied_on(graph, kept_running, environment, pointers)
     new = _new(graph, pointers, snapshots, changed)
     first = {snapshot.model.name: _first(environment, snapshot) for snapshot in new}
     reads = known.reads if graph is loaded else Reads(graph)
@@ -110,6 +111,36 @@ def sources_read(store: Store, loaded: Loaded) -> Mapping[str, Source]:
     """
     prod = store.environments.get(PROD)
     return environment_graph(store, loaded, prod).graph.sources
+
+
+def _changed(running: Mapping[str, Snapshot], known: Loaded) -> tuple[str, ...]:
+    """Name the models whose loaded declaration is not the one that an environment runs."""
+    return tuple(
+        name
+        for name in known.graph.order
+        if name in running and running[name].fingerprint != known.snapshots[name].fingerprint
+    )
+
+
+def _replaced(
+    store: Store,
+    environment: Environment,
+    running: Mapping[str, Snapshot],
+    changed: tuple[str, ...],
+) -> frozenset[str]:
+    """Name the changed models that go on as new ones, since nothing of them was ever published.
+
+    One stays as it is while a reader of it has published cells: these rest on its snapshot.
+    """
+    unused = store.environments.never_filled(environment.name)
+    kept = {up.name for name in running.keys() - unused for up in running[name].model.reads}
+    replaced: list[str] = []
+    for name in reversed(changed):
+        if name in unused and name not in kept:
+            replaced.append(name)
+        else:
+            kept.update(up.name for up in running[name].model.reads)
+    return frozenset(replaced)
 
 
 def _running(

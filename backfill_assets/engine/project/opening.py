@@ -31,7 +31,8 @@ def open_run(
 ) -> RunContext:
     """Bring the store, an environment and the loaded models together for one run.
 
-    New models get their first pointers; every other runs the snapshot that its pointer names.
+    New models get their first pointers, also those of which nothing was ever published; every other runs the
+    snapshot that its pointer names.
 
     Args:
         project: what is loaded, and what the run works with.
@@ -45,18 +46,23 @@ def open_run(
         RequestError: it is a hold, in which nothing is built.
     """
     refuse_hold(project.store, environment)
-    run, own = _seen(project, environment)
-    store, target, data_root = project.store, run.environment, project.data_root
-    first = {
-        snapshot.model.name: _pointed(store, target, snapshot, data_root) for snapshot in own.new
-    }
+    run = _pointed_run(project, environment)
     enter_missing(run)
-    return replace(
-        run,
-        pointers={**own.pointers, **first},
-        root_id=root_id or project.run_id,
-        published=published,
-    )
+    return replace(run, root_id=root_id or project.run_id, published=published)
+
+
+def _pointed_run(project: Project, environment: str) -> RunContext:
+    """Give new models their first pointers; look again if another process was first with another declaration."""
+    run, own = _seen(project, environment)
+    first = {
+        snapshot.model.name: _pointed(project.store, run.environment, snapshot, project.data_root)
+        for snapshot in own.new
+    }
+    for snapshot in own.new:
+        at = first[snapshot.model.name]
+        if at.environment == environment and at.fingerprint != snapshot.fingerprint.id:
+            return _pointed_run(project, environment)
+    return replace(run, pointers={**own.pointers, **first})
 
 
 def look(project: Project, environment: str) -> RunContext:
