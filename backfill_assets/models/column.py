@@ -136,7 +136,7 @@ def _tolerance(column: Column) -> float:
         DeclarationError: the column can't have it.
     """
     given: object = column.tolerance  # the value may have any type that an author wrote
-    if column.dtype.strip().lower() not in FLOATS:
+    if canonical_type(column.dtype) not in FLOATS:
         raise DeclarationError(
             found=f"column '{column.name}': found a tolerance on the type {column.dtype}",
             expected="it on a double or float: values of other types are exact",
@@ -238,14 +238,25 @@ def _is_built_in(check: Any) -> bool:  # noqa: ANN401
     return hash(check) == hash(check.greater_than(0))
 
 
-_NUMERIC = re.compile(
-    r"(tiny|small|big)?int|integer|long|float|double|(decimal|dec|numeric)\b.*", re.IGNORECASE
-)
+_ALIASES = {
+    "integer": "int", "long": "bigint", "short": "smallint", "byte": "tinyint", "bool": "boolean",
+    "real": "float", "character": "char", "timestamp_ltz": "timestamp",
+}  # fmt: skip
+_ALIAS = re.compile(rf"\b({'|'.join(_ALIASES)})\b(?![:`])")
+_DECIMAL = re.compile(r"\b(?:decimal|dec|numeric)\b(?:\((\d+)(?:,(\d+))?\))?(?![:`])")
+_NUMERIC = re.compile(r"(tiny|small|big)?int|float|double|decimal.*")
+
+
+def canonical_type(dtype: str) -> str:
+    """Give a Spark type in one spelling: `numeric(18, 2)` is `decimal(18,2)`, `array<Long>` is `array<bigint>`."""
+    plain = "".join(dtype.split()).lower()
+    named = _ALIAS.sub(lambda alias: _ALIASES[alias[1]], plain)
+    return _DECIMAL.sub(lambda of: f"decimal({of[1] or 10},{of[2] or 0})", named)
 
 
 def is_numeric(dtype: str) -> bool:
     """Whether Spark's type of a column is a number."""
-    return _NUMERIC.fullmatch(dtype.strip()) is not None
+    return _NUMERIC.fullmatch(canonical_type(dtype)) is not None
 
 
 def quoted(column: str) -> str:

@@ -13,7 +13,7 @@ from backfill_assets.errors import DeclarationError, RequestError
 from backfill_assets.intervals.grid import Unit
 from backfill_assets.models.audit import ROWS, Reconciles, References
 from backfill_assets.models.cadence_rules import require_cadence
-from backfill_assets.models.column import require_types
+from backfill_assets.models.column import canonical_type, require_types
 from backfill_assets.models.consumer import Consumer
 from backfill_assets.models.kind import Tombstone
 from backfill_assets.models.model import Model
@@ -263,7 +263,7 @@ def _check_deletes(model: Model) -> None:
 def _check_time_column(node: Model | Source) -> None:
     for column in node.schema:
         if column.name == node.time_column:
-            dtype = column.dtype.strip().lower().removesuffix("_ltz")
+            dtype = canonical_type(column.dtype)
             require_time_column(f"{node.name}.{column.name}", dtype, node.cadence)
 
 

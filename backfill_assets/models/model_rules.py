@@ -30,7 +30,7 @@ from backfill_assets.models.audit import (
     Unique,
 )
 from backfill_assets.models.automation import Automation
-from backfill_assets.models.column import AUDIT_COLUMNS, CELL_COLUMN
+from backfill_assets.models.column import AUDIT_COLUMNS, CELL_COLUMN, canonical_type
 from backfill_assets.models.kind import Full, IncrementalByUniqueKey, SoftDelete, Tombstone
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ def _out_of_range(model: Model) -> Iterator[tuple[str, str]]:
 
 def _without_an_end(model: Model) -> Iterator[tuple[str, str]]:
     """Find audits of freshness that have no end of a cell, or no instant, to measure."""
-    types = {column.name: column.dtype.strip().lower() for column in model.schema}
+    types = {column.name: canonical_type(column.dtype) for column in model.schema}
     for audit in model.audits:
         if isinstance(audit, Fresh) and model.cadence.unit is Unit.WHOLE:
             yield f"audit '{audit.name}' of a table without cells", "it on a model whose cells end"

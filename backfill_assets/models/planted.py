@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from backfill_assets.models.column import is_numeric
+from backfill_assets.models.column import canonical_type, is_numeric
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,12 +73,12 @@ def defects_of(model: Model) -> Iterator[Planted]:
 
 def _knows_instants(model: Model) -> bool:
     """Whether a row's time column says where in its cell it lies."""
-    types = {column.name: column.dtype.strip().lower() for column in model.schema}
+    types = {column.name: canonical_type(column.dtype) for column in model.schema}
     return types.get(model.time_column or "") == "timestamp"
 
 
 def _is_time(column: Column) -> bool:
-    return column.dtype.strip().lower() in {"date", "timestamp"}
+    return canonical_type(column.dtype) in {"date", "timestamp"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from backfill_assets.models.column import canonical_type
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -43,4 +45,4 @@ def as_another_type(
 
 
 def _types(model: Model) -> dict[str, str]:
-    return {column.name: "".join(column.dtype.split()).lower() for column in model.schema}
+    return {column.name: canonical_type(column.dtype) for column in model.schema}

@@ -21,6 +21,7 @@ from backfill_assets.models.audit import (
     Unique,
     accepted_range,
     accepted_values,
+    fresh,
     known_rows,
     not_null,
     row_count_within,
@@ -31,14 +32,16 @@ from backfill_assets.models.column import (
     TYPES,
     Column,
     SchemaModel,
+    canonical_type,
     columns_of,
+    is_numeric,
     require_types,
     sql_literal,
 )
 from backfill_assets.models.graph import build_graph
 from backfill_assets.models.kind import IncrementalByTimeRange
 from backfill_assets.warehouse.files.tables import same_type
-from backfill_assets_tests.builders import COLUMNS, a_model, a_source
+from backfill_assets_tests.builders import COLUMNS, a_graph, a_model, a_source
 
 CHECKS = [
     ({"gt": 1}, "greater_than", "`c` > 1"),
@@ -352,6 +355,38 @@ def test_bool_is_still_taken_for_boolean():
     require_types("model 'web.visits'", [Column("is_new", "bool")])
 
     assert same_type("boolean", "bool")
+
+
+@pytest.mark.parametrize(
+    ("dtype", "spelling"),
+    [
+        ("numeric(18, 2)", "decimal(18,2)"),
+        ("DEC(5)", "decimal(5,0)"),
+        ("decimal", "decimal(10,0)"),
+        ("Array<Long>", "array<bigint>"),
+        ("struct<long: integer, price: numeric>", "struct<long:int,price:decimal(10,0)>"),
+        ("timestamp_ltz", "timestamp"),
+        ("timestamp_ntz", "timestamp_ntz"),
+        ("real", "float"),
+        ("byte", "tinyint"),
+        ("interval day to second", "intervaldaytosecond"),
+    ],
+)
+def test_a_type_has_one_spelling_however_it_is_written(dtype: str, spelling: str):
+    assert canonical_type(dtype) == canonical_type(spelling) == spelling
+
+
+def test_a_column_of_another_spelling_has_all_that_its_type_has():
+    assert all(is_numeric(dtype) for dtype in ("real", "BYTE", "short", "dec(5)", "long"))
+    assert not any(is_numeric(dtype) for dtype in ("string", "interval year", "array<int>", "date"))
+    assert Column("share", "REAL", tolerance=0.5).tolerance == 0.5
+    a_graph(
+        a_model(
+            columns=[*a_model().schema, Column("at", "timestamp_ltz")],
+            sql="SELECT ds, id, cost, at FROM web.events WHERE ds >= :start_ds AND ds < :end_ds",
+            audits=[fresh("at", "6h")],
+        )
+    )
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from sqlglot import exp
 
 from backfill_assets.errors import DeclarationError
 from backfill_assets.intervals.zones import is_utc
+from backfill_assets.models.column import canonical_type
 from backfill_assets.models.kind import Full
 from backfill_assets.models.sql.bound_comparisons import (
     BoundComparison,
@@ -40,7 +41,6 @@ _DATES = frozenset({"start_ds", "end_ds"})
 _INSTANTS = frozenset({"start_ts", "end_ts"})
 _WRONG = {
     "timestamp": _DATES,
-    "timestamp_ltz": _DATES,
     "date": _INSTANTS,
     "timestamp_ntz": _INSTANTS,
 }
@@ -79,7 +79,7 @@ def check_bounds(model: Model, upstreams: Mapping[str, Model | Source]) -> None:
         return
     cuts = {up.name: up.time_column or upstreams[up.name].time_column for up in model.reads}
     types = {
-        (name, column.name.lower()): column.dtype.strip().lower()
+        (name, column.name.lower()): canonical_type(column.dtype)
         for name, upstream in upstreams.items()
         for column in upstream.schema
     }

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.models.column import canonical_type
 from backfill_assets.warehouse.files.plain_tables import can_be_named, plain_table
 from backfill_assets.warehouse.log.delta_log import (
     ABSENT,
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 _SIMPLE = {"integer": "int", "long": "bigint", "short": "smallint", "byte": "tinyint"}
 _PLAIN = {"string", "boolean", "float", "double", "binary", "date", "timestamp", "timestamp_ntz"}
 _DECIMAL = r"decimal\(\d+,\d+\)"
-_ALIASES = {**_SIMPLE, "bool": "boolean", "real": "float", "numeric": "decimal"}
 
 
 class MissingTableError(BackfillAssetsError):
@@ -201,7 +201,7 @@ def delta_schema(path: str, delta_version: int) -> tuple[tuple[str, str], ...]:
 
 def delta_type(dtype: str) -> str | None:
     """Give Delta's name of a Spark type; None for a nested or an unknown type."""
-    plain = _canonical(dtype)
+    plain = canonical_type(dtype)
     words = {short: long for long, short in _SIMPLE.items()}
     if plain in words:
         return words[plain]
@@ -210,12 +210,7 @@ def delta_type(dtype: str) -> str | None:
 
 def same_type(dtype: str, other: str) -> bool:
     """Compare two Spark type strings, whatever their spelling."""
-    return _canonical(dtype) == _canonical(other)
-
-
-def _canonical(dtype: str) -> str:
-    plain = dtype.lower().replace(" ", "")
-    return _ALIASES.get(plain, plain)
+    return canonical_type(dtype) == canonical_type(other)
 
 
 def _simple(dtype: Any) -> str:  # noqa: ANN401 - Delta's JSON: a name, or a nested object
