@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 from backfill_assets.errors import DeclarationError, RequestError
 from backfill_assets.intervals.grid import Unit
-from backfill_assets.models.audit import ROWS, Reconciles, References
+from backfill_assets.intervals.zones import DAY
+from backfill_assets.models.audit import ROWS, Complete, Reconciles, References
 from backfill_assets.models.cadence_rules import require_cadence
 from backfill_assets.models.column import canonical_type, require_types
 from backfill_assets.models.consumer import Consumer
@@ -164,6 +165,7 @@ def build_graph(
         _check_time_column(model)
         _check_deletes(model)
         _check_upstreams(graph, model)
+        _check_reach(graph, model)
         _check_audits(graph, model)
         check_stable(model, _columns_read(graph, model))
         check_python(model)
@@ -288,6 +290,30 @@ def _check_upstreams(graph: Graph, model: Model) -> None:
         if upstream.time_column is not None:
             _require_column(graph, model, upstream.name, upstream.time_column)
             _check_cut(graph.node(upstream.name), model, upstream.time_column)
+
+
+def _check_reach(graph: Graph, model: Model) -> None:
+    """Refuse counts of cells that reach so far back that there is no date."""
+    counts = [("late_window", model.late_window, model.cadence)]
+    for up in model.reads:
+        count, cadence = (
+            (up.lookback, graph.node(up.name).cadence)
+            if isinstance(up.lookback, int)
+            else (up.lookback.count, model.cadence)
+        )
+        counts.append((f"lookback of '{up.name}'", count, cadence))
+    counts += [
+        (f"seen of audit '{audit.name}'", audit.seen, model.cadence)
+        for audit in model.audits
+        if isinstance(audit, Complete)
+    ]
+    for name, count, cadence in counts:
+        days = count * cadence.unit.shortest // DAY
+        if cadence.unit is not Unit.WHOLE and days > _MOST_DAYS:
+            raise DeclarationError(
+                found=f"model '{model.name}': found {count} cells as {name}, which last {days} days or more",
+                expected=f"at most {_MOST_DAYS} days",
+            )
 
 
 def _check_cut(upstream: Model | Source, model: Model, column: str) -> None:

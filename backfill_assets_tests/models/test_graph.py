@@ -1,18 +1,19 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, strategies as st
 
 from backfill_assets.errors import DeclarationError, RequestError
 from backfill_assets.intervals import Daily, Hourly, Whole
-from backfill_assets.models.audit import reconciles, references
+from backfill_assets.models.audit import complete, reconciles, references
 from backfill_assets.models.column import Column
 from backfill_assets.models.graph import build_graph, stored_graph
 from backfill_assets.models.kind import IncrementalByUniqueKey, Tombstone
 from backfill_assets.models.source import TimeColumns
-from backfill_assets.models.upstream import Upstream
+from backfill_assets.models.upstream import Upstream, own_cells
 from backfill_assets_tests.builders import COLUMNS, a_graph, a_model, a_source, a_whole
 
 if TYPE_CHECKING:
@@ -224,3 +225,27 @@ def test_a_query_with_a_name_that_may_be_two_things_does_not_load():
     )
     with pytest.raises(DeclarationError, match=r"line 1, column 16: 'web.events.cost'"):
         build_graph([model], [a_source("web.events")])
+
+
+@pytest.mark.parametrize(
+    ("declared", "said"),
+    [
+        ({"late_window": 10**9}, "found 1000000000 cells as late_window"),
+        ({"upstreams": [Upstream("web.events", lookback=36_501)]}, "as lookback of 'web.events'"),
+        (
+            {"upstreams": [Upstream("web.events", lookback=own_cells(36_501))]},
+            "as lookback of 'web.events', which last 36501 days or more; expected at most 36500 days",
+        ),
+        ({"audits": [complete("id", seen=10**9)]}, "as seen of audit 'complete_id'"),
+    ],
+    ids=["late window", "lookback", "own cells", "audit"],
+)
+def test_a_count_of_cells_that_reaches_back_before_all_dates_is_refused(
+    declared: dict[str, Any], said: str
+):
+    with pytest.raises(DeclarationError, match=re.escape(said)):
+        a_graph(a_model(**declared))
+
+
+def test_a_century_of_cells_is_taken():
+    a_graph(a_model(late_window=36_500, upstreams=[Upstream("web.events", lookback=36_500)]))
