@@ -100,3 +100,6 @@ _MAY_PASS = {
     FailureKind.CANCELLED,
     FailureKind.SETUP,
 }
+
+ONE_S_OWN = {FailureKind.AUDIT, FailureKind.CODE, FailureKind.INPUT, FailureKind.TIMEOUT}
+"""Failures of a batch that may be those of one of its stretches; any other would meet all of them."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 
@@ -113,6 +113,22 @@ def test_a_stretch_that_fails_an_audit_fails_alone(world: World):
     (failed,) = ended(events, Failed)
     assert failed.cells == days(6)
     assert IntervalSet.union_all(event.cells for event in ended(events, Committed)) == days(1, 3, 4)
+
+
+def test_after_an_interrupt_no_stretch_of_a_batch_that_failed_is_tried_by_itself(world: World):
+    graph = a_graph(visits("web.visits", last=":end_ds"))
+    world.land(a_source(), *ROWS)
+
+    def interrupted(*_: object) -> NoReturn:
+        run.interrupted.set()
+        raise ValueError("no")
+
+    with world.doing(rows=interrupted):
+        run = world.open(graph)
+        (failed,) = ended(world.go(run, cells=scattered())["web.visits"], Failed)
+
+    assert failed.cells == scattered()
+    assert [batch.stretches for batch in world.store.batches.latest()] == [scattered()]
 
 
 def test_a_batch_of_several_stretches_is_committed_and_recorded_as_one(world: World):

@@ -171,6 +171,22 @@ def test_the_last_batch_over_a_cell_has_the_last_word():
     assert held(older, newer) == FailedCells(days(1, 3), NONE)
 
 
+@pytest.mark.parametrize("kind", [FailureKind.AUDIT, FailureKind.CODE, FailureKind.INPUT])
+def test_stretches_that_failed_together_come_again_until_each_was_tried_alone(kind: FailureKind):
+    together = replace(a_failure(day(1), kind, ago=3), cells=days(1, 3, 5))
+    alone = a_failure(day(3), kind, built_at=20, ago=2)
+
+    assert held(together) == FailedCells()
+    assert held(replace(together, ended=NOW)).for_now == days(1, 3, 5)
+    assert held(together, alone) == FailedCells(days(3), NONE)
+
+
+def test_stretches_that_took_too_long_together_come_again_as_often_as_one_does():
+    each = tried(TRIES + 1, FailureKind.TIMEOUT, ago=61)
+
+    assert held(*(replace(batch, cells=days(2, 4)) for batch in each)).for_good == days(2, 4)
+
+
 def test_what_was_built_since_did_not_fail():
     assert held(a_failure(day(2)), own=(a_run(day(2), 11),)) == FailedCells()
     assert held(a_failure(day(2)), own=(a_run(day(2), 9),)) == FailedCells(days(2), NONE)

@@ -36,7 +36,7 @@ from backfill_assets.intervals.restated import onward
 from backfill_assets.models.audits_of import looked_up
 from backfill_assets.models.cells import cells_reading
 from backfill_assets.planning.plan.batching import batches
-from backfill_assets.snapshots.failure import FailureKind
+from backfill_assets.snapshots.failure import ONE_S_OWN
 from backfill_assets.snapshots.slots import ALL, model_scope
 from backfill_assets.warehouse.spark.spark_errors import error_of_ours
 
@@ -326,13 +326,17 @@ def _await(run: RunContext, begun: Sequence[Future[None]]) -> None:
 def _run_piece(run: RunContext, model: Model, piece: Piece, put: Callable[[Event], None]) -> None:
     """Run one batch in its thread; where others filled some of its cells, the rest once more.
 
-    Where one of several stretches may have failed a batch, each is tried by itself.
+    Where one of several stretches may have failed a batch, each is tried by itself. Once the run is
+    interrupted, nothing more begins.
     """
     todo = [piece.stretches]
     while todo:
         part = replace(piece, stretches=todo.pop())
         ending = attempted(run, partial(_attempt, run, model, part, put), put)
-        if isinstance(ending, Failed) and len(part.stretches) > 1 and ending.kind in _ONE_S_OWN:
+        if run.interrupted.is_set():
+            put(ending)
+            return
+        if isinstance(ending, Failed) and len(part.stretches) > 1 and ending.kind in ONE_S_OWN:
             put(TryingAgain(model.name, part.stretches, 2, 2, 0.0, ending.error))
             todo += [IntervalSet.of([each]) for each in part.stretches]
             continue
@@ -340,10 +344,6 @@ def _run_piece(run: RunContext, model: Model, piece: Piece, put: Callable[[Event
         if isinstance(ending, Skipped):
             remaining = part.stretches - IntervalSet.of(ending.built_by)
             todo += [IntervalSet.of([each]) for each in batches(model.cadence, remaining)]
-
-
-_ONE_S_OWN = (FailureKind.AUDIT, FailureKind.CODE, FailureKind.INPUT, FailureKind.TIMEOUT)
-"""Failures that may be those of one stretch; any other would meet all of them."""
 
 
 def _attempt(run: RunContext, model: Model, piece: Piece, put: Callable[[Event], None]) -> Event:

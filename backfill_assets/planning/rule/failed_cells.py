@@ -4,6 +4,9 @@ After a failure of the code or the input, the cells are asked for again once one
 After a transient failure they are asked for again by themselves: at growing intervals, at last once an
 hour, for as long as it takes, so an outage over a weekend needs no person. After a timeout this happens
 only a few times, since a batch that takes too long is computed in full each time.
+
+Of a batch of several stretches, one may have failed all. Their run tries each by itself, and that has the last
+word; where it has ended before, they are asked for again by themselves.
 """
 
 from __future__ import annotations
@@ -127,9 +130,9 @@ def wait_after(tries: int) -> timedelta:
 
 def _comes_again(failed: FailedBatch, timeouts: int) -> bool:
     """Whether a failure may pass by itself, so that its cells are retried."""
-    if failed.kind is None:
-        return True
-    return failed.kind.may_pass and (failed.kind is not FailureKind.TIMEOUT or timeouts <= TRIES)
+    if failed.kind is FailureKind.TIMEOUT:
+        return timeouts <= TRIES
+    return failed.kind is None or failed.kind.may_pass or len(failed.cells) > 1
 
 
 def _left(runs: Iterable[ReadyRun], failed: FailedBatch) -> IntervalSet:
