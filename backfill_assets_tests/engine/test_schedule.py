@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -34,7 +36,7 @@ from backfill_assets_tests.builders import a_graph, a_model, a_source, day
 from backfill_assets_tests.engine.world import NOW, row
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from backfill_assets.engine.project.run_context import RunContext
     from backfill_assets.models.model import Model
@@ -288,6 +290,36 @@ def test_a_model_of_which_a_batch_is_held_begins_nothing_more():
     assert {event.waits_for for event in events if isinstance(event, Waiting)} == {
         "a plan that is paused"
     }
+
+
+@pytest.mark.parametrize(("scope", "others"), [("model:web.a", {}), ("all", {"model:web.a": 9})])
+def test_a_run_makes_room_for_more_batches_when_a_limit_is_raised_and_for_fewer_when_it_is_lowered(
+    scope: str, others: dict[str, int]
+):
+    model, none = a_model("web.a", batch_size=1), IntervalSet.empty()
+    toy = Toy({"web.a": model}, {"web.a": TARGET}, {"web.a": none})
+    run = a_run(9)
+    set_to = iter((1, 3, 2, *[1] * DAYS))
+    run.store.limits.by_scope = lambda: {**others, scope: next(set_to)}
+    in_flight: list[int] = []
+
+    @contextmanager
+    def at_once(run: RunContext) -> Iterator[Any]:
+        """Run each batch at once, so that it has ended when the next turn begins."""
+
+        def begin(lane: Any, piece: Piece, events: Any) -> None:  # noqa: ANN401
+            in_flight.append(len(lane.flying))
+            toy.work(run, lane.model, piece, lambda event: events.put((lane, event)))
+            done: Future[None] = Future()
+            done.set_result(None)
+            events.put((lane, schedule._Ended(piece, done)))
+
+        yield begin
+
+    with patch.object(schedule, "_threads", at_once):
+        list(scheduled(run, [Asked(toy, model)]))
+    assert in_flight[:4] == [1, 1, 2, 3]
+    assert in_flight[4:] == [1] * (DAYS - 4)
 
 
 def test_models_are_filled_side_by_side_and_hold_what_they_hold_one_after_the_other(world: World):

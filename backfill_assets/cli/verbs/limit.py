@@ -61,7 +61,7 @@ def limit(
 
     The limit counts over every run, process and machine that shares the state: queue, UI, command line. Running batches continue; the next
     batch that a run opens obeys the new limit. By default the limit of a model is its `batch_concurrency`, that of all is
-    BACKFILL_MAX_BATCHES, and a plan has no limit. A run uses a raised limit of a model when it next begins a batch of it.
+    BACKFILL_MAX_BATCHES, and a plan has no limit. A run that is at work uses a raised limit as soon as one of its batches has ended.
 
     Exit code: 0 when the limit is set or shown, 1 when there is no such plan or model, or the number is below 1.
 

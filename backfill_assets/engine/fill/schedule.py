@@ -6,6 +6,7 @@ One scheduler over the graph: no model waits for the whole of another. What each
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
@@ -38,6 +39,7 @@ from backfill_assets.models.cells import cells_reading
 from backfill_assets.planning.plan.batching import batches
 from backfill_assets.snapshots.failure import ONE_S_OWN
 from backfill_assets.snapshots.slots import ALL, model_scope
+from backfill_assets.state.database import StateBusyError, StateUnavailableError
 from backfill_assets.warehouse.spark.spark_errors import error_of_ours
 
 if TYPE_CHECKING:
@@ -102,6 +104,7 @@ class ModelToFill(Protocol):
 def scheduled(run: RunContext, asked: Sequence[ModelToFill]) -> Generator[Event]:
     """Run batches of models, each when the cells that it reads are ready, and tell what happens.
 
+    Whenever a batch has ended, the limits are read again, so one that is changed meanwhile counts.
     Models upstream have the first turn, and models that read their own cells the very first: each of
     their batches waits for the one before. A model is looked at when a thread has nothing else to do,
     and again when batches upstream of it have ended.
@@ -111,21 +114,21 @@ def scheduled(run: RunContext, asked: Sequence[ModelToFill]) -> Generator[Event]
     another interrupt, cancels them. Where the plan is held, what has not begun waits with it.
 
     Args:
-        run: what all batches share; how many threads there are is its project's `batches_at_once`.
+        run: what all batches share; its project's `batches_at_once` counts where no limit of all is set.
         asked: the models, upstream before downstream.
     """
+    lanes = _lanes(asked)
     limits = run.store.limits.by_scope()
-    lanes = _lanes(asked, limits)
-    most = limits.get(ALL, run.project.batches_at_once)
     events: _Events = SimpleQueue()
-    with _told(run, lanes) as tell, _threads(run, most) as begin:
+    with _told(run, lanes) as tell, _threads(run) as begin:
         while True:
+            most = limits.get(ALL, run.project.batches_at_once)
             looked: set[_Lane] = set()
             for lane in lanes:
-                if _flying(lanes) == most:
+                if _flying(lanes) >= most:
                     break
                 yield from lane.looked(looked)
-                for piece in lane.next(most - _flying(lanes)):
+                for piece in lane.next(most - _flying(lanes), limits):
                     tell()
                     begin(lane, piece, events)
             if not _flying(lanes):
@@ -137,6 +140,7 @@ def scheduled(run: RunContext, asked: Sequence[ModelToFill]) -> Generator[Event]
                 lane, event = events.get()
             lane.flying.remove(event.piece)
             event.future.result()
+            limits = _limits_now(run, limits)
 
 
 @dataclass(eq=False)
@@ -144,7 +148,6 @@ class _Lane:
     """A model in the schedule: its batches that wait, those in flight, and what comes later."""
 
     asked: ModelToFill
-    at_once: int
     upstream: tuple[tuple[Upstream, _Lane], ...]
     waiting: deque[Piece] = field(default_factory=deque["Piece"])
     flying: list[Piece] = field(default_factory=list["Piece"])
@@ -215,13 +218,16 @@ class _Lane:
             return self.asked.target
         return cells_reading(self.model.cadence, upstream, lane.model.cadence, unsettled)
 
-    def next(self, free: int) -> Iterator[Piece]:
+    def next(self, free: int, limits: Mapping[str, int]) -> Iterator[Piece]:
         """Take batches that may begin now.
 
         Args:
-            free: how many threads have nothing else to do.
+            free: how many more batches may be in flight, of whichever models.
+            limits: the limits that are set, by scope.
         """
-        for _ in range(min(free, self.at_once - len(self.flying), len(self.waiting))):
+        at_once = limits.get(model_scope(self.model.name), self.model.batch_concurrency)
+        own = (1 if self.model.in_order else at_once) - len(self.flying)
+        for _ in range(min(free, own, len(self.waiting))):
             piece = self.waiting.popleft()
             self.flying.append(piece)
             self.taken |= _cells([piece])
@@ -254,15 +260,22 @@ class _Ended:
     future: Future[None]
 
 
-def _lanes(models: Sequence[ModelToFill], limits: Mapping[str, int]) -> list[_Lane]:
+def _lanes(models: Sequence[ModelToFill]) -> list[_Lane]:
     """Give each model its lane, in the order of their turns."""
     lanes: dict[str, _Lane] = {}
     for filling in models:
         model = filling.model
-        own = limits.get(model_scope(model.name), model.batch_concurrency)
         read = tuple((up, lanes[up.name]) for up in model.reads if up.name in lanes)
-        lanes[model.name] = _Lane(filling, 1 if model.in_order else own, read)
+        lanes[model.name] = _Lane(filling, read)
     return sorted(lanes.values(), key=lambda lane: not lane.model.in_order)
+
+
+def _limits_now(run: RunContext, before: dict[str, int]) -> dict[str, int]:
+    """Read the limits that are set; while the state is away, those of before count."""
+    try:
+        return run.store.limits.by_scope()
+    except (StateBusyError, StateUnavailableError):
+        return before
 
 
 def _flying(lanes: Sequence[_Lane]) -> int:
@@ -290,10 +303,10 @@ def _told(run: RunContext, lanes: Sequence[_Lane]) -> Iterator[Callable[[], None
 
 
 @contextmanager
-def _threads(run: RunContext, most: int) -> Iterator[_Begin]:
-    """Lend threads, and wait for the batches that run in them; see `_await`."""
+def _threads(run: RunContext) -> Iterator[_Begin]:
+    """Lend a thread for each batch in flight, and wait for these; see `_await`."""
     begun: list[Future[None]] = []
-    with ThreadPoolExecutor(most, thread_name_prefix="batch") as pool:
+    with ThreadPoolExecutor(sys.maxsize, thread_name_prefix="batch") as pool:
 
         def begin(lane: _Lane, piece: Piece, events: _Events) -> None:
             def put(event: Event) -> None:
