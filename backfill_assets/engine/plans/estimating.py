@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from backfill_assets.engine.batch.requests import ADOPTED
 from backfill_assets.engine.project.at_work import Phase
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.plan.estimate import BatchFact, Known, TableSize, estimate
 from backfill_assets.planning.plan.overhead import OperationFact
+from backfill_assets.snapshots.batch import EMPTY
 from backfill_assets.snapshots.places import located
+from backfill_assets.snapshots.slots import ALL
 from backfill_assets.warehouse.files.table_size import source_bytes
 from backfill_assets.warehouse.log.delta_log import CorruptTableError
 
@@ -39,7 +42,7 @@ def estimated(project: Project, plan: Plan) -> Plan:
         history=history,
         sizes={name: size for name in read if (size := _size(project, plan, name))},
         prices=project.terms.prices,
-        batches_at_once=project.batches_at_once,
+        batches_at_once=store.limits.by_scope().get(ALL, project.batches_at_once),
         operations=tuple(map(_operation, store.plans.timings(limit=_OPERATIONS))),
     )
     return estimate(plan, known)
@@ -55,11 +58,12 @@ def _warm(store: Store) -> dict[str, datetime]:
 
 
 def _facts(project: Project, model: str, warm: Mapping[str, datetime]) -> tuple[BatchFact, ...]:
+    """Give the batches of a model that its query was run for."""
     graph, rows = project.loaded.graph, project.store.batches.latest(model=model, limit=_RECENT)
     return tuple(
         _fact(graph, row, cold=row.run_id in warm and row.started_at < warm[row.run_id])
         for row in rows
-        if row.is_committed and row.finished_at
+        if row.is_committed and row.finished_at and row.reason not in (EMPTY, ADOPTED)
     )
 
 
@@ -92,10 +96,14 @@ def _size(project: Project, plan: Plan, name: str) -> TableSize | None:
 
 
 def _built(store: Store, model: str) -> TableSize | None:
-    rows = [row for row in store.batches.latest(model=model, limit=_RECENT) if row.bytes_written]
-    cells = IntervalSet.union_all(row.stretches for row in rows)
-    last = {row.stretches: row.bytes_written or 0 for row in reversed(rows)}
-    return TableSize(sum(last.values()), cells) if cells else None
+    """Give the size of a model by its last batches; of a cell that several have built, the last one counts."""
+    size, cells = 0.0, IntervalSet.empty()
+    for row in store.batches.latest(model=model, limit=_RECENT):
+        if row.bytes_written:
+            new = row.stretches - cells
+            size += row.bytes_written * new.seconds() / row.stretches.seconds()
+            cells |= new
+    return TableSize(round(size), cells) if cells else None
 
 
 def _operation(timing: Timing) -> OperationFact:
