@@ -12,8 +12,9 @@ from rich.text import Text
 
 from backfill_assets.cli.output import bar, out, say
 from backfill_assets.engine.automatic.stuck import stuck_cells
+from backfill_assets.engine.project.plan_age import stands
 from backfill_assets.intervals.text import counted
-from backfill_assets.render.plan_life import progress
+from backfill_assets.render.plan_life import EXPIRED, progress
 from backfill_assets.render.plan_words import naming_of
 from backfill_assets.snapshots.queued_plan import Control
 from backfill_assets.snapshots.stored_plan import PlanStatus
@@ -25,9 +26,11 @@ if TYPE_CHECKING:
     from backfill_assets.planning.plan.plan import Plan
     from backfill_assets.render.plan_life import Progress
     from backfill_assets.snapshots.queued_plan import QueuedPlan
+    from backfill_assets.snapshots.stored_plan import StoredPlan
 
 EVERY = 2.0
 """Seconds between two looks."""
+_TOO_OLD = "has waited for too long"
 _GOES_ON = (PlanStatus.PROPOSED, PlanStatus.APPLYING)
 
 
@@ -40,28 +43,35 @@ class PlanProgress:
         queued: its place in the queue and its control; None where it has neither.
         done: by model.
         stuck: whether all that is left has failed, and nothing of it comes again by itself.
+        stands: whether it may still be applied: a proposal has not expired, one at work has not waited for too long.
     """
 
     status: PlanStatus
     queued: QueuedPlan | None
     done: tuple[Progress, ...]
     stuck: bool
+    stands: bool = True
+
+    @property
+    def control(self) -> Control:
+        """What a person has said of it."""
+        return Control.RUNNING if self.queued is None else self.queued.control
 
     @property
     def ends(self) -> bool:
-        """Whether nothing more will happen: the plan is built, over, stopped, or stuck."""
-        stopped = self.queued is not None and self.queued.control in (
-            Control.STOPPED,
-            Control.CANCELLED,
-        )
-        return self.status not in _GOES_ON or stopped or self.stuck
+        """Whether nothing more will happen: the plan is built, over, stopped, stuck, or too old."""
+        stopped = self.control in (Control.STOPPED, Control.CANCELLED)
+        too_old = not (self.stands or any(model.running for model in self.done))
+        return self.status not in _GOES_ON or stopped or self.stuck or too_old
 
     @property
     def where(self) -> str:
         """Say where it stands, in a few words."""
-        if self.queued is None or self.status not in _GOES_ON:
-            return self.status.value
         words = [self.status.value]
+        if not self.stands:
+            words = [EXPIRED] if self.status is PlanStatus.PROPOSED else [*words, _TOO_OLD]
+        if self.queued is None or self.status not in _GOES_ON:
+            return ", ".join(words)
         if self.queued.control.holds:
             words.append(self.queued.control.words)
         if self.queued.queued_at is not None:
@@ -108,14 +118,23 @@ def _standing(project: Project, plan: Plan) -> PlanProgress:
         ),
         None,
     )
-    status = store.plans.get(plan.plan_id).status
-    done = progress(plan, naming_of(project.loaded.graph), rows)
+    stored = store.plans.get(plan.plan_id)
+    status = stored.status
+    done = progress(plan, naming_of(project.loaded.graph), rows, store.limits.in_flight())
     # The queue leaves out what failed for good earlier; a command that applies a plan tries it again.
     in_queue = queued is not None and queued.queued_at is not None
     tried = in_queue or any(model.failed for model in done)
     at_rest = status is PlanStatus.APPLYING and not any(model.running for model in done)
-    return PlanProgress(
-        status, queued, done, tried and at_rest and bool(stuck_cells(project, plan))
+    stuck = tried and at_rest and bool(stuck_cells(project, plan))
+    return PlanProgress(status, queued, done, stuck, _stands(project, stored))
+
+
+def _stands(project: Project, stored: StoredPlan) -> bool:
+    """Whether a plan may still be applied; one that is built or over has been."""
+    if stored.status is PlanStatus.PROPOSED:
+        return project.clock() < stored.expires_at
+    return stored.status is not PlanStatus.APPLYING or stands(
+        project.store, stored, project.clock()
     )
 
 

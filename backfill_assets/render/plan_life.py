@@ -28,11 +28,12 @@ if TYPE_CHECKING:
     from backfill_assets.planning.review.dual_run import DualRun
     from backfill_assets.render.plan_words import Naming
     from backfill_assets.snapshots.plan_check import Acceptance, PlanCheck
+    from backfill_assets.snapshots.slots import InFlightBatch
     from backfill_assets.snapshots.stored_plan import PlanEvent, StoredPlan
     from backfill_assets.state.batch_rows import BatchRow
 
 EXPIRED = "expired"
-_FAILED, _RUNNING = "failed", "running"
+_FAILED = "failed"
 _CELLS = 5
 """How many cells of a failed audit are named."""
 
@@ -48,7 +49,8 @@ class Progress:
         done: cells that a batch of the plan has committed.
         batches: committed batches.
         running: batches at work.
-        failed: intervals whose last batch failed; a cancelled batch is not done, but not failed.
+        failed: batches that failed, and were the last one over some of their cells; a cancelled batch is not
+            done, but not failed.
         rows: how many rows the committed batches hold.
     """
 
@@ -62,35 +64,48 @@ class Progress:
     rows: int
 
 
-def progress(plan: Plan, naming: Naming, batches: Iterable[BatchRow]) -> tuple[Progress, ...]:
+def progress(
+    plan: Plan, naming: Naming, batches: Iterable[BatchRow], live: Iterable[InFlightBatch]
+) -> tuple[Progress, ...]:
     """Count what a plan's batches did, model by model.
 
     Args:
         plan: the plan.
         naming: how cells are counted.
-        batches: every batch that served it.
+        batches: every batch that served it, the earliest first.
+        live: the batches that hold their cells now; any other that has no end is one of a dead process.
     """
-    listed = [*batches]
+    listed, at_work = [*batches], {batch.batch_id for batch in live}
     return tuple(
-        _progress(planned, naming, [row for row in listed if row.model == planned.model])
+        _progress(planned, naming, [row for row in listed if row.model == planned.model], at_work)
         for planned in plan.models
     )
 
 
-def _progress(planned: ModelPlan, naming: Naming, rows: list[BatchRow]) -> Progress:
+def _progress(
+    planned: ModelPlan, naming: Naming, rows: list[BatchRow], at_work: set[str]
+) -> Progress:
     committed = [row for row in rows if row.is_committed]
     done = IntervalSet.union_all(row.stretches for row in committed)
-    failed = {row.stretches for row in rows if _has_failed(row) and row.stretches - done}
     return Progress(
         planned.model,
         planned=naming.count(planned.model, planned.cells),
         certain=naming.count(planned.model, planned.certain),
         done=naming.count(planned.model, done & planned.cells),
         batches=len(committed),
-        running=sum(row.status == _RUNNING for row in rows),
-        failed=len(failed),
+        running=sum(row.batch_id in at_work for row in rows),
+        failed=_failures(rows, done),
         rows=sum(row.rows or 0 for row in committed),
     )
+
+
+def _failures(rows: list[BatchRow], done: IntervalSet) -> int:
+    """Count the failed batches of which no later batch has built, or failed, all cells."""
+    count, settled = 0, done
+    for row in filter(_has_failed, reversed(rows)):
+        count += bool(row.stretches - settled)
+        settled |= row.stretches
+    return count
 
 
 def _has_failed(row: BatchRow) -> bool:

@@ -154,6 +154,9 @@ def test_watching_ends_with_1_when_all_that_is_left_has_failed_and_nothing_comes
         assert "all remaining cells have failed" in done.lines[-1]
     else:
         assert f"{plan}: applying, stopped" in done.lines
+        assert done.lines[-2:] == [
+            f"Next: backfill resume {plan}, or backfill abandon {plan}", f"{plan}: applying, stopped.",
+        ]  # fmt: skip
 
 
 def test_a_plan_that_is_over_is_watched_for_no_time(backfill: Backfill, plan: str):

@@ -20,6 +20,7 @@ from backfill_assets.render.plan_life import (
 )
 from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.snapshots.queued_plan import Control
+from backfill_assets.snapshots.slots import InFlightBatch
 from backfill_assets.snapshots.stored_plan import PlanStatus, StoredPlan
 from backfill_assets.state.batch_rows import BatchRow
 from backfill_assets_tests.render.plans import DAYS, NAMING, NOON, PERFORMANCE, ROI, added_columns
@@ -38,13 +39,20 @@ def a_batch(first: str, last: str, status: str, **given: Any) -> BatchRow:  # no
     return BatchRow(**{**fields, **said, **given})
 
 
+def at_work(row: BatchRow) -> InFlightBatch:
+    """A batch that holds its cells."""
+    return InFlightBatch(
+        row.batch_id, row.model, "v", row.plan_id, "run", row.stretches, since=NOON
+    )
+
+
 def test_cells_count_as_done_when_a_batch_of_the_plan_has_committed_them():
     batches = [
         a_batch("2024-01-01", "2024-03-31", "committed"),
-        a_batch("2024-04-01", "2024-05-31", "running"),
+        a_batch("2024-04-01", "2024-05-31", "running", batch_id="b2"),
     ]
 
-    first, second = progress(added_columns(), NAMING, batches)
+    first, second = progress(added_columns(), NAMING, batches, [at_work(batches[1])])
 
     assert first == Progress(
         PERFORMANCE, planned=152, certain=152, done=91, batches=1, running=1, failed=0, rows=10
@@ -56,14 +64,33 @@ def test_a_failure_counts_until_a_later_batch_has_done_it():
     failed = a_batch("2024-01-01", "2024-01-31", "failed")
     done = a_batch("2024-01-01", "2024-01-31", "committed")
 
-    assert progress(added_columns(), NAMING, [failed])[0].failed == 1
-    assert progress(added_columns(), NAMING, [done, failed])[0].failed == 0
+    assert progress(added_columns(), NAMING, [failed], [])[0].failed == 1
+    assert progress(added_columns(), NAMING, [done, failed], [])[0].failed == 0
+
+
+def test_stretches_that_failed_together_and_then_one_by_itself_are_one_failure():
+    first, second = (DAYS.cell(on) for on in ("2024-01-01", "2024-01-03"))
+    together = a_batch(
+        "2024-01-01", "2024-01-03", "failed", stretches=IntervalSet.of([first, second])
+    )
+    alone = a_batch("2024-01-03", "2024-01-03", "failed")
+    done = a_batch("2024-01-01", "2024-01-01", "committed")
+
+    assert progress(added_columns(), NAMING, [together], [])[0].failed == 1
+    assert progress(added_columns(), NAMING, [together, alone, done], [])[0].failed == 1
+
+
+def test_a_batch_of_a_dead_process_is_not_at_work():
+    dead = a_batch("2024-01-01", "2024-01-31", "running", batch_id="b1")
+
+    assert progress(added_columns(), NAMING, [dead], [at_work(dead)])[0].running == 1
+    assert progress(added_columns(), NAMING, [dead], [])[0].running == 0
 
 
 def test_what_somebody_cancelled_has_not_failed():
     cancelled = a_batch("2024-01-01", "2024-01-31", "failed", failure=FailureKind.CANCELLED)
 
-    assert progress(added_columns(), NAMING, [cancelled])[0].failed == 0
+    assert progress(added_columns(), NAMING, [cancelled], [])[0].failed == 0
 
 
 def kept(status: PlanStatus) -> StoredPlan:

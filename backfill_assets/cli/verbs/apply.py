@@ -235,7 +235,8 @@ def _applied(at: Operating, plan: Plan, why: str) -> _Ended:
 
 
 def _progress(at: Operating, plan: Plan) -> tuple[Progress, ...]:
-    return progress(plan, at.naming, at.store.batches.of_plan(plan.plan_id))
+    store = at.store
+    return progress(plan, at.naming, store.batches.of_plan(plan.plan_id), store.limits.in_flight())
 
 
 _HEADINGS = (

@@ -83,8 +83,9 @@ def show(
         checked = _checked(project, kept)
         rows = store.batches.of_plan(kept.plan.plan_id)
         around = around_plan(at, kept.plan)
+        live = store.limits.in_flight()
     naming = at.naming
-    done = progress(kept.plan, naming, rows)
+    done = progress(kept.plan, naming, rows, live)
     status = status_text(kept.stored, now())
     commands = next_commands(kept.plan.plan_id, status, control, _publishing(kept, checked, events))
     if as_json:
@@ -170,14 +171,17 @@ def _print_checks(checked: _Checked, *, whole: bool) -> None:
 
 
 def _after_watching(kept: KeptPlan, end: PlanProgress) -> None:
-    status = end.status.value
-    commands = next_commands(kept.plan.plan_id, status)
+    plan_id, status = kept.plan.plan_id, end.where
+    commands = next_commands(plan_id, end.status.value, end.control)
+    if not end.stands:
+        begun = end.status is PlanStatus.APPLYING
+        commands = (*([f"backfill abandon {plan_id}"] if begun else []), "backfill plan")
     if end.stuck:
         commands = ("backfill batches --failed", *commands)
         status = "all remaining cells have failed; the code or an input has to change"
     if commands:
         say(f"Next: {', or '.join(commands)}")
-    say(f"{kept.plan.plan_id}: {status}.")
+    say(f"{plan_id}: {status}.")
     if end.stuck:
         raise typer.Exit(FAILED)
 
