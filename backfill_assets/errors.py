@@ -1,4 +1,4 @@
-"""The root of every error that this project raises on purpose, and the two that have no cause of their own."""
+"""The root of every error that this project raises on purpose, and those that stand for many."""
 
 from __future__ import annotations
 
@@ -31,6 +31,10 @@ class _ToldError(BackfillAssetsError):
         expectation = f"; expected {expected}" if expected else ""
         way = f"{'. ' if do[0].isupper() else '; '}{do}" if do else ""
         super().__init__(f"{found}{expectation}{way}")
+
+
+class PassingError(BackfillAssetsError):
+    """What is in the way passes by itself, or once a person has made room; then the same succeeds."""
 
 
 class DeclarationError(_ToldError):

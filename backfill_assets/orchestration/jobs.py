@@ -79,7 +79,6 @@ from backfill_assets.render.plan_life import (
     watch_text,
 )
 from backfill_assets.settings import read_settings
-from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.snapshots.queued_plan import Control
 from backfill_assets.snapshots.stored_plan import PlanStatus
 
@@ -398,7 +397,7 @@ def _promoted(work: PlanWork, plan: Plan, why: str, due: Appointment | None) -> 
     try:
         return promote_plan(replace(work.project, who=due.who), plan, why)
     except BackfillAssetsError as error:
-        if kind_of(error) is not FailureKind.TRANSIENT:
+        if not kind_of(error).may_pass:
             end_appointment(work.project, plan.plan_id, str(error))
         raise
 

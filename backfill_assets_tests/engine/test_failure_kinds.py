@@ -6,12 +6,16 @@ import pytest
 
 from backfill_assets.engine.batch.audited import AuditsFailedError
 from backfill_assets.engine.batch.failure_kinds import kind_of
+from backfill_assets.engine.plans.moving import ConcurrentPublicationError
 from backfill_assets.engine.project.cancelling import BatchTimeoutError, PlanCancelledError
+from backfill_assets.engine.review.evidence import EvidenceNotWrittenError
 from backfill_assets.errors import BackfillAssetsError, one_line
 from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.state.database import StateBusyError, StateUnavailableError
+from backfill_assets.state.locks import PlanLeasedError
 from backfill_assets.warehouse.rows.inputs import SchemaDriftError
 from backfill_assets.warehouse.spark.spark_errors import error_of_ours
+from backfill_assets_tests.builders import FIRST
 
 
 class UnknownException(Exception):  # noqa: N818 - Spark's own name
@@ -78,6 +82,9 @@ def test_an_engines_error_is_told_by_what_it_says(error: Exception, kind: Failur
         (AuditsFailedError("m", ()), FailureKind.AUDIT),
         (BatchTimeoutError("m", 3), FailureKind.TIMEOUT),
         (PlanCancelledError("p"), FailureKind.CANCELLED),
+        (EvidenceNotWrittenError("p", "e", OSError(28, "full"), "then"), FailureKind.TRANSIENT),
+        (ConcurrentPublicationError("p", "prod"), FailureKind.TRANSIENT),
+        (PlanLeasedError("late data of prod", "run-1", FIRST), FailureKind.TRANSIENT),
         (KeyboardInterrupt(), FailureKind.CANCELLED),
         (BackfillAssetsError("nobody has classified it"), FailureKind.CODE),
     ],

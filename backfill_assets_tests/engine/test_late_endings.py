@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from backfill_assets.engine.automatic.late_plan import Refreshed, refresh_late
+from backfill_assets.engine.plans.moving import ConcurrentPublicationError
 from backfill_assets.engine.plans.operation import Operation
 from backfill_assets.engine.plans.outcome import Outcome
 from backfill_assets.engine.plans.plan_verbs import queue_plan, start_applying
 from backfill_assets.engine.project.events import Failed
+from backfill_assets.engine.review.evidence import EvidenceNotWrittenError
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.queue.releasing import ReleaseKind
@@ -59,16 +61,28 @@ def test_late_data_whose_plans_were_all_given_up_is_not_published(
     assert not done.ended
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        StateBusyError("state.db", 30),
+        EvidenceNotWrittenError("p1", "evidence", OSError(28, "No space left on device"), "then"),
+        ConcurrentPublicationError("p1", "prod"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
 def test_a_late_plan_that_is_held_up_for_a_reason_that_may_pass_is_left_to_the_next_refresh(
-    world: QueueWorld, monkeypatch: pytest.MonkeyPatch
+    world: QueueWorld, monkeypatch: pytest.MonkeyPatch, error: BackfillAssetsError
 ):
     def begins(project: Project, plan: Plan, _: str) -> Outcome:
         start_applying(Operation(project=project, plan=plan))
-        raise StateBusyError("state.db", 30)
+        raise error
+
+    def fails(*_: object) -> Outcome:
+        raise error
 
     monkeypatch.setattr(_APPLIED, begins)
     first = refreshed(world)
-    monkeypatch.setattr(_APPLIED, _busy)
+    monkeypatch.setattr(_APPLIED, fails)
     again = refreshed(world)
 
     assert again.plan_id == first.plan_id
@@ -77,10 +91,6 @@ def test_a_late_plan_that_is_held_up_for_a_reason_that_may_pass_is_left_to_the_n
         [note] = done.notes
         assert "the next refresh continues it" in note
     assert [plan.status for plan in world.store.plans.latest()] == [PlanStatus.APPLYING]
-
-
-def _busy(*_: object) -> Outcome:
-    raise StateBusyError("state.db", 30)
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Never
+from typing import Any, Never
 
 import dagster as dg
 import pyarrow as pa
@@ -15,10 +16,12 @@ import sqlalchemy as sa
 from deltalake import write_deltalake
 
 from backfill_assets import Consumer, Reading, build_definitions
+from backfill_assets.engine.plans.moving import ConcurrentPublicationError
 from backfill_assets.engine.plans.outcome import Outcome
 from backfill_assets.engine.project.holds import hold_consumer
+from backfill_assets.engine.review.evidence import EvidenceNotWrittenError
 from backfill_assets.engine.review.results import register_result
-from backfill_assets.errors import RequestError
+from backfill_assets.errors import BackfillAssetsError, RequestError
 from backfill_assets.intervals import Daily, Hourly, Weekly
 from backfill_assets.intervals.instants import minute_text
 from backfill_assets.models.cells_by_model import CellsByModel
@@ -35,13 +38,11 @@ from backfill_assets.snapshots.queued_plan import Control
 from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus
 from backfill_assets.state.database import StateBusyError
 from backfill_assets.state.tables import PLANS
+from backfill_assets.warehouse.spark.session import MissingJarsError
 from backfill_assets_tests.builders import a_model, a_source, day, days
 from backfill_assets_tests.engine.queue_world import QueueWorld
 from backfill_assets_tests.making import plan_made
 from backfill_assets_tests.orchestration.shop import NoSpark, failed_with, failure, shown
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 TEN_DAYS = Daily(start="2024-01-01", end="2024-01-10")
 VISITS = a_model("web.visits", cadence=TEN_DAYS)
@@ -522,8 +523,18 @@ def test_an_appointment_that_can_not_be_kept_fails_its_run_and_the_plans_history
     assert "nothing was published" in last.why
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        StateBusyError("state.db", 1),
+        EvidenceNotWrittenError("p1", "evidence", OSError(28, "No space left on device"), "then"),
+        ConcurrentPublicationError("p1", "prod"),
+        MissingJarsError(Path("jars")),
+    ],
+    ids=lambda error: type(error).__name__,
+)
 def test_an_appointment_stays_where_what_is_in_the_way_may_pass(
-    launchpad: Launchpad, monkeypatch: pytest.MonkeyPatch
+    launchpad: Launchpad, monkeypatch: pytest.MonkeyPatch, error: BackfillAssetsError
 ):
     plan, store = launchpad.planned(), launchpad.world.store
     store.plans.set_plan_status(plan, PlanStatus.PROPOSED, PlanStatus.BUILT)
@@ -531,11 +542,11 @@ def test_an_appointment_stays_where_what_is_in_the_way_may_pass(
     store.plans.tell(plan, PlanEventKind.APPOINTED, who="ann", detail=at)
     (request,) = promotions_due(launchpad.instance, store, datetime.now(UTC))
 
-    def busy(*_: object) -> Never:
-        raise StateBusyError("state.db", 1)
+    def held_up(*_: object) -> Never:
+        raise error
 
-    monkeypatch.setattr(jobs, "promote_plan", busy)
-    assert "stayed locked by others" in failure(launchpad.requested(request))
+    monkeypatch.setattr(jobs, "promote_plan", held_up)
+    assert str(error) in failure(launchpad.requested(request))
 
     (again,) = promotions_due(launchpad.instance, store, datetime.now(UTC))
     assert again.run_key != request.run_key

@@ -13,20 +13,23 @@ from backfill_assets.engine.project.cancelling import (
     PlanCancelledError,
     RunCancelledError,
 )
-from backfill_assets.errors import BackfillAssetsError, one_line
+from backfill_assets.errors import BackfillAssetsError, PassingError, one_line
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.state.claims import CellsClaimedError, LostClaimError
 from backfill_assets.state.database import StateBusyError, StateUnavailableError
 from backfill_assets.state.limits import NoSlotError
-from backfill_assets.state.locks import LostLeaseError, TableLockedError
+from backfill_assets.state.locks import LostLeaseError, PlanLeasedError, TableLockedError
 from backfill_assets.state.opening import (
     CellsReadyError,
     UpstreamNotReadyError,
     VersionMovedError,
 )
 from backfill_assets.state.overtaking import InputsMovedError
+from backfill_assets.state.promotions import PromotionPendingError, PromotionTakenOverError
+from backfill_assets.state.publications import PinMovedError
 from backfill_assets.state.queue import PlanPausedOrStoppedError
+from backfill_assets.state.versions import VersionCollectingError
 from backfill_assets.warehouse.files.cell_files import UnseenFilesError
 from backfill_assets.warehouse.files.log_entry import FilesGoneError
 from backfill_assets.warehouse.files.tables import MissingTableError
@@ -70,7 +73,8 @@ _KINDS: Mapping[FailureKind, tuple[type[Exception], ...]] = {
         # other writers
         CommitConflictError, CommitLostError, FilesGoneError, UnseenFilesError, OvertakenError, MovedMeanwhileError,
         DoubleMeanwhileError,
-        TableLockedError, LostLeaseError, LostClaimError, CellsClaimedError, NoSlotError,
+        PassingError, PlanLeasedError, PromotionPendingError, PromotionTakenOverError, PinMovedError,
+        VersionCollectingError, TableLockedError, LostLeaseError, LostClaimError, CellsClaimedError, NoSlotError,
         InputsMovedError, VersionMovedError, CellsReadyError,
     ),
     FailureKind.AUDIT: (AuditsFailedError,),

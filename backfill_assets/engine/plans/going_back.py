@@ -81,7 +81,7 @@ def _decided(
     only_cells = kind is PublicationKind.UNDO
     refuse_later(op, moves, cells_only=only_cells)
     if only_cells and cells_to_carry_back(op):
-        raise ConcurrentPublicationError(op)
+        raise ConcurrentPublicationError(op.plan_id, op.plan.environment)
     steps = steps_back(op, moves, only_cells=only_cells)
     gone = tuple(move.model for move in moves if is_dropped(op.plan.environment, move))
     cells = as_text(op.old_workspace().graph, carried) if carried else {}

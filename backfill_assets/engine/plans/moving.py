@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from backfill_assets.engine.plans.lost_cells import owed_without
 from backfill_assets.engine.plans.publishing import publish
 from backfill_assets.engine.plans.taken_over import owed_with
-from backfill_assets.errors import RequestError
+from backfill_assets.errors import PassingError, RequestError
 from backfill_assets.snapshots.publication import Intent
 from backfill_assets.state.publications import PinMovedError
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from backfill_assets.snapshots.state_view import StateView
 
 
-class ConcurrentPublicationError(RequestError):
+class ConcurrentPublicationError(RequestError, PassingError):
     """The environment has published more cells while the locks were taken."""
 
-    def __init__(self, op: Operation) -> None:
+    def __init__(self, plan_id: str, environment: str) -> None:
         super().__init__(
-            found=f"'{op.plan.environment}' published more cells while plan {op.plan_id} took its "
+            found=f"'{environment}' published more cells while plan {plan_id} took its "
             "locks; nothing of the plan was published",
             do="Run the same command again",
         )
@@ -78,4 +78,4 @@ def move_pointers(
     try:
         return publish(op.environment(), intent, prepare)
     except PinMovedError as error:
-        raise ConcurrentPublicationError(op) from error
+        raise ConcurrentPublicationError(op.plan_id, op.plan.environment) from error

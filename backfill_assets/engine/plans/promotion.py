@@ -60,7 +60,7 @@ def _decided(op: Operation, so_far: Outcome, view: StateView) -> Prepared:
     """Look again under the locks, and decide what moves."""
     with op.at_work.at(Phase.CHECKING, "what came meanwhile"):
         if cells_to_carry_over(op) or unaudited(op):
-            raise ConcurrentPublicationError(op)
+            raise ConcurrentPublicationError(op.plan_id, op.plan.environment)
         refuse_stale(op)
         refuse_unfinished(op)
         approvals = refuse_unreviewed(op)

@@ -20,7 +20,7 @@ from backfill_assets.engine.project.waiting import leased
 from backfill_assets.engine.review.end_facts import end_facts_of, end_facts_text, read_end_facts
 from backfill_assets.engine.review.facts import gather
 from backfill_assets.engine.review.parts import REPORT, made_parts
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import PassingError
 from backfill_assets.evidence.manifest import (
     FORMAT,
     FORMAT_VERSION,
@@ -58,7 +58,7 @@ _LEASE, _PATIENCE = "evidence", 5.0
 _log = logging.getLogger(__name__)
 
 
-class EvidenceNotWrittenError(BackfillAssetsError):
+class EvidenceNotWrittenError(PassingError):
     """The evidence of a plan can't be written; of a promotion: so there is none.
 
     Args:
