@@ -7,6 +7,7 @@
 | `StepMaterializationData`, `RUNLESS_RUN_ID`, `RUNLESS_JOB_NAME` | cells that were filled without Dagster are reported as one batch | `instance.report_runless_asset_events(...)` |
 | `AssetCheckEvaluationPlanned` | an announced check is about a run, not about each of its cells | checks that are not announced for each cell |
 | `CheckRunHealthResult`, `WorkerStatus`, `instance_of`, `GRPC_INFO_TAG` | a run is called failed when its process is gone | an answer of `DefaultRunLauncher` to the monitor |
+| `BulkActionStatus`, `BulkActionsFilter` | models of a backfill that goes on are left to it, also between two of its runs | `instance.get_backfills(...)` by its words |
 | `AutomationTarget`, `JobsSensor` | one sensor asks for Dagster's job over all assets, and for jobs | several names in `job_name` of a sensor |
 
 Dagster is imported before anything of ours starts, and this module with it: a missing name is
@@ -35,6 +36,7 @@ try:
         StepMaterializationData,
         generate_event_batch_id,
     )
+    from dagster._core.execution.backfill import BulkActionsFilter, BulkActionStatus
     from dagster._core.instance.ref import InstanceRef
     from dagster._core.instance.utils import RUNLESS_JOB_NAME, RUNLESS_RUN_ID
     from dagster._core.launcher import CheckRunHealthResult, WorkerStatus
@@ -77,6 +79,16 @@ def check_attributes(attributes: dict[type, tuple[str, ...]]) -> None:
 
 
 check_attributes(_ATTRIBUTES)
+
+
+def backfills_at_work(instance: dg.DagsterInstance) -> Mapping[dg.AssetKey, str]:
+    """Name the backfill of each asset that one will launch runs of, or has launched them and waits for their end."""
+    at_work = BulkActionsFilter(statuses=[BulkActionStatus.REQUESTED])
+    return {
+        key: backfill.backfill_id
+        for backfill in instance.get_backfills(filters=at_work)
+        for key in backfill.asset_selection or ()
+    }
 
 
 def append(context: dg.AssetExecutionContext, event: dg.DagsterEvent) -> None:

@@ -19,6 +19,7 @@ from backfill_assets.models.audits_of import audits_of
 from backfill_assets.models.graph import Graph
 from backfill_assets.orchestration.metadata import asset_key, check_name
 from backfill_assets.orchestration.partitions import partitions_of
+from backfill_assets.orchestration.private_names import backfills_at_work
 from backfill_assets.planning.queue.releasing import Release, ReleaseKind
 
 PLAN_TAG = "backfill/plan"
@@ -163,11 +164,13 @@ class UnderWay:
 
     Attributes:
         released: our own runs, as releases.
-        busy: models that some run works on, released or launched by hand.
+        busy: models that some run works on, released or launched by hand, and those of `backfills`.
+        backfills: models that a backfill of a person is about, which may launch further runs of them; with its id.
     """
 
     released: tuple[Release, ...]
     busy: frozenset[str]
+    backfills: Mapping[str, str]
 
 
 def under_way(instance: dg.DagsterInstance) -> UnderWay:
@@ -175,7 +178,8 @@ def under_way(instance: dg.DagsterInstance) -> UnderWay:
     runs = instance.get_runs(filters=dg.RunsFilter(statuses=UNFINISHED), limit=_SEEN)
     busy = {".".join(key.path) for run in runs for key in run.asset_selection or ()}
     released = [release for run in runs if (release := _release(run.tags)) is not None]
-    return UnderWay(tuple(released), frozenset(busy))
+    backfills = {".".join(key.path): of for key, of in backfills_at_work(instance).items()}
+    return UnderWay(tuple(released), frozenset(busy | backfills.keys()), backfills)
 
 
 def _release(tags: Mapping[str, str]) -> Release | None:

@@ -1,6 +1,6 @@
 """A tick: choose the runs to request now, from what is ready and what is under way."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import dagster as dg
@@ -82,7 +82,9 @@ def tick(
     chosen = _chosen_now(graph, offered, room, resting)
     requests = [run_request(graph, release) for release in numbered(instance, graph, chosen)]
     late = any(offer.kind is ReleaseKind.LATE for offer in work.offers)
-    return Ticked(tuple(requests), work.memory, tuple(_notes(graph, work, closed)), late)
+    return Ticked(
+        tuple(requests), work.memory, tuple(_notes(graph, work, closed, runs.backfills)), late
+    )
 
 
 def _chosen_now(
@@ -132,7 +134,9 @@ def pools_without_slots(instance: dg.DagsterInstance, graph: Graph) -> frozenset
     return frozenset(name for name in graph.order if pool(name) in closed)
 
 
-def _notes(graph: Graph, work: ReadyWork, closed: frozenset[str]) -> Sequence[str]:
+def _notes(
+    graph: Graph, work: ReadyWork, closed: frozenset[str], backfills: Mapping[str, str]
+) -> Sequence[str]:
     offered = {offer.name for offer in work.offers}
     return (
         *(
@@ -145,5 +149,9 @@ def _notes(graph: Graph, work: ReadyWork, closed: frozenset[str]) -> Sequence[st
             f"{name} has work, but its pool '{pool(name)}' has no slot, so nothing of it is "
             f"released; `dagster instance concurrency set {pool(name)} 1` opens it"
             for name in sorted(closed & offered)
+        ),
+        *(
+            f"{name} has work and is left to backfill {backfills[name]}, which a person launched, until that ends"
+            for name in sorted(backfills.keys() & offered)
         ),
     )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 import pytest
+from dagster._core.execution.backfill import BulkActionStatus, PartitionBackfill
 
 from backfill_assets import build_definitions
 from backfill_assets.engine.automatic.serving import finish
@@ -268,6 +269,35 @@ def test_a_model_that_somebody_launched_by_hand_is_left_alone(ticking: Ticking):
     )
 
     assert ticking.tick() == []
+
+
+def test_models_of_a_backfill_that_a_person_launched_are_left_alone_until_it_ends(
+    ticking: Ticking,
+):
+    ticking.world.fill("web.visits", day(1, 10))
+    keys = [dg.AssetKey(["web", name]) for name in ("visits", "sums")]
+    backfill = PartitionBackfill.from_asset_partitions(
+        "b1",
+        ticking.repository.asset_graph,
+        partition_names=["2024-01-03"],
+        asset_selection=keys,
+        backfill_timestamp=LATER.timestamp(),
+        tags={},
+        dynamic_partitions_store=ticking.instance,
+        all_partitions=False,
+        title=None,
+        description=None,
+        run_config=None,
+    )
+    ticking.instance.add_backfill(backfill)
+
+    found = ticking.evaluate()
+
+    assert not found.run_requests
+    assert "web.sums has work and is left to backfill b1" in found.skip_message
+
+    ticking.instance.update_backfill(backfill.with_status(BulkActionStatus.COMPLETED_SUCCESS))
+    assert ticking.tick() == ["backfill web.sums 2024-01-01...2024-01-10"]
 
 
 def test_a_queued_plan_is_asked_for_with_its_tag_and_ended_by_a_job(ticking: Ticking):
