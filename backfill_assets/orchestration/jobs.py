@@ -117,7 +117,12 @@ def plan_jobs(known: Known) -> list[dg.JobDefinition]:
             _undo,
         ),
         job("pause", "Start no further batch of a plan.", OfPlan, _control(Control.PAUSED)),
-        job("resume", "Continue a paused or stopped plan.", OfPlan, _control(Control.RUNNING)),
+        job(
+            "resume",
+            "Let a paused or stopped plan go on; a stopped one has left the queue: launch apply as well.",
+            OfPlan,
+            _control(Control.RUNNING),
+        ),
         job(
             "stop", "Take a plan out of the queue; cells already built are kept.", StopConfig, _stop
         ),

@@ -37,7 +37,7 @@ class PlanPausedOrStoppedError(BackfillAssetsError):
         self.words = f"plan {plan_id}, which is {control.words}"
         super().__init__(
             f"plan {plan_id} is {control.words}; expected a plan that is not held. Cells already built are kept; "
-            f"`backfill resume {plan_id}` continues it, `backfill abandon {plan_id}` ends it"
+            f"{_way_on(plan_id, control)} continues it, `backfill abandon {plan_id}` ends it"
         )
 
 
@@ -48,8 +48,14 @@ def _plan_held_already(plan_id: str, current: Control, new: Control) -> RequestE
     return RequestError(
         found=f"plan {plan_id} is {stands}",
         expected="a plan that is not held",
-        do=f"Nothing was changed; `backfill resume {plan_id}` continues it",
+        do=f"Nothing was changed; {_way_on(plan_id, current)} continues it",
     )
+
+
+def _way_on(plan_id: str, control: Control) -> str:
+    """Name the commands that let a held plan go on: one that is stopped has left the queue, and its run has ended."""
+    resume = f"`backfill resume {plan_id}`"
+    return resume if control is Control.PAUSED else f"{resume}, then `backfill apply {plan_id}`,"
 
 
 class Queue(Aggregate[D]):

@@ -159,6 +159,10 @@ def test_one_without_a_limit_may_take_any_time(time: list[float]):
     fly(flights, slow, Spark())
 
 
+def test_what_builds_the_cells_of_a_plan_that_was_stopped_is_named():
+    assert "`backfill resume p1`, then `backfill apply p1`" in str(PlanCancelledError("p1"))
+
+
 def test_the_first_reason_is_the_one_that_is_kept():
     flights = RunningBatches()
 

@@ -101,6 +101,18 @@ def test_a_held_plan_that_is_resumed_goes_on(store: Store, control: Control):
     store.batches.open_batch(Asked(plan="p1").request)
 
 
+@pytest.mark.parametrize(
+    ("control", "way"),
+    [
+        (Control.PAUSED, "`backfill resume p1` continues it"),
+        (Control.STOPPED, "`backfill resume p1`, then `backfill apply p1`, continues it"),
+        (Control.CANCELLED, "`backfill resume p1`, then `backfill apply p1`, continues it"),
+    ],
+)
+def test_what_continues_a_held_plan_is_named_with_all_that_it_takes(control: Control, way: str):
+    assert way in str(PlanPausedOrStoppedError("p1", control))
+
+
 def test_a_paused_plan_keeps_its_place_and_a_stopped_one_leaves_the_queue(store: Store):
     keep_plan(store, "p1")
     store.queue.queue_plan("p1", "ada", "22:00-06:00 UTC")

@@ -63,7 +63,8 @@ class PlanCancelledError(BackfillAssetsError):
         self.plan_id = plan_id
         super().__init__(
             f"plan {plan_id} was stopped at once, before the commit of this batch; nothing of it "
-            f"was committed, its cells are free. `backfill resume {plan_id}` continues the plan and builds them"
+            f"was committed, its cells are free. `backfill resume {plan_id}`, then `backfill apply {plan_id}`, "
+            "builds them"
         )
 
 
