@@ -22,6 +22,7 @@ ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "Australia/
     [
         ("Sun 03:00", "2026-03-29T03:00Z"),
         ("sunday 04:15", "2026-03-29T04:15Z"),
+        ("SUND 04:15", "2026-03-29T04:15Z"),
         ("Fri 12:30", "2026-04-03T12:30Z"),
         ("12:30", "2026-03-28T12:30Z"),
         ("23:00 Europe/Berlin", "2026-03-27T22:00Z"),
@@ -34,7 +35,18 @@ def test_a_time_is_the_next_one_that_people_mean(text: str, at: str):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "soon", "Sun", "25:00", "Sux 03:00", "2026-03-28", "2026-03-28T06:00"]
+    "text",
+    [
+        "",
+        "soon",
+        "Sun",
+        "25:00",
+        "Sux 03:00",
+        "Monthly 03:00",
+        "Sunset 21:00",
+        "2026-03-28",
+        "2026-03-28T06:00",
+    ],
 )
 def test_a_text_that_names_no_time_is_refused(text: str):
     with pytest.raises(RequestError, match="can't be read; expected a weekday and a time"):

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 NEVER = "never"
 """Takes an appointment back."""
 
-_DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-_TEXT = re.compile(r"(?:([a-z]{3})[a-z]* )?(\d\d):(\d\d)(?: (\S+))?", re.IGNORECASE | re.ASCII)
+_DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_TEXT = re.compile(r"(?:([a-z]{3,}) )?(\d\d):(\d\d)(?: (\S+))?", re.IGNORECASE | re.ASCII)
 _WEEK = 7
 _ENDS = {PlanEventKind.APPOINTMENT_ENDED, PlanEventKind.PROMOTED, PlanEventKind.ABANDONED}
 
@@ -70,10 +70,11 @@ def is_never(text: str | None) -> bool:
 def next_time(text: str, now: datetime) -> datetime:
     """Give the instant that a text names (UTC): the next such time, of a weekday, by a zone's clocks.
 
-    A time that clocks skip on that day is the first instant after it; of one that they repeat, it is the first.
+    A time that clocks skip on that day comes as much later as they skip; of one that they repeat, it is the first.
 
     Args:
-        text: ``Sun 03:00``, ``03:00 Europe/Berlin`` (UTC unless a zone is named), or an instant with its offset.
+        text: ``Sun 03:00``, ``03:00 Europe/Berlin`` (UTC unless a zone is named), or an instant with its offset. A weekday is
+            written in English, in full or cut off after three letters or more.
         now: the instant from which on it is looked for.
 
     Raises:
@@ -107,18 +108,14 @@ def _instant(text: str) -> datetime | None:
 
 def _next(match: re.Match[str], now: datetime) -> datetime | None:
     day, hour, minute, zone = match.groups()
-    weekday = None if day is None else day.lower()
+    weekdays = [at for at, name in enumerate(_DAYS) if name.startswith((day or "").lower())]
     try:
         clock = time(int(hour), int(minute), tzinfo=zone_of(zone or "UTC"))
     except ValueError:
         return None
-    if weekday is not None and weekday not in _DAYS:
-        return None
     today = now.astimezone(clock.tzinfo).date()
     days = (today + timedelta(days=ahead) for ahead in range(_WEEK + 1))
     instants = (
-        in_utc(datetime.combine(each, clock))
-        for each in days
-        if weekday is None or _DAYS[each.weekday()] == weekday
+        in_utc(datetime.combine(each, clock)) for each in days if each.weekday() in weekdays
     )
     return next((at for at in instants if at > now), None)
