@@ -75,7 +75,7 @@ class Tally:
     def count(self, event: Event) -> None:
         """Take an event into account."""
         if isinstance(event, Committed):
-            self.done[event.model] = self.done.get(event.model, 0) + len(event.contents)
+            self.done[event.model] = self.done.get(event.model, 0) + event.filled
 
     def words(self, now: float) -> str:
         """Write how many cells are done; empty if no cells are counted."""

@@ -14,7 +14,7 @@ from backfill_assets.engine.project.events import BatchSeconds, Committed
 from backfill_assets.intervals.cadence import Daily
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.content import Content
-from backfill_assets_tests.builders import a_graph, a_model
+from backfill_assets_tests.builders import a_graph, a_model, day
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,16 +38,15 @@ def stderr(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], io.StringIO]:
 
 
 def test_a_heartbeat_says_what_is_at_work_and_how_far_all_is():
-    cadence = Daily(start="2024-01-01", end="2024-01-03")
-    cells = [cadence.cell(key) for key in ("2024-01-01", "2024-01-02", "2024-01-03")]
+    moved_out_of, *cells = map(day, (1, 2, 3, 4))
     tally = Tally({"toy.sales": 7, "toy.clicks": 24}, began=100.0)
     tally.count(
         Committed(
             "toy.sales",
             "b1",
-            IntervalSet.of(cells[:1]),
+            IntervalSet.of(cells),
             0,
-            dict.fromkeys(cells, NOTHING),
+            dict.fromkeys((moved_out_of, *cells), NOTHING),
             (),
             0,
             BatchSeconds(),

@@ -126,6 +126,7 @@ def test_rows_that_move_take_their_old_cell_into_the_batch(dev: World):
     dev.land(source(), order(1, 10), order(2, 9))
     (done,) = ended(dev.fill(graph, cells=days(10))[ORDERS], Committed)
     assert held(dev) == [(1, on(10), 1, False), (2, on(9), 1, False)]
+    assert done.filled == 1
     assert {cell: content.rows for cell, content in done.contents.items()} == {
         day(9): 1,
         day(10): 1,

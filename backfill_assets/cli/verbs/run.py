@@ -232,7 +232,7 @@ def _summary(events: tuple[Event, ...], missing: int) -> dict[str, Any]:
     done = [event for event in events if isinstance(event, Committed)]
     failed = [event for event in events if isinstance(event, Failed)]
     return {
-        "cells": sum(len(batch.contents) for batch in done),
+        "cells": sum(batch.filled for batch in done),
         "batches": len(done),
         "rows": sum(batch.rows for batch in done),
         "failed": len(failed),

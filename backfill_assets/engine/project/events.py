@@ -82,6 +82,11 @@ class Committed:
     rows: int
     timing: BatchSeconds
 
+    @property
+    def filled(self) -> int:
+        """How many cells it has filled; those that rows moved out of are other batches'."""
+        return sum(cell in self.cells for cell in self.contents)
+
 
 @dataclass(frozen=True, slots=True)
 class Failed:
