@@ -292,21 +292,12 @@ def test_a_model_of_which_a_batch_is_held_begins_nothing_more():
     }
 
 
-@pytest.mark.parametrize(("scope", "others"), [("model:web.a", {}), ("all", {"model:web.a": 9})])
-def test_a_run_makes_room_for_more_batches_when_a_limit_is_raised_and_for_fewer_when_it_is_lowered(
-    scope: str, others: dict[str, int]
-):
-    model, none = a_model("web.a", batch_size=1), IntervalSet.empty()
-    toy = Toy({"web.a": model}, {"web.a": TARGET}, {"web.a": none})
-    run = a_run(9)
-    set_to = iter((1, 3, 2, *[1] * DAYS))
-    run.store.limits.by_scope = lambda: {**others, scope: next(set_to)}
+def told_at_once(run: Any, asked: list[Asked], toy: Toy) -> list[int]:  # noqa: ANN401 - as above
+    """Run a schedule whose batches have ended when its next turn begins; count those in flight as each begins."""
     in_flight: list[int] = []
 
     @contextmanager
     def at_once(run: RunContext) -> Iterator[Any]:
-        """Run each batch at once, so that it has ended when the next turn begins."""
-
         def begin(lane: Any, piece: Piece, events: Any) -> None:  # noqa: ANN401
             in_flight.append(len(lane.flying))
             toy.work(run, lane.model, piece, lambda event: events.put((lane, event)))
@@ -317,7 +308,40 @@ def test_a_run_makes_room_for_more_batches_when_a_limit_is_raised_and_for_fewer_
         yield begin
 
     with patch.object(schedule, "_threads", at_once):
-        list(scheduled(run, [Asked(toy, model)]))
+        list(scheduled(run, asked))
+    return in_flight
+
+
+def test_a_model_whose_batches_have_ended_is_named_no_more():
+    models = [a_model(name) for name in NAMES[:2]]
+    none = IntervalSet.empty()
+    toy = Toy(
+        {model.name: model for model in models},
+        dict.fromkeys(NAMES, TARGET),
+        dict.fromkeys(NAMES, none),
+    )
+    steps: list[str] = []
+    at_work = AtWork(lambda step: steps.append(step.words) if step else None)
+
+    told_at_once(a_run(2, at_work), [Asked(toy, model) for model in models], toy)
+
+    assert steps == [
+        "building: web.a, batch 1 of 1",
+        "building: web.a, web.b, batch 2 of 2",
+        "building: web.b, batch 2 of 2",
+    ]
+
+
+@pytest.mark.parametrize(("scope", "others"), [("model:web.a", {}), ("all", {"model:web.a": 9})])
+def test_a_run_makes_room_for_more_batches_when_a_limit_is_raised_and_for_fewer_when_it_is_lowered(
+    scope: str, others: dict[str, int]
+):
+    model, none = a_model("web.a", batch_size=1), IntervalSet.empty()
+    toy = Toy({"web.a": model}, {"web.a": TARGET}, {"web.a": none})
+    run = a_run(9)
+    set_to = iter((1, 3, 2, *[1] * DAYS))
+    run.store.limits.by_scope = lambda: {**others, scope: next(set_to)}
+    in_flight = told_at_once(run, [Asked(toy, model)], toy)
     assert in_flight[:4] == [1, 1, 2, 3]
     assert in_flight[4:] == [1] * (DAYS - 4)
 

@@ -140,6 +140,8 @@ def scheduled(run: RunContext, asked: Sequence[ModelToFill]) -> Generator[Event]
                 lane, event = events.get()
             lane.flying.remove(event.piece)
             event.future.result()
+            if _flying(lanes):
+                tell()
             limits = _limits_now(run, limits)
 
 
@@ -288,7 +290,7 @@ def _cells(pieces: Iterable[Piece]) -> IntervalSet:
 
 @contextmanager
 def _told(run: RunContext, lanes: Sequence[_Lane]) -> Iterator[Callable[[], None]]:
-    """Lend a function that tells which batch begins, of which models some are at work."""
+    """Lend a function that tells how many batches have begun, and of which models some are at work."""
     with ExitStack() as stack:
         step: Telling | None = None
 
