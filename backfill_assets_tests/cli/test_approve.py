@@ -42,7 +42,10 @@ def test_without_a_policy_there_is_nothing_to_approve(plan_id: str, backfill: Ba
 
     assert said.code == 1
     assert "no policy asks for an approval in prod. BACKFILL_POLICY names the policy" in said.err
-    assert backfill("approvals", plan_id).lines == [f"{plan_id}: built, 0 signatures."]
+    assert backfill("approvals", plan_id).lines == [
+        f"Next: backfill promote {plan_id}",
+        f"{plan_id}: built, 0 signatures.",
+    ]
 
 
 def test_a_typo_in_the_policy_is_told_by_whatever_relies_on_it(

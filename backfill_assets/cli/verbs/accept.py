@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from backfill_assets.cli.before_publishing import before_publishing
 from backfill_assets.cli.operating import operating
 from backfill_assets.cli.options import AsJson, PlanId  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import print_json, say
@@ -40,9 +41,11 @@ def accept(
         accepted = accept_difference(
             at.store, kept.stored, (model, check), who=str(at.who), reason=reason
         )
+        left = before_publishing(at.project, kept.plan)
     if as_json:
         print_json(asdict(accepted))
         return
     say(f"{accepted.model}: {accepted.check}: {accepted.text}", indent=2)
-    say(f"Next: backfill promote {accepted.plan_id}")
+    if line := left.next_of(accepted.plan_id):
+        say(line)
     say(f"{accepted.plan_id}: {accepted.words}.")

@@ -7,11 +7,12 @@ from typing import Annotated
 
 import typer
 
+from backfill_assets.cli.before_publishing import before_publishing
 from backfill_assets.cli.operating import operating
 from backfill_assets.cli.options import AsJson, PlanId, Why  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import print_json, say
 from backfill_assets.cli.stored_plans import kept_plan
-from backfill_assets.engine.review.answers import answer, answers
+from backfill_assets.engine.review.answers import answer
 from backfill_assets.snapshots.stored_plan import PlanEventKind
 
 
@@ -39,15 +40,17 @@ def acknowledge(
     Example: backfill acknowledge p1a2b3c4d5 "campaign dashboard" --object --reason "the quarter closes on Friday"
     """
     with operating() as at:
-        plan_id = kept_plan(at.store, plan).plan_id
+        kept = kept_plan(at.store, plan)
+        plan_id = kept.plan_id
         event = PlanEventKind.OBJECTED if object_ else PlanEventKind.ACKNOWLEDGED
         given = answer(at.project, plan_id, consumer, event, reason)
-        awaits = answers(at.project, plan_id).awaits
+        left = before_publishing(at.project, kept.plan)
+    awaits = left.answers.awaits
     if as_json:
         print_json({"plan_id": plan_id, **asdict(given), "awaits": list(awaits)})
         return
     for clause in awaits:
         say(f"awaited: {clause}", indent=2)
-    if not awaits:
-        say(f"Next: backfill promote {plan_id}")
+    if line := left.next_of(plan_id):
+        say(line)
     say(f"{plan_id}: {given.words}.")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from backfill_assets.cli.asking import Yes, confirm
+from backfill_assets.cli.before_publishing import before_publishing
 from backfill_assets.cli.exits import DONE, FAILED, WAITS
 from backfill_assets.cli.looking import say_note
 from backfill_assets.cli.operating import Operating, operating
@@ -138,6 +139,7 @@ class _Ended:
     naming: Naming
     rest: Estimate | None
     cells: Mapping[str, CellsByModel]
+    publishing: tuple[str, ...]
 
     @property
     def next(self) -> tuple[str, ...]:
@@ -145,7 +147,9 @@ class _Ended:
         if self.applied.canaries and not self.applied.failed:
             plan_id = self.plan.plan_id
             return tuple(f"backfill {verb} {plan_id}" for verb in ("diff", "apply", "abandon"))
-        return next_commands(self.plan.plan_id, self.applied.status.value, self.control)
+        return next_commands(
+            self.plan.plan_id, self.applied.status.value, self.control, self.publishing
+        )
 
     def plain(self) -> dict[str, Any]:
         """Give it as JSON has it."""
@@ -231,7 +235,9 @@ def _applied(at: Operating, plan: Plan, why: str) -> _Ended:
     control = at.store.queue.control_of(plan.plan_id)
     cells = cells_told(at, plan, applied.number)
     rest = estimated(at.project, plan).estimate if applied.canaries else None
-    return _Ended(plan, applied, _progress(at, plan), actual, control, at.naming, rest, cells)
+    nearer = before_publishing(at.project, plan).verbs
+    done = _progress(at, plan)
+    return _Ended(plan, applied, done, actual, control, at.naming, rest, cells, nearer)
 
 
 def _progress(at: Operating, plan: Plan) -> tuple[Progress, ...]:

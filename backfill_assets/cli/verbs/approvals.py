@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from backfill_assets.cli.before_publishing import before_publishing
 from backfill_assets.cli.operating import looking
 from backfill_assets.cli.options import AsJson, PlanId  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import print_json, say
@@ -35,7 +36,8 @@ def approvals(
     Example: backfill approvals p1a2b3c4d5
     """
     with looking() as at:
-        stored = kept_plan(at.store, plan).stored
+        kept = kept_plan(at.store, plan)
+        stored = kept.stored
         signed = at.store.approvals.of_plan(stored.plan_id)
         is_open = stored.status in (PlanStatus.PROPOSED, *OPEN)
         state = approval_state(at.project, stored.plan_id) if is_open else None
@@ -43,6 +45,7 @@ def approvals(
         consumer_answers = (
             answers(at.project, stored.plan_id) if stored.status in OPEN else Answers()
         )
+        line = before_publishing(at.project, kept.plan).next_of(stored.plan_id) if is_open else ""
     if as_json:
         print_json(_json(stored.plan_id, signed, state, parts) | _answers_json(consumer_answers))
         return
@@ -53,31 +56,33 @@ def approvals(
         say(given.words, indent=2)
     for clause in consumer_answers.awaits:
         say(f"awaited: {clause}", indent=2)
-    if state is None:
-        say(f"{stored.plan_id}: {stored.status.value}, {counted(len(signed), 'signature')}.")
-        return
-    for name, cells in state.appended.items():
+    for name, cells in state.appended.items() if state else ():
         say(f"appended since it was planned, voids nothing: {name} {cells}", indent=2)
-    for reason in state.lacking:
+    for reason in state.lacking if state else ():
         say(f"still required: {reason}", indent=2)
-    say(f"Next: backfill {_next(state, consumer_answers)}".replace("PLAN", stored.plan_id))
-    say(f"{stored.plan_id}: {counted(len(state.approvals), 'approval')}, {_required(state)}.")
+    if line:
+        say(line)
+    stands = (
+        (stored.status.value, counted(len(signed), "signature"))
+        if state is None
+        else (counted(len(state.approvals), "approval"),)
+    )
+    left = _left(state, consumer_answers)
+    say(f"{stored.plan_id}: {', '.join((*stands, *left))}.")
 
 
-def _next(state: ApprovalState, consumer_answers: Answers) -> str:
-    if state.lacking:
-        return "approve PLAN"
-    return "acknowledge PLAN CONSUMER" if consumer_answers.awaits else "promote PLAN"
+def _left(state: ApprovalState | None, consumer_answers: Answers) -> list[str]:
+    """Count what is required and awaited; under a policy also say that nothing is."""
+    required, awaits = len(state.lacking) if state else 0, len(consumer_answers.awaits)
+    counts = ((required, "still required"), (awaits, "awaited"))
+    left = [f"{count} {what}" for count, what in counts if count]
+    return left or (["nothing more is required"] if state else [])
 
 
 def _answers_json(consumer_answers: Answers) -> dict[str, object]:
     given = [asdict(each) for each in consumer_answers.given]
     touched = sorted({each.consumer for each in consumer_answers.touched})
     return {"answers": given, "awaits": list(consumer_answers.awaits), "touched": touched}
-
-
-def _required(state: ApprovalState) -> str:
-    return f"{len(state.lacking)} still required" if state.lacking else "nothing more is required"
 
 
 def _line(row: SignedStatement, judged: Judged | None) -> str:

@@ -5,15 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from backfill_assets.cli.asking import Yes, confirm
+from backfill_assets.cli.before_publishing import before_publishing
 from backfill_assets.cli.operating import operating
 from backfill_assets.cli.options import AsJson, PlanId, Why  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import err, print_json, say
 from backfill_assets.cli.stored_plans import kept_plan
-from backfill_assets.engine.review.approvals import (
-    approval_state,
-    approve as give_approval,
-    to_approve,
-)
+from backfill_assets.engine.review.approvals import approve as give_approval, to_approve
 from backfill_assets.engine.review.bound_parts import bound_parts
 from backfill_assets.intervals.instants import minute_text
 
@@ -47,8 +44,8 @@ def approve(
             yes=yes,
         )
         made = give_approval(of, parts, reason)
-        now = approval_state(at.project, of.plan.plan_id)
-    lacking = now.lacking if now else ()
+        now = before_publishing(at.project, of.plan)
+    lacking = now.lacking
     if as_json:
         print_json(
             {
@@ -62,8 +59,10 @@ def approve(
         return
     for reason_ in lacking:
         say(f"still required: {reason_}", indent=2)
-    if not lacking:
-        say(f"Next: backfill promote {made.plan_id}")
+    for clause in now.answers.awaits:
+        say(f"awaited: {clause}", indent=2)
+    if line := now.next_of(made.plan_id):
+        say(line)
     say(f"{made.plan_id}: approved by {made.principal}, until {minute_text(made.expires)} at most.")
 
 

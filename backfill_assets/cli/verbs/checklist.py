@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from backfill_assets.cli.before_publishing import before_publishing
 from backfill_assets.cli.exits import FAILED
 from backfill_assets.cli.operating import looking
 from backfill_assets.cli.options import AsJson, PlanId  # noqa: TC001 - typer reads them
@@ -40,25 +41,27 @@ def checklist(
     with looking() as at:
         examined = kept_plan(at.store, plan).plan
         items = checklist_of(at.project, examined)
+        nearer = before_publishing(at.project, examined).next_of(examined.plan_id)
     if as_json:
         print_json({"plan_id": examined.plan_id, "items": [asdict(item) for item in items]})
     else:
-        _print(examined.plan_id, items)
+        _print(examined.plan_id, items, nearer)
     before = (item for item in items if item.part is not ChecklistPart.AFTERWARDS)
     if check and any(item.standing is Standing.NOT_MET for item in before):
         raise typer.Exit(FAILED)
 
 
-def _print(plan_id: str, items: tuple[Item, ...]) -> None:
+def _print(plan_id: str, items: tuple[Item, ...], nearer: str) -> None:
     for part in ChecklistPart:
         say(part.value, style="bold")
         for item in items:
             if item.part is part:
                 _print_item(item)
     of = {standing: sum(item.standing is standing for item in items) for standing in Standing}
-    todo = next((item.todo for item in items if item.todo.startswith("backfill ")), "")
-    if todo:
-        say(f"Next: {todo}")
+    todo = next((item for item in items if item.todo.startswith("backfill ")), None)
+    if todo is not None:
+        published = todo.part is ChecklistPart.AFTERWARDS
+        say(nearer if published and nearer else f"Next: {todo.todo}")
     say(
         f"{plan_id}: {counted(len(items), 'item')}: {of[Standing.MET]} met, "
         f"{of[Standing.DECLARED]} declared, {of[Standing.NOT_MET]} not met."

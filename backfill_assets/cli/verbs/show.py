@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import shlex
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from backfill_assets.cli.before_publishing import before_publishing
 from backfill_assets.cli.exits import FAILED
 from backfill_assets.cli.operating import looking
 from backfill_assets.cli.options import AsJson, Markdown, PlanId, Verbose, refuse_together
@@ -17,12 +17,9 @@ from backfill_assets.cli.plan_view import print_end, print_plan
 from backfill_assets.cli.project import now
 from backfill_assets.cli.stored_plans import KeptPlan, kept_plan
 from backfill_assets.cli.watching import watch
-from backfill_assets.engine.project.gate import PolicyMissingError
-from backfill_assets.engine.review.answers import answers
 from backfill_assets.engine.review.around import around_plan
 from backfill_assets.intervals.instants import minute_text
 from backfill_assets.intervals.text import counted
-from backfill_assets.planning.review.acceptance import with_acceptances
 from backfill_assets.planning.review.aftercare import watch_json, watch_of
 from backfill_assets.planning.review.appointment import appointment_json, appointment_of
 from backfill_assets.planning.review.dual_run import dual_run_json, dual_run_of
@@ -37,14 +34,13 @@ from backfill_assets.render.plan_life import (
     watch_text,
 )
 from backfill_assets.render.plan_markdown import plan_markdown
-from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus
+from backfill_assets.snapshots.stored_plan import PlanEventKind
 
 if TYPE_CHECKING:
+    from backfill_assets.cli.before_publishing import BeforePublishing
     from backfill_assets.cli.watching import PlanProgress
-    from backfill_assets.engine.project.project import Project
     from backfill_assets.planning.plan.plan import Plan
     from backfill_assets.render.plan_life import Progress
-    from backfill_assets.snapshots.plan_check import Acceptance, PlanCheck
     from backfill_assets.snapshots.queued_plan import Control
     from backfill_assets.snapshots.stored_plan import PlanEvent
 
@@ -80,20 +76,20 @@ def show(
             return
         events = store.plans.events(kept.plan.plan_id)
         control = store.queue.control_of(kept.plan.plan_id)
-        checked = _checked(project, kept)
+        checked = before_publishing(project, kept.plan)
         rows = store.batches.of_plan(kept.plan.plan_id)
         around = around_plan(at, kept.plan)
         live = store.limits.in_flight()
     naming = at.naming
     done = progress(kept.plan, naming, rows, live)
     status = status_text(kept.stored, now())
-    commands = next_commands(kept.plan.plan_id, status, control, _publishing(kept, checked, events))
+    commands = next_commands(kept.plan.plan_id, status, control, checked.verbs)
     if as_json:
         print_json(
             {
                 **_json(kept, status, done, events),
                 **_controlled(commands, control),
-                **asdict(checked),
+                **_agreed(checked),
                 **_timed(kept.plan, events),
             }
         )
@@ -110,30 +106,14 @@ def show(
         print_end(kept.plan, naming, _next(commands), to=out)
 
 
-def _awaits(project: Project, kept: KeptPlan) -> tuple[str, ...]:
-    """Say what the promotion of a built plan awaits of consumers."""
-    if kept.stored.status is not PlanStatus.BUILT:
-        return ()
-    try:
-        return answers(project, kept.stored.plan_id).awaits
-    except PolicyMissingError as error:
-        return (str(error),)
-
-
-@dataclass(frozen=True, slots=True)
-class _Checked:
-    """What the plan's checks have found, what of it is accepted, and what is awaited of consumers."""
-
-    checks: tuple[PlanCheck, ...]
-    accepted: tuple[Acceptance, ...]
-    awaits: tuple[str, ...]
-
-
-def _checked(project: Project, kept: KeptPlan) -> _Checked:
-    store, plan_id = project.store, kept.plan.plan_id
-    accepted = store.checks.acceptances(plan_id)
-    checks = with_acceptances(store.checks.of_plan(plan_id), accepted)
-    return _Checked(checks, accepted, _awaits(project, kept))
+def _agreed(checked: BeforePublishing) -> dict[str, Any]:
+    """Give what the checks have found, and what is awaited, as plain values."""
+    return {
+        "checks": [asdict(check) for check in checked.checks],
+        "accepted": [asdict(acceptance) for acceptance in checked.accepted],
+        "awaits": list(checked.answers.awaits),
+        "lacking": list(checked.lacking),
+    }
 
 
 def _timed(plan: Plan, events: list[PlanEvent]) -> dict[str, Any]:
@@ -158,9 +138,11 @@ def _print_history(plan: Plan, events: list[PlanEvent]) -> None:
             say(_event(event), indent=12)
 
 
-def _print_checks(checked: _Checked, *, whole: bool) -> None:
+def _print_checks(checked: BeforePublishing, *, whole: bool) -> None:
     """Print the results; passed checks are only counted, unless everything is wanted."""
-    for clause in checked.awaits:
+    for clause in checked.lacking:
+        say(f"Required  {clause}")
+    for clause in checked.answers.awaits:
         say(f"Awaits    {clause}")
     passed = [check for check in checked.checks if check.passed]
     if passed and not whole:
@@ -212,17 +194,6 @@ def _event(event: PlanEvent) -> str:
 
 def _next(commands: tuple[str, ...]) -> tuple[str, ...]:
     return (f"Next: {', or '.join(commands)}",) if commands else ()
-
-
-def _publishing(kept: KeptPlan, checked: _Checked, events: list[PlanEvent]) -> tuple[str, ...]:
-    """Give the verbs that bring a built plan nearer to its publication: it can't be promoted while it waits."""
-    stops = next((check for check in checked.checks if check.stops), None)
-    if stops is not None:
-        return (f"accept {stops.model} {shlex.quote(stops.check)} --reason TEXT",)
-    dual = dual_run_of(kept.plan.request.dual_run_days, events)
-    if checked.awaits or (dual is not None and now() < dual.until):
-        return ()
-    return ("promote",)
 
 
 _HEADINGS = (

@@ -52,11 +52,13 @@ class Answers:
         given: those that count, the earliest first.
         awaits: what holds its promotion, in words.
         touched: for whom of those who ask, or have answered, it changes something, and what.
+        unanswered: consumers whose acknowledgement would end a part of what is awaited.
     """
 
     given: tuple[Answer, ...] = ()
     awaits: tuple[str, ...] = ()
     touched: tuple[Touched, ...] = ()
+    unanswered: tuple[str, ...] = ()
 
 
 def answers(project: Project, plan_id: str) -> Answers:
@@ -81,8 +83,8 @@ def answers(project: Project, plan_id: str) -> Answers:
     ]
     readers = _touched(of, asking) if asking else ()
     concerned = [consumers[name] for name in dict.fromkeys(each.consumer for each in readers)]
-    awaits = (*awaited(concerned, given, built_at(events), now), *results)
-    return Answers(given, awaits, readers)
+    unanswered = awaited(concerned, given, built_at(events), now)
+    return Answers(given, (*unanswered.values(), *results), readers, tuple(unanswered))
 
 
 def refuse_unanswered(project: Project, plan_id: str) -> None:

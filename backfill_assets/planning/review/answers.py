@@ -11,7 +11,7 @@ from backfill_assets.models.consumer import OnChange
 from backfill_assets.snapshots.stored_plan import PlanEventKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
     from datetime import datetime
 
     from backfill_assets.models.consumer import Consumer
@@ -71,8 +71,8 @@ def awaited(
     answers: Iterable[Answer],
     built: datetime | None,
     now: datetime,
-) -> tuple[str, ...]:
-    """Say what a promotion still awaits, a clause each; empty: nothing.
+) -> dict[str, str]:
+    """Say what a promotion still awaits, a clause for each consumer; empty: nothing.
 
     The last answer of a consumer counts. An acknowledgement ends its notice period.
 
@@ -83,23 +83,18 @@ def awaited(
         now: the instant (UTC).
     """
     last = {answer.consumer: answer for answer in answers}
-    return tuple(
-        clause
+    clauses = {
+        consumer.name: _awaited(consumer, last.get(consumer.name), built or now, now)
         for consumer in touched
-        for clause in _awaited(consumer, last.get(consumer.name), built or now, now)
-    )
+    }
+    return {name: clause for name, clause in clauses.items() if clause}
 
 
-def _awaited(
-    consumer: Consumer, answer: Answer | None, built: datetime, now: datetime
-) -> Iterator[str]:
+def _awaited(consumer: Consumer, answer: Answer | None, built: datetime, now: datetime) -> str:
     if answer is not None:
-        if not answer.agrees:
-            yield answer.words
-        return
+        return "" if answer.agrees else answer.words
     who = f"{consumer.name} ({consumer.owner})"
     until = built + timedelta(days=consumer.notice_days)
     if consumer.on_change is OnChange.ACK:
-        yield f"{who} has not acknowledged"
-    elif now < until:
-        yield f"the notice period of {who} ends on {minute_text(until)}"
+        return f"{who} has not acknowledged"
+    return f"the notice period of {who} ends on {minute_text(until)}" if now < until else ""

@@ -1,0 +1,148 @@
+"""What verbs name as the next step of a plan whose promotion waits for answers, results or approvals."""
+
+from __future__ import annotations
+
+from datetime import date
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+import pytest
+
+from backfill_assets.snapshots.plan_check import PlanCheck
+from backfill_assets_tests import toy
+from backfill_assets_tests.cli.prepared import opened_run
+from backfill_assets_tests.fake_warehouse import fake_warehouse
+from backfill_assets_tests.toy import FIRST
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from backfill_assets_tests.cli.conftest import Backfill
+    from backfill_assets_tests.cli.prepared import Prepared
+    from backfill_assets_tests.fake_session import Session
+
+SALES, READER, REPORT = "toy.sales", "counter report", "report of January"
+
+
+class Started:
+    """The session of a command that has started it already."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+
+    def __call__(self) -> Session:
+        return self.session
+
+    def stop(self) -> None:
+        """Leave it to the test."""
+
+
+@pytest.fixture(autouse=True)
+def _computing(shop: Prepared, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Sales that are filled and on which a result rests, in a catalog whose consumer wants to be asked."""
+    monkeypatch.setenv("BACKFILL_CATALOG", "backfill_assets_tests.toy_asking")
+    with fake_warehouse() as session:
+        monkeypatch.setattr("backfill_assets.cli.project.LazySpark", lambda _: Started(session))
+        _land(shop, 1)
+        yield
+
+
+def _land(shop: Prepared, amount: int) -> None:
+    row = (date.fromisoformat(FIRST), "north", Decimal(amount))
+    toy.land_rows(str(shop.data), toy.raw_sales, row, mode="overwrite")
+
+
+def _built(shop: Prepared, backfill: Backfill) -> str:
+    """A plan that changes the published first day."""
+    assert backfill("run").code == 0
+    assert backfill("results", "add", REPORT, SALES, FIRST, "--rerun").code == 0
+    _land(shop, 2)
+    asked = ("--restate", f"{SALES}:{FIRST}..{FIRST}", "--reason", "wrong")
+    plan_id = backfill("plan", *asked, "--json").json["plan_id"]
+    assert backfill("approvals", plan_id).lines == [
+        f"Next: backfill apply {plan_id}",
+        f"{plan_id}: proposed, 0 signatures.",
+    ]
+    assert backfill("apply", plan_id).code == 0
+    return plan_id
+
+
+def _last(backfill: Backfill, *words: str) -> list[str]:
+    """The line that names the next command, and the last one."""
+    ended = backfill(*words)
+    assert ended.code == 0, ended.err
+    return ended.lines[-2:]
+
+
+def test_answers_and_results_that_are_awaited_are_counted_and_are_the_next_step(
+    shop: Prepared, backfill: Backfill
+):
+    plan_id = _built(shop, backfill)
+    answering = f"Next: backfill acknowledge {plan_id} '{READER}'"
+
+    assert _last(backfill, "approvals", plan_id) == [
+        answering,
+        f"{plan_id}: built, 0 signatures, 2 awaited.",
+    ]
+    assert _last(backfill, "checklist", plan_id)[0] == answering
+    diff, abandon = f"backfill diff {plan_id}", f"backfill abandon {plan_id}"
+    assert backfill("apply", plan_id, "--json").json["next"] == [
+        diff,
+        answering.removeprefix("Next: "),
+        abandon,
+    ]
+
+    answered = backfill("acknowledge", plan_id, READER)
+    assert "Next" not in answered.out  # a result is awaited still
+    assert _last(backfill, "approvals", plan_id)[1] == f"{plan_id}: built, 0 signatures, 1 awaited."
+    assert backfill("show", plan_id, "--json").json["next"] == [diff, abandon]
+
+    backfill("results", "add", REPORT, SALES, FIRST, "--plan", plan_id)
+    assert _last(backfill, "approvals", plan_id) == [
+        f"Next: backfill promote {plan_id}",
+        f"{plan_id}: built, 0 signatures.",
+    ]
+
+
+def test_under_a_policy_nothing_is_called_done_while_answers_are_awaited(
+    shop: Prepared, backfill: Backfill, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    plan_id = _built(shop, backfill)
+    policy = tmp_path / "policy.toml"
+    (tmp_path / "allowed_signers").write_text("")
+    monkeypatch.setenv("BACKFILL_POLICY", str(policy))
+    policy.write_text("[[rules]]\nmodels = ['other.*']\napprovers = ['bob@shop.example']\n")
+
+    assert _last(backfill, "approvals", plan_id) == [
+        f"Next: backfill acknowledge {plan_id} '{READER}'",
+        f"{plan_id}: 0 approvals, 2 awaited.",
+    ]
+
+    policy.write_text("[[rules]]\napprovers = ['bob@shop.example']\n")
+    assert _last(backfill, "approvals", plan_id) == [
+        f"Next: backfill approve {plan_id}, or backfill acknowledge {plan_id} '{READER}'",
+        f"{plan_id}: 0 approvals, 1 still required, 2 awaited.",
+    ]
+    shown = backfill("show", plan_id, "--json").json
+    assert (len(shown["lacking"]), f"backfill approve {plan_id}" in shown["next"]) == (1, True)
+    assert "Required  rewrites published history of toy.sales" in backfill("show", plan_id).out
+
+
+def test_an_accepted_difference_leads_to_the_next_one_before_the_promotion(
+    shop: Prepared, backfill: Backfill
+):
+    plan_id = _built(shop, backfill)
+    backfill("acknowledge", plan_id, READER)
+    backfill("results", "remove", REPORT)
+    with opened_run("prod") as run:
+        checks = [
+            PlanCheck(SALES, name, passed=False, text="found 3 rows") for name in ("rows", "sums")
+        ]
+        run.store.checks.keep(plan_id, checks)
+
+    first = _last(backfill, "accept", plan_id, SALES, "rows", "--reason", "agreed")
+    second = _last(backfill, "accept", plan_id, SALES, "sums", "--reason", "agreed")
+
+    assert first[0] == f"Next: backfill accept {plan_id} {SALES} sums --reason TEXT"
+    assert second[0] == f"Next: backfill promote {plan_id}"
