@@ -7,13 +7,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.project.gate import PolicyMissingError
+from backfill_assets.engine.project.plan_age import waits_until
 from backfill_assets.engine.review.answers import Answers, answers
 from backfill_assets.engine.review.approvals import approval_state
 from backfill_assets.planning.review.acceptance import with_acceptances
 from backfill_assets.planning.review.dual_run import dual_run_of
-from backfill_assets.snapshots.stored_plan import PlanStatus
+from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from backfill_assets.engine.project.project import Project
     from backfill_assets.planning.plan.plan import Plan
     from backfill_assets.snapshots.plan_check import Acceptance, PlanCheck
@@ -30,6 +33,7 @@ class BeforePublishing:
         lacking: approvals that the policy still requires, in words.
         runs: whether both histories of a dual run are still filled.
         is_built: whether all of it is; answers and approvals are for a plan that is.
+        outwaited: since when (UTC) it has waited for too long to be continued; None: it has not.
     """
 
     checks: tuple[PlanCheck, ...] = ()
@@ -38,10 +42,13 @@ class BeforePublishing:
     lacking: tuple[str, ...] = ()
     runs: bool = False
     is_built: bool = True
+    outwaited: datetime | None = None
 
     @property
     def verbs(self) -> tuple[str, ...]:
         """Give the verbs that bring a plan nearer to its publication, with what follows its id; none while it can only wait."""
+        if self.outwaited:
+            return ("abandon",)
         if stops := next((check for check in self.checks if check.stops), None):
             return (f"accept {stops.model} {shlex.quote(stops.check)} --reason TEXT",)
         if not self.is_built:
@@ -69,8 +76,11 @@ def before_publishing(project: Project, plan: Plan) -> BeforePublishing:
     store, plan_id = project.store, plan.plan_id
     accepted = store.checks.acceptances(plan_id)
     checks = with_acceptances(store.checks.of_plan(plan_id), accepted)
-    if store.plans.get(plan_id).status is not PlanStatus.BUILT:
-        return BeforePublishing(checks, accepted, is_built=False)
+    stored, until = store.plans.get(plan_id), waits_until(store, plan)
+    outwaited = until if stored.status in OPEN and until <= project.clock() else None
+    if outwaited or stored.status is not PlanStatus.BUILT:
+        built = stored.status is PlanStatus.BUILT
+        return BeforePublishing(checks, accepted, is_built=built, outwaited=outwaited)
     dual = dual_run_of(plan.request.dual_run_days, store.plans.events(plan_id))
     runs = dual is not None and project.clock() < dual.until
     try:

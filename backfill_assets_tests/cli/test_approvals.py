@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import pytest
 
 from backfill_assets.snapshots.plan_check import PlanCheck
+from backfill_assets.testing import time_passed
 from backfill_assets_tests import toy
 from backfill_assets_tests.cli.prepared import opened_run
 from backfill_assets_tests.fake_warehouse import fake_warehouse
@@ -146,3 +147,36 @@ def test_an_accepted_difference_leads_to_the_next_one_before_the_promotion(
 
     assert first[0] == f"Next: backfill accept {plan_id} {SALES} sums --reason TEXT"
     assert second[0] == f"Next: backfill promote {plan_id}"
+
+
+def test_a_plan_that_has_waited_for_too_long_can_only_be_abandoned(
+    shop: Prepared, backfill: Backfill
+):
+    plan_id = _built(shop, backfill)
+
+    with time_passed(timedelta(days=8)):
+        shown, again = backfill("show", plan_id), backfill("promote", plan_id, "--yes")
+        assert again.code == 1
+        assert "was not continued before" in again.err
+        assert "Waited    until " in shown.out
+        assert shown.lines[-2] == f"Next: backfill abandon {plan_id}"
+        assert backfill("show", plan_id, "--json").json["outwaited"]
+        assert _last(backfill, "approvals", plan_id)[0] == f"Next: backfill abandon {plan_id}"
+    assert backfill("show", plan_id, "--json").json["outwaited"] is None
+
+
+def test_the_clock_of_show_and_envs_is_that_of_the_other_commands(
+    shop: Prepared, backfill: Backfill
+):
+    assert backfill("run").code == 0
+    _land(shop, 2)
+    asked = ("dev", "--restate", f"{SALES}:{FIRST}..{FIRST}", "--json")
+    assert backfill("apply", backfill("plan", *asked).json["plan_id"]).code == 0
+    kept = backfill("plan", "--restate", f"{SALES}:{FIRST}..{FIRST}", "--json").json["plan_id"]
+
+    assert "Status    proposed" in backfill("show", kept).out
+    assert [row["expired"] for row in backfill("envs", "--json").json] == [False, False]
+
+    with time_passed(timedelta(days=60)):
+        assert "Status    expired" in backfill("show", kept).out
+        assert [row["expired"] for row in backfill("envs", "--json").json] == [True, False]

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from backfill_assets.cli import project
 from backfill_assets.cli.asking import Yes, confirm
 from backfill_assets.cli.options import AsJson  # noqa: TC001 - typer reads it
 from backfill_assets.cli.output import Heading, print_json, print_table, say
-from backfill_assets.cli.project import now, open_store, store_looked_at
+from backfill_assets.cli.project import open_store, store_looked_at
 from backfill_assets.intervals.text import counted
 from backfill_assets.settings import read_settings
 
@@ -83,7 +84,7 @@ def _row(store: Store, environment: Environment, until: datetime | None) -> dict
         "finalized_by": last.plan_id if last else None,
         "removed": list(last.removed) if last else [],
         "expires_at": _iso(until),
-        "expired": bool(until and until <= now()),
+        "expired": bool(until and until <= project.now()),
     }
 
 

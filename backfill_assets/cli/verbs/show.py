@@ -14,7 +14,6 @@ from backfill_assets.cli.operating import looking
 from backfill_assets.cli.options import AsJson, Markdown, PlanId, Verbose, refuse_together
 from backfill_assets.cli.output import Heading, bar, out, print_json, print_table, say
 from backfill_assets.cli.plan_view import print_end, print_plan
-from backfill_assets.cli.project import now
 from backfill_assets.cli.stored_plans import KeptPlan, kept_plan
 from backfill_assets.cli.watching import watch
 from backfill_assets.engine.review.around import around_plan
@@ -34,7 +33,7 @@ from backfill_assets.render.plan_life import (
     watch_text,
 )
 from backfill_assets.render.plan_markdown import plan_markdown
-from backfill_assets.snapshots.stored_plan import PlanEventKind
+from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus
 
 if TYPE_CHECKING:
     from backfill_assets.cli.before_publishing import BeforePublishing
@@ -82,8 +81,8 @@ def show(
         live = store.limits.in_flight()
     naming = at.naming
     done = progress(kept.plan, naming, rows, live)
-    status = status_text(kept.stored, now())
-    commands = next_commands(kept.plan.plan_id, status, control, checked.verbs)
+    status = status_text(kept.stored, project.clock())
+    commands = _commands(kept.plan, status, control, checked)
     if as_json:
         print_json(
             {
@@ -113,6 +112,7 @@ def _agreed(checked: BeforePublishing) -> dict[str, Any]:
         "accepted": [asdict(acceptance) for acceptance in checked.accepted],
         "awaits": list(checked.answers.awaits),
         "lacking": list(checked.lacking),
+        "outwaited": checked.outwaited,
     }
 
 
@@ -139,7 +139,9 @@ def _print_history(plan: Plan, events: list[PlanEvent]) -> None:
 
 
 def _print_checks(checked: BeforePublishing, *, whole: bool) -> None:
-    """Print the results; passed checks are only counted, unless everything is wanted."""
+    """Print the results, and what is in the way; passed checks are only counted, unless everything is wanted."""
+    if checked.outwaited:
+        say(f"Waited    until {minute_text(checked.outwaited)}: it can't be continued any more")
     for clause in checked.lacking:
         say(f"Required  {clause}")
     for clause in checked.answers.awaits:
@@ -177,6 +179,15 @@ def _json(
         "progress": [asdict(model) for model in done],
         "events": [asdict(event) for event in events],
     }
+
+
+def _commands(
+    plan: Plan, status: str, control: Control, checked: BeforePublishing
+) -> tuple[str, ...]:
+    """List what can be done now; a plan that has waited for too long can only be given up."""
+    if checked.outwaited:
+        return tuple(f"backfill {verb} {plan.plan_id}" for verb in checked.verbs)
+    return next_commands(plan.plan_id, status, control, checked.verbs)
 
 
 def _controlled(commands: tuple[str, ...], control: Control) -> dict[str, Any]:
