@@ -139,6 +139,21 @@ RESTATED = (Restatement("web.a", "2024-01-03", "2024-01-04"),)
             RequestError,
             "names 'kost', which is no column of 'web.a'; did you mean 'cost'?",
         ),
+        (
+            {"restate": RESTATED, "where": "id = 1 OR SUM(cost) > 2"},
+            RequestError,
+            "is about several rows at once",
+        ),
+        (
+            {"restate": RESTATED, "where": "ROW_NUMBER() OVER (ORDER BY id) = 1"},
+            RequestError,
+            "without aggregates, windows and generators",
+        ),
+        (
+            {"restate": (Restatement("web.events", "2024-01-03"),), "select": ("web.b",)},
+            RequestError,
+            "no selected model reads the restated source 'web.events'; select web.a too",
+        ),
         ({"restate_all_snapshots": True}, RequestError, "widens a restatement"),
         ({"effective_from": "2024-01-05"}, RequestError, "add --forward-only"),
         ({"cutoff": "2024-01-05"}, RequestError, "say why with --reason"),
@@ -544,6 +559,13 @@ def test_an_end_that_takes_nothing_away_is_metadata():
 
     assert model is not None
     assert model.category is Category.METADATA
+
+
+def test_readers_of_what_is_restated_are_named_where_the_selection_leaves_them_out():
+    plan = a_plan(restate=RESTATED, select=("web.a",))
+
+    assert "not selected, and left as they are: web.b, which read the restated web.a" in plan.notes
+    assert not any("not selected" in note for note in a_plan(restate=RESTATED).notes)
 
 
 def test_a_restated_range_of_a_source_says_in_which_zone_it_is_meant():

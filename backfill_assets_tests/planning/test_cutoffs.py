@@ -123,8 +123,9 @@ def test_where_a_cutoff_is_stored_a_later_date_of_the_request_counts(
     assert cells(plan, "web.a") == IntervalSet.of([day(first, 11 - first)])
 
 
-def test_a_restatement_of_nothing_but_older_cells_says_why_there_is_nothing_to_do():
-    plan = a_plan(state=cut(), restate=(Restatement("web.a", "2024-01-02", "2024-01-03"),))
+@pytest.mark.parametrize("name", ["web.a", EVENTS], ids=["the model", "a source that it reads"])
+def test_a_restatement_of_nothing_but_older_cells_says_why_there_is_nothing_to_do(name: str):
+    plan = a_plan(state=cut(), restate=(Restatement(name, "2024-01-02", "2024-01-03"),))
 
     assert not cells(plan, "web.a")
     assert any("agreed with finance" in note for note in plan.notes)

@@ -104,6 +104,7 @@ def planned_graph(
     Raises:
         RequestError: a selector names no model.
         RequestError: a selector matches no model.
+        RequestError: a source is restated, and no selected model reads it.
         DeclarationError: a model that others read is not declared any more.
         RequestError: a chosen model reads a new one that is to be left out.
     """
@@ -111,6 +112,7 @@ def planned_graph(
     gone = tuple(name for name in sorted(state.running) if name not in graph.models)
     gone = () if request.late else gone  # late data takes no model away
     chosen = _chosen(request, graph, gone)
+    _refuse_unread(request, graph, chosen)
     helpers = frozenset(upstream_of(graph, chosen & {*graph.models}) - chosen)
     chosen, helpers = _with_new_upstreams(request, state, chosen, helpers)
     removed = tuple(name for name in gone if name in chosen)
@@ -173,6 +175,19 @@ def _chosen(request: PlanRequest, graph: Graph, gone: tuple[str, ...]) -> frozen
     if restated and not request.select:
         return following(graph, restated)
     return frozenset(selected(graph, request.select, gone=gone)) | (restated & {*graph.models})
+
+
+def _refuse_unread(request: PlanRequest, graph: Graph, chosen: frozenset[str]) -> None:
+    """Refuse to restate a source that none of the chosen models reads: nothing would be built again."""
+    for name in (restatement.name for restatement in request.restate):
+        readers = graph.readers(name)
+        if name in graph.sources and not chosen.intersection(readers):
+            raise RequestError(
+                found=f"no selected model reads the restated source '{name}'",
+                do=f"select {', '.join(readers)} too, or leave out --select"
+                if readers
+                else "restate a source that a model reads",
+            )
 
 
 def _with_new_upstreams(

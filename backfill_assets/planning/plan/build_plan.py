@@ -291,6 +291,7 @@ class _Planner:
             if restatement.name in sources
             and (restatement.start or restatement.end or request.start or request.end)
         ]
+        notes += self._unselected_readers()
         notes += self._cutoffs(planned)
         if request.restate_all_snapshots:
             notes.append(
@@ -298,6 +299,18 @@ class _Planner:
                 "reading what they read until a plan of their own is promoted"
             )
         return tuple(notes)
+
+    def _unselected_readers(self) -> list[str]:
+        """Name the models that read something restated, and that the selection leaves out."""
+        graph, notes = self.planned.graph, list[str]()
+        restated = (restatement.name for restatement in self.planned.request.restate)
+        for name in dict.fromkeys(restated):
+            left_out = [each for each in graph.readers(name) if each not in self.planned.chosen]
+            if left_out:
+                notes.append(
+                    f"not selected, and left as they are: {', '.join(left_out)}, which read the restated {name}"
+                )
+        return notes
 
     def contract(self, plan: Plan) -> tuple[Expectation, ...]:
         """Say what the plan is expected to change; nothing is proved where inputs have changed, too."""
@@ -313,7 +326,11 @@ class _Planner:
     def _cutoffs(self, planned: set[str]) -> list[str]:
         """Name the cutoffs that leave out restated cells, or cells that would need work."""
         view, graph = self.planned.published, self.planned.graph
-        restated = {restatement.name for restatement in self.planned.request.restate}
+        names = [restatement.name for restatement in self.planned.request.restate]
+        concerned = {
+            *names,
+            *(each for name in names if name in graph.sources for each in graph.readers(name)),
+        }
         notes: list[str] = []
         for name, cutoff in view.cutoffs.items():
             if name in self.planned.request.lift_cutoffs or name not in graph.models:
@@ -323,7 +340,7 @@ class _Planner:
             if kept:
                 cells = ranges_text(graph.models[name].cadence, kept)
                 notes.append(f"{text}; left out, though they would need work without it: {cells}")
-            elif name in restated and name not in planned:
+            elif name in concerned and name not in planned:
                 notes.append(text)
         return notes
 

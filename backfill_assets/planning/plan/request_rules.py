@@ -39,6 +39,7 @@ def check_request(request: PlanRequest, now: datetime) -> None:
 
     Raises:
         RequestError: two wishes exclude each other, or one needs another.
+        RequestError: its condition on rows is none, or is about several rows.
         RequestError: a cutoff or an effective date lies in the future.
     """
     for contradiction, do in _impossible(request):
@@ -47,6 +48,13 @@ def check_request(request: PlanRequest, now: datetime) -> None:
         problem = f"--where {request.where!r} is not one SQL condition"
         raise RequestError(
             found=problem, do="write one, such as \"country = 'DE'\", without comments"
+        )
+    if request.where is not None and _is_about_many_rows(request.where):
+        problem = (
+            f"--where {request.where!r} is about several rows at once, and is asked of each row"
+        )
+        raise RequestError(
+            found=problem, do="write it without aggregates, windows and generators of rows"
         )
     for what, when in (("cutoff", request.cutoff), ("effective date", request.effective_from)):
         if when is not None and start_at(when, _FIRST) > now:
@@ -84,6 +92,12 @@ def is_condition(text: str) -> bool:
         )
     except (SqlglotError, ValueError):
         return False
+
+
+def _is_about_many_rows(condition: str) -> bool:
+    """Whether Spark can't answer a condition for a row by itself."""
+    parsed = sqlglot.parse_one(condition, read="spark")
+    return parsed.find(exp.AggFunc, exp.Any, exp.Window, exp.UDTF, exp.Explode) is not None
 
 
 def refuse_unknown_columns(where: str, model: Model) -> None:
