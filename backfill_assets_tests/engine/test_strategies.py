@@ -17,7 +17,7 @@ from backfill_assets.models.kind import IncrementalByUniqueKey
 from backfill_assets.planning.change import deriving
 from backfill_assets.planning.change.categorize import DeclarationDifference
 from backfill_assets.planning.plan.request import Category, Restatement, Strategy
-from backfill_assets_tests.builders import a_graph, a_model, a_source
+from backfill_assets_tests.builders import a_graph, a_model, a_source, days
 from backfill_assets_tests.engine.plans import Plans
 from backfill_assets_tests.engine.test_merging import ORDERS, order, orders, source
 from backfill_assets_tests.engine.test_plans import (
@@ -108,6 +108,28 @@ def test_a_repair_that_would_change_rows_outside_its_slice_is_not_published(worl
     plans.apply(OLD, leaking)
     with pytest.raises(SliceLeakError, match="id=2"):
         plans.promote(OLD, leaking)
+
+
+def test_rows_outside_a_slice_are_looked_for_also_in_cells_that_an_earlier_plan_has_built(
+    world: World,
+):
+    """The second plan builds one cell, and would publish the whole new table."""
+    plans = Plans(world)
+    both = [row(n, id_, float(n)) for n in range(7, 11) for id_ in (1, 2)]
+    world.begin(OLD, *both)
+    doubled_early = f"SELECT ds, id, CAST(IF(DAY(ds) = 7, 2, 1) * cost AS DECIMAL(18,2)) AS cost FROM web.events {WHERE}"
+    edited = a_graph(a_model(sql=doubled_early, cadence=CADENCE), OLD.models[COSTS])
+    abandoned = plans.make(edited)
+    plans.apply(edited, abandoned)
+    abandon_plan(plans.project(edited), abandoned)
+
+    day = (Restatement(VISITS, "2024-01-08", "2024-01-08"),)
+    leaking = plans.make(edited, restate=day, where="id = 1")
+
+    assert {each.model: each.cells for each in leaking.models}[VISITS] == days(8)
+    assert "would change 1 row of 'web.visits'" in plans.apply(edited, leaking).refused
+    with pytest.raises(SliceLeakError, match="changed ds=2024-01-07, id=2"):
+        plans.promote(edited, leaking)
 
 
 def test_a_repair_into_which_a_neighbours_row_moves_is_not_published(world: World):

@@ -19,6 +19,7 @@ from backfill_assets.engine.review.reviewed import comparable
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.restated import onward
+from backfill_assets.intervals.text import counted
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.models.codec import dumps
 from backfill_assets.planning.change.compared import Group
@@ -95,7 +96,7 @@ class SliceLeakError(BackfillAssetsError):
     def __init__(self, plan_id: str, model: str, rows: int, sample: str) -> None:
         self.plan_id, self.model, self.rows = plan_id, model, rows
         super().__init__(
-            f"plan {plan_id} would change {rows:,} rows of '{model}' that its --where does not select, "
+            f"plan {plan_id} would change {counted(rows, 'row')} of '{model}' that its --where does not select, "
             f"nothing was published; such as {sample}. Widen the condition, or repair the other rows "
             "with a separate plan"
         )
@@ -463,7 +464,10 @@ def _check_slice(op: Operation) -> None:
 def _refuse_leak(op: Operation, model: Model, planned: ModelPlan, where: str) -> None:
     environment, workspace = op.environment(), op.workspace()
     sides = (published_table(run, planned.model) for run in (environment, workspace))
-    leaked = outside_once(op, Compared(model, *sides), where, planned.cells)
+    cells = planned.cells
+    if planned.build is Build.NEW_VERSION:  # others have built cells of it that it publishes, too
+        cells |= workspace.view().own(planned.model)
+    leaked = outside_once(op, Compared(model, *sides), where, cells)
     if leaked.differing:
         first = leaked.sample[0]
         key = ", ".join(f"{name}={value}" for name, value in first.key.items())
