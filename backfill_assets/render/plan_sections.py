@@ -29,7 +29,7 @@ from backfill_assets.render.stage_words import stages_by_verb
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from backfill_assets.planning.plan.plan import CellWork, ModelPlan, Plan
+    from backfill_assets.planning.plan.plan import CellWork, InFlight, ModelPlan, Plan
     from backfill_assets.render.plan_words import Naming
 
 _CANARIES = 6
@@ -322,13 +322,18 @@ def _at_work(plan: Plan, naming: Naming) -> Iterator[AtWork]:
         others = tuple(
             (
                 overlap.model,
-                f"{naming.ranges(overlap.model, overlap.cells)}: {overlap.who}{_BLOCKED * blocks}",
+                f"{_overlapping(naming, overlap)}: {overlap.who}{_BLOCKED * blocks}",
             )
             for overlap in plan.in_flight
             if overlap.blocks is blocks
         )
         if others:
             yield AtWork(blocks, others)
+
+
+def _overlapping(naming: Naming, overlap: InFlight) -> str:
+    """Name what both would build: cells, or the same new table without a cell in common."""
+    return naming.ranges(overlap.model, overlap.cells) if overlap.cells else "(its table)"
 
 
 def _expected(plan: Plan) -> tuple[tuple[str, tuple[str, ...], str], ...]:

@@ -19,7 +19,9 @@ from backfill_assets.models.column import Column
 from backfill_assets.planning.plan.plan_json import plan_json, read_plan
 from backfill_assets.planning.plan.request import Restatement, Strategy
 from backfill_assets.planning.review.contract import PLANNER
+from backfill_assets.snapshots.environment import PROD, Environment
 from backfill_assets.snapshots.plan_check import STRATEGY
+from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets_tests.builders import COLUMNS, a_graph, a_model, a_source
 from backfill_assets_tests.engine.plans import Plans
 from backfill_assets_tests.engine.test_plans import (
@@ -83,6 +85,23 @@ def test_what_is_outside_of_the_contract_is_not_published(world: World):
     with pytest.raises(UnexpectedChangeError):
         plans.promote(DOUBLED, plan)
     assert sorted(int(cost) for (cost,) in world.rows(VISITS, "cost")) == [7, 8, 9, 10]
+
+
+def test_published_cells_that_the_range_of_a_plan_leaves_out_break_no_rule_where_nothing_is_protected(
+    world: World,
+):
+    plans = Plans(world)
+    world.begin(OLD, *ROWS)
+    world.store.environments.save_environment(Environment("dev", protected=False, follows=PROD))
+    expect = ((VISITS, "cost within 100%"), (VISITS, "rows changed within 100%"))
+    plan = plans.make(DOUBLED, "dev", start="2024-01-09", expect=expect, asked_by="ann")
+    assert "no row is removed" in proved(plan, VISITS)
+
+    assert plans.apply(DOUBLED, plan).status is PlanStatus.PROMOTED
+
+    texts = {each.check: each.text for each in world.store.checks.of_plan(plan.plan_id)}
+    assert texts["no row is removed"] == "found 0 of 2 rows"
+    assert texts["sum of cost within 100%"] == "found +100.00%: 19 before, 38 after"
 
 
 def test_a_sum_is_held_against_what_each_group_may_differ_by(world: World):

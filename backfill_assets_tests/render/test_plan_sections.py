@@ -77,11 +77,14 @@ def test_who_is_in_the_way_comes_before_who_is_merely_at_work():
         )
     )
 
+    table = InFlight(ROI, IntervalSet.empty(), "plan p1", blocks=True)
+    (apart,) = (each for each in sections(a_plan(in_flight=(table,))) if isinstance(each, AtWork))
     first, second = (section for section in sections(plan) if isinstance(section, AtWork))
 
     blocked = "this plan can't be applied before the other plan has ended"
     assert first.blocks
     assert first.others == ((ROI, f"2024-05-30..2024-05-31 (2): plan p0; {blocked}"),)
+    assert apart.others == ((ROI, f"(its table): plan p1; {blocked}"),)
     assert not second.blocks
     assert second.others == ((PERFORMANCE, "2024-05-30..2024-05-31 (2): run cli-77"),)
 

@@ -247,7 +247,7 @@ def _of_contract(both: _Sides, planned: ModelPlan) -> list[PlanCheck]:
         both.workspace.graph.model(planned.model),
         expected,
         (both.environment, both.workspace),
-        _contents(both, planned),
+        _judged_contents(both, planned),
         appended=appended,
         explained=late.cells,
     )
@@ -360,6 +360,19 @@ def _contents(both: _Sides, planned: ModelPlan) -> tuple[Cells, Cells]:
         for run in (both.environment, both.workspace)
     )
     return comparable(both.op.store, planned, old), new
+
+
+def _judged_contents(both: _Sides, planned: ModelPlan) -> tuple[Cells, Cells]:
+    """Read what a contract is about: what is published, and what would be.
+
+    In an environment that is not protected a new table has the cells of the requested range alone: no rule is about
+    the others. Cells outside of a new life are gone by the plan's edit, and are judged.
+    """
+    old, new = _contents(both, planned)
+    if planned.build is not Build.NEW_VERSION or both.op.plan.protected:
+        return old, new
+    left_out = IntervalSet.of(old) - IntervalSet.of(new) - both.gone[planned.model]
+    return {cell: held for cell, held in old.items() if cell not in left_out}, new
 
 
 def _looked(both: _Sides, name: str, cells: IntervalSet) -> dict[Interval, Group]:
