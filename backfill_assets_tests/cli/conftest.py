@@ -12,9 +12,13 @@ from backfill_assets.cli.app import app, call
 from backfill_assets.cli.project import make_store
 from backfill_assets.settings import read_settings
 from backfill_assets_tests.cli.prepared import Prepared
+from backfill_assets_tests.fake_warehouse import fake_warehouse
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
+
+    from backfill_assets_tests.fake_session import Session
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,28 @@ def shop(
     monkeypatch.setattr("backfill_assets.cli.progress.LASTING", 3600.0)
     make_store(read_settings()).close()
     return Prepared(tmp_path / "data")
+
+
+class Started:
+    """The session of a command that has started it already."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+
+    def __call__(self) -> Session:
+        return self.session
+
+    def stop(self) -> None:
+        """Leave it to the test."""
+
+
+@pytest.fixture
+def computing(shop: Prepared, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Commands compute rows, without a JVM."""
+    del shop
+    with fake_warehouse() as session:
+        monkeypatch.setattr("backfill_assets.cli.project.LazySpark", lambda _: Started(session))
+        yield
 
 
 @pytest.fixture

@@ -12,41 +12,22 @@ from backfill_assets.snapshots.plan_check import PlanCheck
 from backfill_assets.testing import time_passed
 from backfill_assets_tests import toy
 from backfill_assets_tests.cli.prepared import opened_run
-from backfill_assets_tests.fake_warehouse import fake_warehouse
 from backfill_assets_tests.toy import FIRST
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from backfill_assets_tests.cli.conftest import Backfill
     from backfill_assets_tests.cli.prepared import Prepared
-    from backfill_assets_tests.fake_session import Session
 
 SALES, READER, REPORT = "toy.sales", "counter report", "report of January"
 
 
-class Started:
-    """The session of a command that has started it already."""
-
-    def __init__(self, session: Session) -> None:
-        self.session = session
-
-    def __call__(self) -> Session:
-        return self.session
-
-    def stop(self) -> None:
-        """Leave it to the test."""
-
-
 @pytest.fixture(autouse=True)
-def _computing(shop: Prepared, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Sales that are filled and on which a result rests, in a catalog whose consumer wants to be asked."""
+def _computing(shop: Prepared, computing: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sales in a catalog whose consumer wants to be asked."""
     monkeypatch.setenv("BACKFILL_CATALOG", "backfill_assets_tests.toy_asking")
-    with fake_warehouse() as session:
-        monkeypatch.setattr("backfill_assets.cli.project.LazySpark", lambda _: Started(session))
-        _land(shop, 1)
-        yield
+    _land(shop, 1)
 
 
 def _land(shop: Prepared, amount: int) -> None:

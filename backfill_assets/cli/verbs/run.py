@@ -14,6 +14,7 @@ from backfill_assets.cli.options import AsJson, AsOf, Env, Select  # noqa: TC001
 from backfill_assets.cli.output import Heading, err, print_json, print_table, say
 from backfill_assets.cli.progress import shown
 from backfill_assets.cli.project import clock_at
+from backfill_assets.cli.run_commands import in_environment
 from backfill_assets.cli.told_cells import say_cells
 from backfill_assets.engine.fill.fill import fill_cells
 from backfill_assets.engine.fill.late_cells import in_place_of
@@ -29,6 +30,7 @@ from backfill_assets.planning.plan.selecting import selected
 from backfill_assets.planning.plan.windows import cut_windows
 from backfill_assets.planning.plan.written_options import chosen
 from backfill_assets.render.plan_words import naming_of
+from backfill_assets.snapshots.environment import PROD
 from backfill_assets.snapshots.timing import RUN, Timing
 
 if TYPE_CHECKING:
@@ -162,10 +164,12 @@ def _announce(opened: RunContext, todo: Mapping[str, int]) -> None:
         "command builds the rest",
         to=err,
     )
+    env = opened.environment.name
+    plan = "backfill plan" if env == PROD else f"backfill plan {env}"
     for name in (name for name in opened.changed if todo.get(name)):
         say(
-            f"{name}: its declaration has changed; filled with the snapshot that "
-            f"{opened.environment.name} runs until a plan is promoted: `backfill plan`",
+            f"{name}: its declaration has changed; filled with the snapshot that {env} runs "
+            f"until a plan is promoted: `{plan}`",
             to=err,
             indent=2,
         )
@@ -207,7 +211,8 @@ def _report(
     if failed:
         say("Next: backfill batches --failed")
     elif missing:
-        say("Next: backfill status, then backfill why MODEL CELL for a waiting cell")
+        where = in_environment(env)
+        say(f"Next: backfill status{where}, then backfill why MODEL CELL{where} for a waiting cell")
     say(
         f"{env}: {counted(filled, 'cell')} filled, {counted(failed, 'batch', 'batches')} failed, "
         + (f"{remaining.words}." if waits else f"{counted(missing, 'cell')} missing.")

@@ -15,6 +15,7 @@ from backfill_assets.cli.operating import looking
 from backfill_assets.cli.options import AsJson, AsOf, Env, Select  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import Heading, bar, print_json, print_table, say
 from backfill_assets.cli.project import clock_at
+from backfill_assets.cli.run_commands import in_environment, runs_by_environment
 from backfill_assets.cli.waiting_plans import say_waiting, waiting_plans, watched_plans
 from backfill_assets.engine.fill.late_cells import late_work_of
 from backfill_assets.engine.fill.observing import observe_sources, sources_of
@@ -27,6 +28,7 @@ from backfill_assets.planning.plan.written_options import chosen
 from backfill_assets.snapshots.cutoff import Cutoff
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from datetime import datetime
 
     from backfill_assets.engine.fill.outstanding import Outstanding
@@ -90,13 +92,21 @@ def status(
             for name, work in works.items()
         ]
         remaining = outstanding(run, names, looks)
+        to_run = runs_by_environment(
+            run,
+            (
+                name
+                for name, work in works.items()
+                if work.runnable | late.in_place[name] | late.automatic[name]
+            ),
+        )
         holds = holds_of(run.store, env, names)
         open_ones = _Open(waiting_plans(run), holds, watched_plans(run), moment)
     if as_json:
         summary = {"environment": env, "models": rows, "left": left_json(remaining)}
         print_json(summary | open_ones.as_json())
     else:
-        _print(env, rows, remaining, open_ones)
+        _print(env, rows, remaining, open_ones, to_run)
     if check and (remaining.missing or remaining.stale):
         raise typer.Exit(FAILED)
     if remaining.unlooked:
@@ -208,7 +218,13 @@ class _Open:
             say(f"watch    {plan_id} {watch['text']}", indent=2)
 
 
-def _print(env: str, rows: list[dict[str, Any]], remaining: Outstanding, open_ones: _Open) -> None:
+def _print(
+    env: str,
+    rows: list[dict[str, Any]],
+    remaining: Outstanding,
+    open_ones: _Open,
+    to_run: Iterable[str],
+) -> None:
     counts = ("ready", "required", "missing", "stale")
     print_table(
         _HEADINGS,
@@ -224,9 +240,10 @@ def _print(env: str, rows: list[dict[str, Any]], remaining: Outstanding, open_on
     if remaining.warning:
         say(remaining.warning, indent=2)
     if remaining.buildable or any(row["refresh"] for row in rows):
-        say("Next: backfill run")
+        say(f"Next: {', then '.join(to_run)}")
     elif remaining.missing:
-        say("Next: backfill why MODEL CELL for a missing one, or the same command later")
+        why = f"backfill why MODEL CELL{in_environment(env)}"
+        say(f"Next: {why} for a missing one, or the same command later")
     say(f"{env}: {counted(len(rows), 'model')}, {remaining.words}.")
 
 

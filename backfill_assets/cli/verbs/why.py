@@ -11,6 +11,7 @@ from backfill_assets.cli.named_model import cells_named, model_named
 from backfill_assets.cli.operating import looking
 from backfill_assets.cli.options import AsJson, Env  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import print_json, say
+from backfill_assets.cli.run_commands import runs_by_environment
 from backfill_assets.planning.rule.explain import why as explain
 from backfill_assets.render.origins import origins
 from backfill_assets.render.plan_words import naming_of
@@ -62,6 +63,9 @@ def why(
             for origin in origins(run.store.reading(), naming, view, model, cells)
             if origin.plan_id or origin.fingerprint != runs or origin.reason not in _ROUTINE
         ]
+        gaps = runs_by_environment(
+            run, sorted({reason.model for reason in reasons if reason.branch == "gap"})
+        )
     if as_json:
         print_json(
             [*map(asdict, reasons), *({**asdict(origin), "branch": "origin"} for origin in built)]
@@ -73,9 +77,9 @@ def why(
         say(line, indent=len(indent) + 4)
     for origin in built:
         say(f"{model} {origin.cells}: {origin.text}", indent=4)
-    gaps = sorted({reason.model for reason in reasons if reason.branch == "gap"})
     if gaps:
-        say(f"Next: backfill run --select {','.join(gaps)}")
+        commands = (f"{command} --select {','.join(names)}" for command, names in gaps.items())
+        say(f"Next: {', then '.join(commands)}")
 
 
 def _with_sources(run: RunContext, reason: Reason) -> Reason:

@@ -1,0 +1,56 @@
+"""What commands say of an environment that follows prod, and has a table of its own."""
+
+from __future__ import annotations
+
+from datetime import date
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+import pytest
+
+from backfill_assets.snapshots.environment import PROD, Environment
+from backfill_assets_tests import toy
+from backfill_assets_tests.cli.prepared import opened_run
+from backfill_assets_tests.toy import FIRST
+
+if TYPE_CHECKING:
+    from backfill_assets_tests.cli.conftest import Backfill
+    from backfill_assets_tests.cli.prepared import Prepared
+
+SALES = "toy.sales"
+SECOND, THIRD = "2024-01-29", "2024-01-31"
+
+
+@pytest.fixture(autouse=True)
+def _filled(
+    shop: Prepared, computing: None, backfill: Backfill, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sales of three days in prod."""
+    monkeypatch.setenv("BACKFILL_CATALOG", "backfill_assets_tests.toy_asking")
+    rows = [(date.fromisoformat(day), "north", Decimal(1)) for day in (FIRST, SECOND, "2024-01-30")]
+    toy.land_rows(str(shop.data), toy.raw_sales, *rows, mode="overwrite")
+    assert backfill("run", "--start", FIRST, "--end", "2024-01-30").code == 0
+
+
+def _edited(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From now on amounts are doubled."""
+    monkeypatch.setenv("BACKFILL_CATALOG", "backfill_assets_tests.toy_doubled")
+
+
+def test_missing_cells_are_filled_by_a_run_of_the_environment_whose_table_it_is(
+    backfill: Backfill, monkeypatch: pytest.MonkeyPatch
+):
+    with opened_run(PROD) as run:
+        run.store.environments.save_environment(Environment("dev", protected=False, follows=PROD))
+    assert backfill("status", "--env", "dev").lines[-2] == "Next: backfill run"
+    why = backfill("why", SALES, THIRD, "--env", "dev")
+    assert why.lines[-1] == f"Next: backfill run --select {SALES}"
+
+    _edited(monkeypatch)
+    own = backfill("plan", "dev", "--start", SECOND, "--end", SECOND, "--json").json
+    assert backfill("apply", own["plan_id"]).code == 0
+
+    assert backfill("status", "--env", "dev").lines[-2] == "Next: backfill run --env dev"
+    why = backfill("why", SALES, THIRD, "--env", "dev")
+    assert why.lines[-1] == f"Next: backfill run --env dev --select {SALES}"
+    assert backfill("status").lines[-2] == "Next: backfill run"
