@@ -46,6 +46,8 @@ def report_back(told: dict[str, Any], word: str) -> None:
     """Write what taking a plan back has published."""
     for name, ranges in told["published"].items():
         say(f"published {name}: {', '.join(ranges)}", indent=2)
+    for name, ranges in told["gone"].items():
+        say(f"gone {name}: {', '.join(ranges)}", indent=2)
     for name, cells in told["carried"].items():
         say(f"computed with the old logic: {name} {cells}", indent=2)
     environment, models = told["environment"], counted(len(told["models"]), "model")

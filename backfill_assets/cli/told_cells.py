@@ -17,13 +17,17 @@ _LIMIT = 5
 
 
 def say_cells(naming: Naming, told: Mapping[str, CellsByModel]) -> None:
-    """Say them, a line for each model, with the count last: what is published, and what is only built."""
+    """Say them, a line for each model, with the count last: what is published, what is gone, and what is only built."""
     published = told.get("published", CellsByModel())
     for name, cells in published.items():
         differ = naming.count(name, told["changed"][name])
         of = counted(naming.count(name, cells), "cell")
         ranges = naming.ranges(name, cells, limit=_LIMIT)
         say(f"published {name}: {ranges}; {differ:,} of {of} differ", indent=2)
+    for name, cells in told.get("gone", CellsByModel()).items():
+        ranges = naming.ranges(name, cells, limit=_LIMIT)
+        count = counted(naming.count(name, cells), "cell")
+        say(f"gone {name}: {ranges}; {count}, which readers have lost", indent=2)
     for name, apart in (told.get("built", CellsByModel()) - published).items():
         ranges = naming.ranges(name, apart, limit=_LIMIT)
         say(f"built {name}: {ranges}; {counted(naming.count(name, apart), 'cell')}", indent=2)

@@ -54,3 +54,23 @@ def test_missing_cells_are_filled_by_a_run_of_the_environment_whose_table_it_is(
     why = backfill("why", SALES, THIRD, "--env", "dev")
     assert why.lines[-1] == f"Next: backfill run --env dev --select {SALES}"
     assert backfill("status").lines[-2] == "Next: backfill run"
+
+
+def test_cells_that_readers_have_lost_are_none_that_a_plan_has_published(
+    backfill: Backfill, monkeypatch: pytest.MonkeyPatch
+):
+    _edited(monkeypatch)
+    plan_id = backfill("plan", "dev", "--start", SECOND, "--end", SECOND, "--json").json["plan_id"]
+    applied = backfill("apply", plan_id, "--json").json
+    again = backfill("promote", plan_id, "--json").json
+
+    lost = [FIRST, "2024-01-30"]
+    for told in (applied, again):
+        assert told["published"] == told["changed"] == {SALES: [SECOND]}
+        assert told["gone"] == {SALES: lost}
+    (back,) = backfill("rollback", plan_id, "--json").json
+    assert back["gone"] == {}
+
+    plan_id = backfill("plan", "dev", "--start", SECOND, "--end", SECOND, "--json").json["plan_id"]
+    said = backfill("apply", plan_id)
+    assert f"gone {SALES}: {FIRST}, 2024-01-30; 2 cells, which readers have lost" in said.lines

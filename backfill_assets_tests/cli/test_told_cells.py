@@ -29,7 +29,10 @@ if TYPE_CHECKING:
     from backfill_assets_tests.cli.conftest import Backfill
 
 NAMING = Naming({"orders": Daily()})
-ORDERS = cast("Plan", SimpleNamespace(plan_id="p1", models=[SimpleNamespace(model="orders")]))
+ORDERS = cast(
+    "Plan",
+    SimpleNamespace(plan_id="p1", environment="prod", models=[SimpleNamespace(model="orders")]),
+)
 EVERY_OTHER = [(at, at + 1) for at in range(0, 20, 2)]
 
 
@@ -57,6 +60,7 @@ def test_json_names_every_range_that_was_built_and_published_and_those_that_diff
         "built": {"orders": keys},
         "published": {"orders": keys},
         "changed": {"orders": ["2024-01-05"]},
+        "gone": {},
     }
 
 

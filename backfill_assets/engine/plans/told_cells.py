@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def cells_told(asked: Asked, plan: Plan, number: int | None) -> dict[str, CellsByModel]:
-    """Give the cells that a plan has built, that a publication published, and that differ since.
+    """Give the cells that a plan has built, that a publication published, that differ since, and that are gone.
 
     Args:
         asked: the project.
@@ -25,11 +25,26 @@ def cells_told(asked: Asked, plan: Plan, number: int | None) -> dict[str, CellsB
         number: of the publication; None where nothing was published.
     """
     moves = [move for move in asked.store.history.moves_of(plan.plan_id) if move.number == number]
+    cells = CellsByModel({move.model: move.cells for move in moves})
+    gone = cells - _readable(asked, plan) if _is_latest(asked, plan, number) else CellsByModel()
     return {
         "built": built_in(asked.store, plan),
-        "published": CellsByModel({move.model: move.cells for move in moves}),
-        "changed": CellsByModel({move.model: move.changed for move in moves}),
+        "published": cells - gone,
+        "changed": CellsByModel({move.model: move.changed for move in moves}) - gone,
+        "gone": gone,
     }
+
+
+def _readable(asked: Asked, plan: Plan) -> CellsByModel:
+    """Give the cells that readers of a plan's environment read now."""
+    view = asked.store.views.of(plan.environment)
+    return CellsByModel({name: view.ready(name) for name in view.models})
+
+
+def _is_latest(asked: Asked, plan: Plan, number: int | None) -> bool:
+    """Whether nothing was published after it: what readers have lost since is not known of an earlier one."""
+    numbers = {move.number for move in asked.store.history.moves_in(plan.environment)}
+    return number is not None and number == max(numbers, default=None)
 
 
 def cells_json(naming: Naming, told: Mapping[str, CellsByModel]) -> dict[str, dict[str, list[str]]]:
@@ -52,4 +67,5 @@ def back_told(asked: Asked, plan: Plan, back: Outcome) -> dict[str, Any]:
         "carried": carried,
         "published": told["published"],
         "changed": told["changed"],
+        "gone": told["gone"],
     }
