@@ -62,6 +62,8 @@ def say_waiting(rows: Iterable[dict[str, Any]]) -> None:
 def _row(run: RunContext, plan: Plan) -> dict[str, Any]:
     stored, until = run.store.plans.get(plan.plan_id), waits_until(run.store, plan)
     outwaited, unreadable = until <= run.clock(), why_unreadable(stored)
+    dual = dual_run(run.store, plan)
+    runs = dual is not None and run.clock() < dual.until
     return {
         "plan": plan.plan_id,
         "status": stored.status.value,
@@ -72,17 +74,19 @@ def _row(run: RunContext, plan: Plan) -> dict[str, Any]:
         "unreadable": unreadable,
         "models": [*dict.fromkeys(planned.model for planned in plan.models)],
         "pauses_schedules": plan.request.pause_schedules,
-        "dual_run": dual_run_json(dual_run(run.store, plan)),
+        "dual_run": dual_run_json(dual),
         "appointment": appointment_json(appointment_of(run.store.plans.events(plan.plan_id))),
-        "next": _next(plan.plan_id, stored.status, ended=outwaited or bool(unreadable)),
+        "next": _next(plan.plan_id, stored.status, ended=outwaited or bool(unreadable), runs=runs),
     }
 
 
-def _next(plan_id: str, status: PlanStatus, *, ended: bool) -> list[str]:
+def _next(plan_id: str, status: PlanStatus, *, ended: bool, runs: bool) -> list[str]:
+    """List what can be done with a plan; while its dual run lasts, both histories are compared."""
     if ended:
         return [f"backfill abandon {plan_id}"]
+    publishing = ("apply",) if runs else ("promote",)
     return [
         command
-        for command in next_commands(plan_id, status.value)
+        for command in next_commands(plan_id, status.value, publishing=publishing)
         if not command.startswith("backfill diff")
     ]

@@ -1,14 +1,15 @@
-"""What commands say of an environment that follows prod, and has a table of its own."""
+"""What commands say of an environment that follows prod and has a table of its own, and of two tables side by side."""
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import pytest
 
 from backfill_assets.snapshots.environment import PROD, Environment
+from backfill_assets.testing import time_passed
 from backfill_assets_tests import toy
 from backfill_assets_tests.cli.prepared import opened_run
 from backfill_assets_tests.toy import FIRST
@@ -74,3 +75,20 @@ def test_cells_that_readers_have_lost_are_none_that_a_plan_has_published(
     plan_id = backfill("plan", "dev", "--start", SECOND, "--end", SECOND, "--json").json["plan_id"]
     said = backfill("apply", plan_id)
     assert f"gone {SALES}: {FIRST}, 2024-01-30; 2 cells, which readers have lost" in said.lines
+
+
+def test_no_command_tells_to_promote_a_plan_whose_dual_run_lasts(
+    backfill: Backfill, monkeypatch: pytest.MonkeyPatch
+):
+    _edited(monkeypatch)
+    asked = ("--strategy", f"{SALES}=dual-run", "--dual-run", "2", "--end", "2024-01-30")
+    plan_id = backfill("plan", *asked, "--json").json["plan_id"]
+    applied = backfill("apply", plan_id, "--json").json
+
+    (waiting,) = backfill("status", "--json").json["plans"]
+    assert waiting["next"] == [f"backfill apply {plan_id}", f"backfill abandon {plan_id}"]
+    assert applied["next"] == [f"backfill diff {plan_id}", f"backfill abandon {plan_id}"]
+    assert "Next" not in backfill("checklist", plan_id).out
+    with time_passed(timedelta(days=2)):
+        (waiting,) = backfill("status", "--json").json["plans"]
+    assert f"backfill promote {plan_id}" in waiting["next"]

@@ -60,8 +60,9 @@ def _print(plan_id: str, items: tuple[Item, ...], nearer: str) -> None:
     of = {standing: sum(item.standing is standing for item in items) for standing in Standing}
     todo = next((item for item in items if item.todo.startswith("backfill ")), None)
     if todo is not None:
-        published = todo.part is ChecklistPart.AFTERWARDS
-        say(nearer if published and nearer else f"Next: {todo.todo}")
+        line = nearer if todo.part is ChecklistPart.AFTERWARDS else f"Next: {todo.todo}"
+        if line:
+            say(line)
     say(
         f"{plan_id}: {counted(len(items), 'item')}: {of[Standing.MET]} met, "
         f"{of[Standing.DECLARED]} declared, {of[Standing.NOT_MET]} not met."
