@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
 import pytest
 from deltalake import DeltaTable
 
@@ -121,6 +122,21 @@ def test_restated_cells_are_promoted_rolled_back_and_undone_without_spark(
         assert files(world) == before
 
 
+def read_by_polars(world: World, name: str, *columns: str) -> list[tuple[Any, ...]]:
+    rows = pl.read_delta(world.path(name), version=world.pointer(name).delta_version)
+    return sorted(rows.select(columns).rows())
+
+
+def test_polars_reads_what_a_promotion_has_copied(world: World):
+    world.begin(OLD, *ROWS)
+    corrected = changed(row(8, 1, 99.0))
+    world.land(a_source(), *corrected)
+
+    Plans(world).published(OLD, restate=(Restatement(VISITS),))
+
+    assert read_by_polars(world, VISITS, "ds", "id", "cost") == kept(*corrected)
+
+
 def test_what_apply_has_compared_is_compared_again_only_where_files_moved(
     world: World, spared: World
 ):
@@ -186,6 +202,7 @@ def test_hours_are_restated_promoted_taken_back_and_joined_without_touching_thei
     assert Plans(world).apply(graph, plan).left == {}
     Plans(spared).promote(graph, plan)
     assert world.rows(HOURS, "at", "id", "cost") == sorted(bad)
+    assert read_by_polars(world, HOURS, "at", "id", "cost") == sorted(bad)
     rollback_plan(Plans(spared).project(graph), plan)
     assert world.rows(HOURS, "at", "id", "cost") == sorted(good)
     piled, at = len(_files_of(world)), world.head(HOURS)

@@ -141,6 +141,12 @@ def new_folder() -> str:
     return f"b-{token_hex(16)}"
 
 
+def _folder_of(file: NamedFile) -> str:
+    """Name the folder of a copy: as Spark does for a cell of a day or longer, which Polars reads by no other name."""
+    of_one_cell = file.first == file.last and len(file.first) == _DATE
+    return f"{_PARTITION if of_one_cell else 'cells='}{file.first[:_DATE]}"
+
+
 def folder_says_cell(file: NamedFile) -> bool:
     """Whether the folder of a file of a day's or a coarser cell names this cell, as all of ours do."""
     folder = file.name.split("/")[-2:-1]
@@ -340,7 +346,7 @@ def copy_files(
             file_cells = _held(here, from_, file)
             if not file_cells & requested_cells:
                 continue
-            name = f"{folder}/cells={file.first[:_DATE]}/{number:05d}{_PARQUET}"
+            name = f"{folder}/{_folder_of(file)}/{number:05d}{_PARQUET}"
             there.create_dir(f"{to}/{name.rsplit('/', 1)[0]}", recursive=True)
             if file_cells <= requested_cells:
                 _copy_file(f"{from_}/{file.name}", f"{to}/{name}", here, there)
@@ -395,7 +401,7 @@ def join_files(path: str, files: Sequence[NamedFile], folder: str) -> CellFile:
     import pyarrow as pa  # noqa: PLC0415
 
     store, root = file_system(path)
-    name = f"{folder}/cells={files[0].first[:_DATE]}/00000{_PARQUET}"
+    name = f"{folder}/{_folder_of(files[0])}/00000{_PARQUET}"
     store.create_dir(f"{root}/{name.rsplit('/', 1)[0]}", recursive=True)
     with _pinned(path), ExitStack() as stack:
         parts = [
