@@ -13,7 +13,9 @@ from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.audit import ROWS
 from backfill_assets.models.column import Column
+from backfill_assets.models.kind import IncrementalByTimeRange
 from backfill_assets.models.source import Source, TimeColumns
+from backfill_assets.models.sql.query import SqlQuery
 from backfill_assets.warehouse.files.rows_in_files import rows_of_source_in_files
 from backfill_assets.warehouse.files.tables import Table, table_now
 from backfill_assets.warehouse.rows.conform import contract
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import SparkSession
+
+    from backfill_assets.models.model import Model
 
 pytestmark = pytest.mark.spark
 
@@ -243,6 +247,30 @@ def test_spark_is_asked_where_files_alone_do_not_tell(
 
     with pytest.raises(NeedsSparkError, match=reason):
         sums_in_files(upstream, asked["columns"], days(1), asked["cadence"])
+
+
+def test_spark_is_asked_where_the_log_does_not_say_when_a_files_rows_are(
+    spark: SparkSession, tmp_path: Path
+):
+    path, (model, column) = str(tmp_path / "t"), (timed(), Column("at", "timestamp"))
+    noon = "TIMESTAMP'2024-01-01 12:00:00.000001Z'"  # not exact to the millisecond, as logs have it
+    rows = contract(frame(spark, model.schema, f"({noon}, 1)", f"({noon}, 2)"), model)
+    commit_cells(rows, model, days(1), ticket(path, 1))
+    ours_as_a_source = source("at", [column, Column("clicks", "bigint")])
+    upstream = Input(ours_as_a_source, table_now(path), IntervalSet.empty())
+
+    with pytest.raises(NeedsSparkError, match="does not say from where to where the column 'at'"):
+        sums_in_files(upstream, ["clicks"], days(1), DAILY)
+
+
+def timed() -> Model:
+    """A model whose time is an instant."""
+    return sales(
+        columns=[Column("at", "timestamp"), Column("clicks", "bigint")],
+        kind=IncrementalByTimeRange("at"),
+        unique_key=["at", "clicks"],
+        query=SqlQuery("SELECT at, clicks FROM commerce.raw_sales"),
+    )
 
 
 def test_spark_is_asked_for_more_rows_than_are_read_here(tmp_path: Path):

@@ -13,6 +13,7 @@ from backfill_assets.intervals.interval import epoch_of
 from backfill_assets.intervals.zones import zone_of
 from backfill_assets.models.column import CELL_COLUMN
 from backfill_assets.warehouse.files.cells import cell_text
+from backfill_assets.warehouse.files.file_spans import entries_of
 from backfill_assets.warehouse.files.layers import cells_by_table
 from backfill_assets.warehouse.files.plain_tables import plain_table
 from backfill_assets.warehouse.spark.spark_errors import NeedsSparkError
@@ -203,14 +204,34 @@ def _days_of_cells(cadence: Cadence, cells: IntervalSet) -> tuple[date, date] | 
 
 
 def _dataset(log: DeltaTable, column: str, days: tuple[date, date] | None) -> ds.Dataset:
-    """Open a table at a pin: all of its files, or at least those with rows between two days if the column is a date."""
+    """Open a table at a pin: all of its files, or at least those with rows between two days if the column is a date.
+
+    Raises:
+        ValueError: a condition on the column would leave out rows.
+    """
     from deltalake.schema import PrimitiveType  # noqa: PLC0415
     from pyarrow.dataset import ParquetReadOptions  # noqa: PLC0415
 
+    _require_bounds(log, column)
     dates = [field.name for field in log.schema().fields if field.type == PrimitiveType("date")]
     within = [(column, ">=", days[0]), (column, "<", days[1])] if days and column in dates else None
     options = ParquetReadOptions(coerce_int96_timestamp_unit="us")  # as Spark reads them
     return log.to_pyarrow_dataset(parquet_read_options=options, file_pruning_predicate=within)
+
+
+def _require_bounds(log: DeltaTable, column: str) -> None:
+    """Refuse a table whose log does not say, of each file, from where to where a column reaches.
+
+    deltalake makes a bound of the NULL that it reads there, and Arrow then leaves out the rows of such a file.
+    """
+    if column in log.metadata().partition_columns:
+        return
+    low, high, nulls = f"min.{column}", f"max.{column}", f"null_count.{column}"
+    for entry in entries_of(log, {"num_records", low, high, nulls}):
+        only_nulls = nulls in entry and entry[nulls] == entry.get("num_records") is not None
+        if not only_nulls and (entry.get(low) is None or entry.get(high) is None):
+            message = f"its log does not say from where to where the column '{column}' reaches"
+            raise ValueError(message)
 
 
 @contextmanager
