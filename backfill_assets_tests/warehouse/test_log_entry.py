@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import timedelta
+from decimal import Decimal
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -49,13 +52,12 @@ from backfill_assets_tests.warehouse.shop import (
 )
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from deltalake import CommitProperties
     from pyspark.sql import SparkSession
 
 SHOPS = sales(columns=(Column("ds", "date"), Column("shop", "string"), Column("amount", "bigint")))
 APP = "commerce__sales"
+README = Path(__file__).parents[2] / "README.md"
 FIRST, SECOND = "2024-01-01", "2024-01-02"
 
 
@@ -258,6 +260,24 @@ def test_what_an_entry_says_of_its_files_hides_no_row(
         assert sorted(found, key=repr) == sorted(kept, key=repr)
 
 
+def test_a_condition_in_duckdb_and_polars_finds_values_of_which_the_log_has_no_bounds(
+    tmp_path: Path,
+):
+    path = str(tmp_path / "sales")
+    create_table(no_spark, sales(), path, app_id=APP, token=0)
+    columns = {"shop": ["s" * 33], "amount": [Decimal("1.50")], "_cell": [FIRST]}
+    parquet.write_to_dataset(pa.table(columns), f"{path}/b-0", partition_cols=["_cell"])
+    entry({FIRST: files_in(path, "b-0")}, ticket(path, 1))
+    keep = f"amount > 1 AND shop = '{'s' * 33}'"
+
+    found = (
+        _in_duckdb(path, 1).filter(keep).project("shop").fetchall(),
+        pl.scan_delta(path, version=1).sql(f"SELECT shop FROM self WHERE {keep}").collect().rows(),  # noqa: S608
+    )
+
+    assert found == ([("s" * 33,)],) * 2
+
+
 def test_an_entry_that_a_strangers_commit_came_before_is_not_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -374,8 +394,14 @@ def _polars(path: str, at: int) -> list[str]:
 
 
 def _duckdb(path: str, at: int) -> list[str]:
-    table = DeltaTable(path, version=at).to_pyarrow_dataset()
-    return [row[0] for row in duckdb.from_arrow(table).project("shop").fetchall()]
+    return [row[0] for row in _in_duckdb(path, at).project("shop").fetchall()]
+
+
+def _in_duckdb(path: str, at: int) -> duckdb.DuckDBPyRelation:
+    """Read a table with DuckDB as the README does."""
+    (line,) = re.findall(r"rows = (.+?) +# DuckDB", README.read_text(encoding="utf-8"))
+    rows = eval(line, {"DeltaTable": DeltaTable, "path": path, "version": at})  # noqa: S307 - the README's own
+    return duckdb.from_arrow(rows)
 
 
 def _delta_rs(path: str, at: int) -> list[str]:
