@@ -61,6 +61,31 @@ class Py4JJavaError(Exception):
         (RuntimeError("[DELTA_LOG_FILE_NOT_FOUND] x"), FailureKind.INPUT),
         (RuntimeError("[DELTA_VERSION_NOT_FOUND] x"), FailureKind.INPUT),
         (RuntimeError("[DIVIDE_BY_ZERO] Division by zero"), FailureKind.CODE),
+        (
+            UnknownException(
+                "[CAST_INVALID_INPUT] The value 'Connection refused' can't be cast. SQLSTATE: 22018"
+            ),
+            FailureKind.CODE,
+        ),
+        (
+            RuntimeError("[USER_RAISED_EXCEPTION] Permission denied SQLSTATE: P0001"),
+            FailureKind.CODE,
+        ),
+        (
+            Exception(
+                "An error occurred while calling o1.collectToPython.\n: org.apache.spark.SparkException: "
+                "[MALFORMED_RECORD_IN_PARSING.WITHOUT_SUGGESTION] Malformed records: {07.\n SQLSTATE: 22023"
+            ),
+            FailureKind.CODE,
+        ),
+        (
+            RuntimeError(
+                "[FAILED_READ_FILE.NO_HINT] _delta_log/1.json SQLSTATE: KD001\n"
+                "Caused by: [MALFORMED_RECORD_IN_PARSING] SQLSTATE: 22023"
+            ),
+            FailureKind.INPUT,
+        ),
+        (RuntimeError("[DELTA_VERSION_NOT_FOUND] x SQLSTATE: 22003"), FailureKind.INPUT),
         (KeyError("a mistake of ours"), FailureKind.CODE),
         (
             UnknownException("[OPERATION_CANCELED] Operation has been canceled"),

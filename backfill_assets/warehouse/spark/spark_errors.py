@@ -51,9 +51,6 @@ _DAMAGED = (
     "DELTA_MISSING_PART_FILES",
     "FAILED_READ_FILE",
     "FILE_NOT_EXIST",
-    "MALFORMED_RECORD_IN_PARSING",
-    "JsonParseException",
-    "JsonEOFException",
 )
 _GONE = (
     "DELTA_VERSION_NOT_FOUND",
@@ -109,6 +106,10 @@ _STORE = (
     "Generic S3 error",
 )
 _CANCELLED = ("SPARK_JOB_CANCELLED", "OPERATION_CANCELED")
+_CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+)[\].]")
+_STATE = re.compile(r"SQLSTATE: (\w\w)")
+_OF_VALUES = frozenset({"22", "P0"})
+"""How the SQLSTATE begins of what a query makes of values (a cast, a parsed text, `raise_error`), which it quotes."""
 
 
 class NeedsSparkError(BackfillAssetsError):
@@ -191,6 +192,8 @@ def error_of_ours(error: Exception, path: str = "a table") -> Exception:
     if isinstance(error, BackfillAssetsError):
         return error
     text = _whole_text(error)
+    if _is_of_values(text):
+        return error
     for marks, kind in (
         (_CANCELLED, JobsCancelledError),
         (_UNWRITABLE, WarehouseUnwritableError),
@@ -204,6 +207,14 @@ def error_of_ours(error: Exception, path: str = "a table") -> Exception:
         if matched is not None:
             return kind(path=path, found=_line_with(text, matched))
     return error
+
+
+def _is_of_values(text: str) -> bool:
+    """Whether an error's outermost condition is about values of a query: their words say nothing about Spark or a table."""
+    condition, state = _CONDITION.search(text), _STATE.search(text)
+    if condition is None or state is None or condition[1].startswith("DELTA_"):
+        return False
+    return state[1] in _OF_VALUES
 
 
 @contextmanager
