@@ -237,6 +237,37 @@ def test_a_column_of_one_side_only_is_named_and_counted_but_no_change(
     assert [(map_group.rows_changed, map_group.old_rows) for map_group in maps.groups] == [(0, 2)]
 
 
+def test_a_column_that_got_another_case_went_and_came(spark: SparkSession, tmp_path: Path):
+    shouted = tuple(Column(column.name.upper(), column.dtype) for column in SALES_COLUMNS[1:])
+    renamed = sales(columns=(SALES_COLUMNS[0], *shouted), unique_key=["ds", "SHOP"])
+    old = a_table(spark, tmp_path / "old", sales(), sale(1, "a", 5), until=1)
+    new = a_table(spark, tmp_path / "new", renamed, sale(1, "a", 7), until=1)
+    both = Compared(renamed, old, new)
+
+    (found,) = compare(spark, both, Question(by=(), where="amount > 1", profile=True)).groups
+
+    assert (found.old_rows, found.new_rows, found.keys_added, found.keys_removed) == (1, 1, 0, 0)
+    assert (found.columns["amount"].old_sum, found.columns["AMOUNT"].new_sum) == (5, 7)
+    assert rows_outside(spark, both, "shop = 'a'").differing == 0
+
+
+def test_columns_of_any_name_are_compared(spark: SparkSession, tmp_path: Path):
+    names = ("_there", "_chosen", "_in_old", "_in_new", "_changed", "old", "new", "key", "changed")
+    odd = sales(columns=(*SALES_COLUMNS[:2], *(Column(name, "int") for name in names)))
+    sides = [
+        a_table(
+            spark, tmp_path / str(value), odd,
+            f"(DATE'2024-01-01', 'a', {', '.join([str(value)] * len(names))})",
+            until=1,
+        )
+        for value in (1, 2)
+    ]  # fmt: skip
+
+    (found,) = differences(spark, Compared(odd, *sides), Question(where="_there = 1"))
+
+    assert (found.old, found.new) == (dict.fromkeys(names, 1), dict.fromkeys(names, 2))
+
+
 def test_against_nothing_every_row_is_added(spark: SparkSession, world: Compared):
     empty = replace(world, old=Table("nowhere", ABSENT))
     (total,) = compare(spark, empty, Question(by=())).groups

@@ -165,7 +165,7 @@ def rows_outside(
     sides = sides_of(compared, cells)
     pairs = pairs_sql(sides, Question(by=(), cells=cells, where=where), NOT_CHOSEN)
     counted = (
-        f"{pairs}\nSELECT count_if(NOT `_in_old` OR NOT `_in_new` OR size(`_changed`) > 0) "
+        f"{pairs}\nSELECT count_if(NOT `_in old` OR NOT `_in new` OR size(`_columns changed`) > 0) "
         "AS `differing` FROM compared"
     )
     with explaining_errors(compared.new.path):
@@ -220,12 +220,12 @@ def _shown(
 def _difference(row: Row, sides: Sides) -> Difference:
     old, new = _values(row["old"], sides.old_types), _values(row["new"], sides.new_types)
     change = "changed"
-    if not row["_in_old"]:
+    if not row["_in old"]:
         change, old = "added", {}
-    elif not row["_in_new"]:
+    elif not row["_in new"]:
         change, new = "removed", {}
     else:
-        old, new = ({name: side[name] for name in row["_changed"]} for side in (old, new))
+        old, new = ({name: side[name] for name in row["_columns changed"]} for side in (old, new))
     key = _values(row["key"], {**sides.old_types, **sides.new_types})
     return Difference(row[CELL_COLUMN], key, change, old, new)
 

@@ -160,11 +160,11 @@ def grouped_sql(sides: Sides, question: Question) -> str:
     groups = [f"CAST({quoted(name)} AS STRING) AS {quoted(name)}" for name in question.by]
     columns = [
         *groups,
-        "count_if(`_in_old`) AS `old_rows`",
-        "count_if(`_in_new`) AS `new_rows`",
-        "count_if(NOT `_in_old`) AS `keys_added`",
-        "count_if(NOT `_in_new`) AS `keys_removed`",
-        "count_if(size(`_changed`) > 0) AS `rows_changed`",
+        "count_if(`_in old`) AS `old_rows`",
+        "count_if(`_in new`) AS `new_rows`",
+        "count_if(NOT `_in old`) AS `keys_added`",
+        "count_if(NOT `_in new`) AS `keys_removed`",
+        "count_if(size(`_columns changed`) > 0) AS `rows_changed`",
         *_measures(sides),
         *(_profile(sides) if question.profile else ()),
     ]
@@ -192,10 +192,10 @@ def differences_sql(pairs: str, sides: Sides, limit: int, most: str = "") -> str
     options = "map('ignoreNullFields', 'false')"
     return (
         f"{pairs}\nSELECT CAST(`{CELL_COLUMN}` AS STRING) AS `{CELL_COLUMN}`, "
-        "`_in_old`, `_in_new`, `_changed`,\n"
+        "`_in old`, `_in new`, `_columns changed`,\n"
         f"  to_json(struct({keys}), {options}) AS `key`,\n"
         f"  to_json({old}, {options}) AS `old`,\n  to_json({new}, {options}) AS `new`\n"
-        "FROM compared WHERE NOT `_in_old` OR NOT `_in_new` OR size(`_changed`) > 0\n"
+        "FROM compared WHERE NOT `_in old` OR NOT `_in new` OR size(`_columns changed`) > 0\n"
         f"ORDER BY {_most(sides, most)}`{CELL_COLUMN}`, `key` LIMIT {limit}"
     )
 
@@ -210,9 +210,9 @@ def _most(sides: Sides, column: str) -> str:
     return f"abs({new} - {old}) DESC, "
 
 
-CHOSEN = "coalesce(o.`_chosen`, FALSE) OR coalesce(n.`_chosen`, FALSE)"
+CHOSEN = "coalesce(o.`_is chosen`, FALSE) OR coalesce(n.`_is chosen`, FALSE)"
 """Keeps pairs of rows of which the question's condition chooses either."""
-NOT_CHOSEN = "NOT coalesce(o.`_chosen`, n.`_chosen`, FALSE)"
+NOT_CHOSEN = "NOT coalesce(o.`_is chosen`, n.`_is chosen`, FALSE)"
 """Keeps pairs that it does not choose; a row of both tables goes by its old values."""
 
 
@@ -224,8 +224,8 @@ def pairs_sql(sides: Sides, question: Question, kept: str = CHOSEN) -> str:
     on = "\n  AND ".join(f"o.{quoted(name)} <=> n.{quoted(name)}" for name in same)
     beside = [
         *(f"coalesce(n.{quoted(name)}, o.{quoted(name)}) AS {quoted(name)}" for name in same),
-        "o.`_there` IS NOT NULL AS `_in_old`",
-        "n.`_there` IS NOT NULL AS `_in_new`",
+        "o.`_is there` IS NOT NULL AS `_in old`",
+        "n.`_is there` IS NOT NULL AS `_in new`",
         *(f"o.{name} AND n.{name} AS {name}" for name in map(_own, range(len(own)))),
         *(f"o.{quoted(name)} AS {quoted(f'_old {name}')}" for name in sides.old_types),
         *(f"n.{quoted(name)} AS {quoted(f'_new {name}')}" for name in sides.new_types),
@@ -234,25 +234,36 @@ def pairs_sql(sides: Sides, question: Question, kept: str = CHOSEN) -> str:
         f"IF({_equal(sides, name, tolerances.get(name), own)}, NULL, {sql_literal(name)})"
         for name in sides.common
     )
-    everything = _everything(sides)
+    old, new = (
+        _side(sides, parts, _everything(sides, own_types), question)
+        for parts, own_types in ((sides.old, sides.old_types), (sides.new, sides.new_types))
+    )
     return (
-        f"WITH old AS (\n{_side(sides, sides.old, everything, question)}\n),\n"
-        f"new AS (\n{_side(sides, sides.new, everything, question)}\n),\n"
+        f"WITH old AS (\n{old}\n),\n"
+        f"new AS (\n{new}\n),\n"
         f"pairs AS (\n  SELECT {_lines(beside)}\n"
         f"  FROM old o FULL OUTER JOIN new n ON {on}\n  WHERE {kept}\n),\n"
-        "compared AS (\n  SELECT *, IF(`_in_old` AND `_in_new`, "
+        "compared AS (\n  SELECT *, IF(`_in old` AND `_in new`, "
         f"array_compact(CAST(array({changed}) AS ARRAY<STRING>)), "
-        "CAST(array() AS ARRAY<STRING>)) AS `_changed`\n  FROM pairs\n)"
+        "CAST(array() AS ARRAY<STRING>)) AS `_columns changed`\n  FROM pairs\n)"
     )
 
 
-def _everything(sides: Sides) -> dict[str, str]:
-    """Name every column of either side with its type, so that one condition fits both."""
+def _everything(sides: Sides, own_types: Mapping[str, DataType]) -> dict[str, str]:
+    """Name every column of either side with its type, so that one condition fits both.
+
+    Of columns that differ in case alone, which Spark can't tell apart, a side has its own.
+    """
     types = {**sides.old_types, **sides.new_types}
-    declared = {column.name: column.dtype for column in sides.model.schema}
+    columns = {
+        column.name: column.dtype for column in sides.model.schema if column.name in sides.model.key
+    }
+    columns |= {name: dtype.simpleString() for name, dtype in types.items()}
+    own = {name.lower() for name in own_types}
     return {
-        **{name: declared[name] for name in sides.model.key if name not in types},
-        **{name: dtype.simpleString() for name, dtype in types.items()},
+        name: dtype
+        for name, dtype in columns.items()
+        if name in own_types or name.lower() not in own
     }
 
 
@@ -267,7 +278,9 @@ def _side(
         f"coalesce(({own[1]}), FALSE) AS {_own(number)}"
         for number, own in enumerate(question.own_tolerances)
     ]
-    listed = ", ".join(("*", "TRUE AS `_there`", f"{condition} AS `_chosen`", *computed, *own))
+    listed = ", ".join(
+        ("*", "TRUE AS `_is there`", f"{condition} AS `_is chosen`", *computed, *own)
+    )
     return f"  SELECT {listed} FROM (\n{rows})"
 
 
@@ -390,7 +403,7 @@ def _measures(sides: Sides) -> list[str]:
     from pyspark.sql import types as T  # noqa: PLC0415
 
     columns = [
-        f"count_if(array_contains(`_changed`, {sql_literal(name)})) AS {quoted(f'{name}: changed')}"
+        f"count_if(array_contains(`_columns changed`, {sql_literal(name)})) AS {quoted(f'{name}: changed')}"
         for name in sides.common
     ]
     for side, types in (("old", sides.old_types), ("new", sides.new_types)):
