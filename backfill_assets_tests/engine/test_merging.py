@@ -107,6 +107,20 @@ def test_a_key_that_the_source_no_longer_has_ends_as_the_model_declares(
     assert content.rows == 2 + len(left)
 
 
+def test_a_tombstone_and_a_row_of_one_key_block_unless_one_of_them_is_the_latest(dev: World):
+    declared: dict[str, Any] = {"deletes": Tombstone("gone")}
+    dev.land(source(), order(1, 9, seen=1), order(1, 9, seen=2, gone=True), order(2, 9, gone=True))
+
+    (failed,) = ended(dev.fill(orders(**declared), cells=days(9))[ORDERS], Failed)
+
+    assert "1 of 2 rows fail unique(id)" in failed.error
+    dev.store.environments.save_environment(Environment("other", protected=False))
+    dev.environment = "other"
+    latest = orders(IncrementalByUniqueKey("ds", latest_by="seen_at"), **declared)
+    assert told(dev.fill(latest, cells=days(9))[ORDERS]) == ["committed"]
+    assert held(dev) == []
+
+
 def test_a_key_in_another_cell_blocks_unless_rows_move(dev: World):
     graph = orders()
     dev.land(source(), order(1, 9), order(2, 9))

@@ -126,7 +126,7 @@ def result_rows(  # noqa: PLR0913, PLR0917 - the parts of the rows
     if moved_from and (moved_rows := rows_in_cells(spark, model, moved_from, target)) is not None:
         rows = rows.unionByName(_absent(moved_rows, computed, model))
     if isinstance(model.delete_policy, Tombstone):
-        rows = rows.where(f"NOT coalesce({quoted(model.delete_policy.column)}, FALSE)")
+        rows = _without_tombstones(rows, model, model.delete_policy)
     if not model.audit_columns:
         return rows
     before = rows_in_cells(spark, model, (*cells, *moved_from), target)
@@ -142,7 +142,7 @@ def rows_in_cells(
     return rows_of(spark, model, target, IntervalSet.of(cells)) if target.exists else None
 
 
-_RANK = "_rank of a row"
+_RANK, _BESIDE = "_rank of a row", "_has a row beside it"
 
 
 def _latest(rows: DataFrame, model: Model) -> DataFrame:
@@ -165,6 +165,24 @@ def _absent(before: DataFrame, computed: DataFrame, model: Model) -> DataFrame:
     """Rows of the table whose keys were not computed; a NULL equals nothing."""
     keys = computed.select(*map(quoted, model.key))
     return before.select(*_contract_columns(model)).join(keys, list(model.key), "left_anti")
+
+
+def _without_tombstones(rows: DataFrame, model: Model, policy: Tombstone) -> DataFrame:
+    """Leave out tombstones.
+
+    Where nothing says which of a key's rows is the latest, a tombstone beside another row stays: the audit of the key
+    then refuses both.
+    """
+    from pyspark.sql import Window, functions as F  # noqa: PLC0415
+
+    is_row = f"NOT coalesce({quoted(policy.column)}, FALSE)"
+    if isinstance(model.kind, IncrementalByUniqueKey) and model.kind.latest_by is not None:
+        return rows.where(is_row)
+    keys = [*map(quoted, model.key)]
+    with_key = " AND ".join(f"{key} IS NOT NULL" for key in keys)
+    has_row = F.max(F.expr(is_row)).over(Window.partitionBy(*keys))
+    stays = f"{is_row} OR ({quoted(_BESIDE)} AND {with_key})"
+    return rows.withColumn(_BESIDE, has_row).where(stays).drop(_BESIDE)
 
 
 def _marked(gone: DataFrame, model: Model) -> DataFrame:
