@@ -242,14 +242,15 @@ _ALIASES = {
     "integer": "int", "long": "bigint", "short": "smallint", "byte": "tinyint", "bool": "boolean",
     "real": "float", "character": "char", "timestamp_ltz": "timestamp",
 }  # fmt: skip
-_ALIAS = re.compile(rf"\b({'|'.join(_ALIASES)})\b(?![:`])")
-_DECIMAL = re.compile(r"\b(?:decimal|dec|numeric)\b(?:\((\d+)(?:,(\d+))?\))?(?![:`])")
+_ALIAS = re.compile(rf"\b({'|'.join(_ALIASES)})\b(?!:)")
+"""A word in the place of a type: the name of a field has a colon behind it."""
+_DECIMAL = re.compile(r"\b(?:decimal|dec|numeric)\b(?:\((\d+)(?:,(\d+))?\))?(?!:)")
 _NUMERIC = re.compile(r"(tiny|small|big)?int|float|double|decimal.*")
 
 
 def canonical_type(dtype: str) -> str:
     """Give a Spark type in one spelling: `numeric(18, 2)` is `decimal(18,2)`, `array<Long>` is `array<bigint>`."""
-    plain = "".join(dtype.split()).lower()
+    plain = re.sub(r"[\s`]", "", dtype.lower())
     named = _ALIAS.sub(lambda alias: _ALIASES[alias[1]], plain)
     return _DECIMAL.sub(lambda of: f"decimal({of[1] or 10},{of[2] or 0})", named)
 

@@ -268,6 +268,28 @@ def test_columns_of_any_name_are_compared(spark: SparkSession, tmp_path: Path):
     assert (found.old, found.new) == (dict.fromkeys(names, 1), dict.fromkeys(names, 2))
 
 
+def test_nested_fields_of_any_name_are_written_and_compared(spark: SparkSession, tmp_path: Path):
+    nested = Column("who", "struct<`user-id`: STRING, `1st`: array<struct<`a.b`: int>>, Case: int>")
+    old_model = sales(columns=(*SALES_COLUMNS, nested))
+    wider = sales(columns=(*SALES_COLUMNS, nested, Column("too", "struct<`x-y`:int>")))
+    old = a_table(
+        spark, tmp_path / "old", old_model,
+        f"{sale(1, 'a')[:-1]}, struct('u', array(struct(1)), 1))", until=1,
+    )  # fmt: skip
+    row = f"{sale(1, 'a')[:-1]}, struct('v', array(struct(1)), 1), struct(2))"
+    new = a_table(spark, tmp_path / "new", wider, row, until=1)
+    # It is written again in the spelling of the table.
+    given = frame(spark, wider.schema, row).withColumnRenamed("who", "w")
+    shouted = "struct<`USER-ID`:string,`1st`:array<struct<`a.b`:int>>,CASE:int>"
+    given = given.selectExpr("ds", "shop", "amount", f"CAST(w AS {shouted}) AS who", "too")
+    commit_cells(contract(given, wider), wider, days(1), ticket(new.path, 2))
+
+    (found,) = differences(spark, Compared(wider, old, table_now(new.path)), Question())
+
+    assert found.old == {"who": {"user-id": "u", "1st": [{"a.b": 1}], "Case": 1}}
+    assert found.new == {"who": {"user-id": "v", "1st": [{"a.b": 1}], "Case": 1}}
+
+
 def test_against_nothing_every_row_is_added(spark: SparkSession, world: Compared):
     empty = replace(world, old=Table("nowhere", ABSENT))
     (total,) = compare(spark, empty, Question(by=())).groups

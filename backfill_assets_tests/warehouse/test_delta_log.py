@@ -118,6 +118,13 @@ def test_types_are_compared_by_meaning():
     assert same_type("INTEGER", "int")
     assert same_type("decimal(18, 2)", "decimal(18,2)")
     assert not same_type("decimal(18,2)", "decimal(18,4)")
+    assert same_type("NUMERIC(18, 2)", "decimal(18,2)")
+    assert same_type("dec", "decimal(10,0)")
+    assert same_type("numeric(5)", "decimal(5,0)")
+    assert same_type("timestamp_ltz", "timestamp")
+    assert same_type("array<struct<long:LONG, `a-b`: map<string,short>>>",
+                     "array<struct<long:bigint,a-b:map<string,smallint>>>")  # fmt: skip
+    assert not same_type("struct<long:int>", "struct<bigint:int>")
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from backfill_assets.models.codec import ADDED_LATER
 from backfill_assets.models.column import AUDIT_COLUMNS, CELL_COLUMN, quoted, sql_literal
 from backfill_assets.warehouse.files.cells import cell_type
 from backfill_assets.warehouse.files.layers import parts_of
+from backfill_assets.warehouse.files.tables import sql_type
 from backfill_assets.warehouse.log.delta_log import delta_json_schema, opened_log
 from backfill_assets.warehouse.rows.checksum import canonical, exact_sum, same_value
 
@@ -258,7 +259,7 @@ def _everything(sides: Sides, own_types: Mapping[str, DataType]) -> dict[str, st
     columns = {
         column.name: column.dtype for column in sides.model.schema if column.name in sides.model.key
     }
-    columns |= {name: dtype.simpleString() for name, dtype in types.items()}
+    columns |= {name: sql_type(dtype.jsonValue()) for name, dtype in types.items()}
     own = {name.lower() for name in own_types}
     return {
         name: dtype

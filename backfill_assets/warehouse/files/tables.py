@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.errors import BackfillAssetsError
-from backfill_assets.models.column import canonical_type
+from backfill_assets.models.column import canonical_type, quoted
 from backfill_assets.warehouse.files.plain_tables import can_be_named, plain_table
 from backfill_assets.warehouse.log.delta_log import (
     ABSENT,
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _SIMPLE = {"integer": "int", "long": "bigint", "short": "smallint", "byte": "tinyint"}
 _PLAIN = {"string", "boolean", "float", "double", "binary", "date", "timestamp", "timestamp_ntz"}
 _DECIMAL = r"decimal\(\d+,\d+\)"
+_PLAIN_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
 class MissingTableError(BackfillAssetsError):
@@ -196,7 +197,7 @@ def delta_schema(path: str, delta_version: int) -> tuple[tuple[str, str], ...]:
         CorruptTableError: the log is damaged.
     """
     fields = delta_json_schema(opened_log(path, delta_version))
-    return tuple((field["name"], _simple(field["type"])) for field in fields)
+    return tuple((field["name"], sql_type(field["type"])) for field in fields)
 
 
 def delta_type(dtype: str) -> str | None:
@@ -213,14 +214,26 @@ def same_type(dtype: str, other: str) -> bool:
     return canonical_type(dtype) == canonical_type(other)
 
 
-def _simple(dtype: Any) -> str:  # noqa: ANN401 - Delta's JSON: a name, or a nested object
+def sql_type(dtype: Any) -> str:  # noqa: ANN401 - Delta's JSON: a name, or a nested object
+    """Write a type as Spark SQL takes it.
+
+    Args:
+        dtype: as Delta and Spark describe it in JSON.
+    """
     if isinstance(dtype, str):
         return _SIMPLE.get(dtype, dtype)
     match dtype["type"]:
         case "array":
-            return f"array<{_simple(dtype['elementType'])}>"
+            return f"array<{sql_type(dtype['elementType'])}>"
         case "map":
-            return f"map<{_simple(dtype['keyType'])},{_simple(dtype['valueType'])}>"
+            return f"map<{sql_type(dtype['keyType'])},{sql_type(dtype['valueType'])}>"
         case _:
-            fields = (f"{field['name']}:{_simple(field['type'])}" for field in dtype["fields"])
+            fields = (
+                f"{_field_name(field['name'])}:{sql_type(field['type'])}"
+                for field in dtype["fields"]
+            )
             return f"struct<{','.join(fields)}>"
+
+
+def _field_name(name: str) -> str:
+    return name if _PLAIN_NAME.fullmatch(name) else quoted(name)
