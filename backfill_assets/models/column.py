@@ -43,6 +43,13 @@ TYPES = frozenset((
 ))  # fmt: skip
 """The words with which Spark's types begin, and `bool`, which we have always compared as its `boolean`."""
 
+_NOT_STORED = {
+    "char": "string", "character": "string", "varchar": "string", "collate": "string without a collation",
+    "interval": "a number of days, months or seconds", "time": "a timestamp, or a number of seconds",
+}  # fmt: skip
+"""Words of types that no Delta table gives back, and what to declare instead."""
+_COLLATED = re.compile(r"\bstring\s+(collate)\b")
+_INCOMPARABLE = re.compile(r"\bmap\s*<|\bvariant\b(?!\s*:)")
 _QUOTED = re.compile(r"`[^`]*`|'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"", re.DOTALL)
 _FIRST = re.compile(r"\s*(\w+)")
 _WITHIN = re.compile(r"(?=(?:\barray\s*<|\bmap\s*<|:)\s*(\w+))")
@@ -110,9 +117,20 @@ def require_types(owner: str, columns: Iterable[Column]) -> None:
 
     Raises:
         DeclarationError: a type, or one within it, begins with none of the words of Spark's types.
+        DeclarationError: it is one that no Delta table gives back.
     """
     for column in columns:
-        for word in _unknown_types(column.dtype):
+        written = _unquoted(column.dtype)
+        for word in [*_words(written), *_COLLATED.findall(written)]:
+            if word in _NOT_STORED:
+                raise DeclarationError(
+                    found=f"column '{column.name}' of {owner}: found the type '{column.dtype}', which no Delta table "
+                    "gives back",
+                    expected=_NOT_STORED[word],
+                )
+        for word in _words(written):
+            if word in TYPES:
+                continue
             close = get_close_matches(word, sorted(TYPES), n=1)
             within = "" if word == column.dtype.strip().lower() else f" in '{column.dtype}'"
             raise DeclarationError(
@@ -122,11 +140,34 @@ def require_types(owner: str, columns: Iterable[Column]) -> None:
             )
 
 
-def _unknown_types(dtype: str) -> list[str]:
-    written = _QUOTED.sub("", dtype).lower()
+def require_comparable(owner: str, columns: Iterable[Column], what: str) -> None:
+    """Refuse columns whose values Spark can't compare: maps and variants, also nested ones.
+
+    Args:
+        owner: whose columns they are, for the error.
+        columns: those that are compared.
+        what: what they are for, for the error.
+
+    Raises:
+        DeclarationError: one holds maps or variants.
+    """
+    for column in columns:
+        if _INCOMPARABLE.search(_unquoted(column.dtype)):
+            raise DeclarationError(
+                found=f"column '{column.name}' of {owner}: found the type '{column.dtype}' in {what}",
+                expected="values that Spark can compare, without a map or a variant",
+                do="Use a column of text, such as to_json gives",
+            )
+
+
+def _unquoted(dtype: str) -> str:
+    return _QUOTED.sub("", dtype).lower()
+
+
+def _words(written: str) -> list[str]:
+    """Give the words with which a type begins, and those within it."""
     first = _FIRST.match(written)
-    words = [*([first[1]] if first else []), *_WITHIN.findall(written)]
-    return [word for word in words if word not in TYPES]
+    return [*([first[1]] if first else []), *_WITHIN.findall(written)]
 
 
 def _tolerance(column: Column) -> float:

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, TypeVar, cast
 from backfill_assets.errors import DeclarationError, RequestError
 from backfill_assets.intervals.grid import Unit
 from backfill_assets.intervals.zones import DAY
-from backfill_assets.models.audit import ROWS, Complete, Reconciles, References
+from backfill_assets.models.audit import ROWS, Complete, Reconciles, References, Unique
+from backfill_assets.models.audits_of import audits_of
 from backfill_assets.models.cadence_rules import require_cadence
-from backfill_assets.models.column import canonical_type, require_types
+from backfill_assets.models.column import canonical_type, require_comparable, require_types
 from backfill_assets.models.consumer import Consumer
-from backfill_assets.models.kind import Tombstone
+from backfill_assets.models.kind import IncrementalByUniqueKey, Tombstone
 from backfill_assets.models.model import Model
 from backfill_assets.models.python.python_guard import check_python
 from backfill_assets.models.source import Source
@@ -135,7 +136,8 @@ def build_graph(
     Raises:
         DeclarationError: what is given holds something else than models, sources or consumers.
         DeclarationError: two share a name.
-        DeclarationError: a column has a type that Spark does not have.
+        DeclarationError: a column has a type that Spark does not have, or that no Delta table gives back.
+        DeclarationError: a key, `latest_by` or a unique column holds maps or variants.
         DeclarationError: a cadence starts before 1970, or its cron never ticks.
         DeclarationError: tombstones delete keys that move.
         DeclarationError: a time column is too coarse for its grid, or no time at all.
@@ -163,6 +165,7 @@ def build_graph(
         require_types(f"model '{model.name}'", model.schema)
         require_cadence(f"model '{model.name}'", model.cadence)
         _check_time_column(model)
+        _check_compared(model)
         _check_deletes(model)
         _check_upstreams(graph, model)
         _check_reach(graph, model)
@@ -260,6 +263,21 @@ def _check_deletes(model: Model) -> None:
             do=f"use deletes='none' with latest_by, and let readers leave out the rows where {marker} is TRUE; "
             "or rows_move=False",
         )
+
+
+def _check_compared(model: Model) -> None:
+    """Refuse a key, an order and unique values that can't be compared."""
+    compared = {
+        f"the audit {audit.name}": audit.columns
+        for audit in audits_of(model)
+        if isinstance(audit, Unique)
+    }
+    compared["the key"] = tuple(model.key)
+    if isinstance(model.kind, IncrementalByUniqueKey) and model.kind.latest_by is not None:
+        compared["latest_by"] = (model.kind.latest_by,)
+    for what, names in sorted(compared.items(), reverse=True):
+        columns = (column for column in model.schema if column.name in names)
+        require_comparable(f"model '{model.name}'", columns, what)
 
 
 def _check_time_column(node: Model | Source) -> None:

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from decimal import Decimal
 from enum import Enum, IntEnum
 from types import SimpleNamespace
-from typing import Annotated
+from typing import Annotated, Any
 
 import pandera.pyspark as pa
 import pyspark.sql.types as T
@@ -39,7 +40,7 @@ from backfill_assets.models.column import (
     sql_literal,
 )
 from backfill_assets.models.graph import build_graph
-from backfill_assets.models.kind import IncrementalByTimeRange
+from backfill_assets.models.kind import IncrementalByTimeRange, IncrementalByUniqueKey
 from backfill_assets.warehouse.files.tables import same_type
 from backfill_assets_tests.builders import COLUMNS, a_graph, a_model, a_source
 
@@ -339,9 +340,9 @@ def test_a_tolerance_on_a_column_of_a_source_or_of_a_key_is_refused():
 
 WRITTEN = (
     "decimal(10,2)", "array<struct<a:int,b:string>>", "map<string,bigint>", "timestamp_ntz",
-    "interval day to second", "interval year to month", "variant", "char(3)", "varchar(10)", "void",
-    "STRING COLLATE UTF8_LCASE", " Bigint ", "struct<`a:b`: int, c string not null comment 'd: e'>",
-    "struct<array: int, map: array < double >>", "geometry(4326)", "time(3)", "dec(5)", "long",
+    "variant", "void", " Bigint ", "struct<`a:b`: int, c string not null comment 'd: e'>",
+    "struct<array: int, map: array < double >>", "geometry(4326)", "dec(5)", "long",
+    "struct<time: int, char: string, `string collate x`: int>",
     r"struct<a: int comment 'it\'s: so'>", r'struct<a: int comment "say \": so">',
 )  # fmt: skip
 
@@ -411,6 +412,53 @@ def test_a_type_that_spark_does_not_have_is_refused_when_the_catalog_loads(dtype
     assert str(caught.value).startswith(
         f"column 'amount' of model 'web.visits': found the type {said}"
     )
+
+
+@pytest.mark.parametrize(
+    ("dtype", "instead"),
+    [
+        ("varchar(10)", "string"),
+        (" CHAR(3)", "string"),
+        ("array<character(3)>", "string"),
+        ("string collate UTF8_LCASE", "string without a collation"),
+        ("struct<a: STRING COLLATE UNICODE>", "string without a collation"),
+        ("interval day to second", "a number of days, months or seconds"),
+        ("time(6)", "a timestamp, or a number of seconds"),
+    ],
+)
+def test_a_type_that_no_table_gives_back_is_refused_with_another_one(dtype: str, instead: str):
+    message = re.escape(
+        f"found the type '{dtype}', which no Delta table gives back; expected {instead}"
+    )
+
+    for node in ("model", "source"):
+        with pytest.raises(DeclarationError, match=f"column 'a' of {node}.*{message}$"):
+            _build(node, Column("a", dtype))
+
+
+def _build(node: str, column: Column) -> None:
+    source = a_source(columns=[*COLUMNS, column] if node == "source" else COLUMNS)
+    models = [a_model(columns=[*COLUMNS, column])] if node == "model" else []
+    build_graph(models, [source])
+
+
+@pytest.mark.parametrize("dtype", ["map<string,int>", "variant", "array<struct<a: map<int,int>>>"])
+@pytest.mark.parametrize(
+    ("declared", "what"),
+    [
+        ({"unique_key": ["ds", "a"]}, "the key"),
+        ({"kind": IncrementalByUniqueKey("ds", latest_by="a")}, "latest_by"),
+        ({"audits": [unique("ds", "a")]}, "the audit unique_ds_a"),
+    ],
+    ids=["key", "latest", "unique"],
+)
+def test_what_is_compared_can_be_compared(dtype: str, declared: dict[str, Any], what: str):
+    model = a_model(columns=[*COLUMNS, Column("a", dtype)], **declared)
+
+    with pytest.raises(
+        DeclarationError, match=f"found the type '{dtype}' in {what}; expected values"
+    ):
+        build_graph([model], [a_source()])
 
 
 def test_a_source_declares_types_of_spark_too():
