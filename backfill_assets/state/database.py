@@ -7,6 +7,7 @@ counter is the order of commits.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar, TypeVarTuple
 
@@ -34,9 +35,11 @@ T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
 
-def _state_url(url: str) -> DeclarationError:
+def _state_url(
+    url: str, wrong: str = "is neither an SQLite file nor PostgreSQL"
+) -> DeclarationError:
     return DeclarationError(
-        found=f"state URL '{url}' is neither an SQLite file nor PostgreSQL",
+        found=f"state URL '{_without_secrets(url)}' {wrong}",
         expected="'sqlite:////absolute/path/state.db' or 'postgresql://user@host/name'",
     )
 
@@ -193,17 +196,29 @@ def _parsed(url: str) -> sa.URL:
         parsed = sa.make_url(url)
     except ArgumentError:
         raise _state_url(url) from None
+    except ValueError:
+        raise _state_url(url, "has a port that is no number") from None
     backend = parsed.get_backend_name()
     if backend in ("postgresql", "postgres"):
+        if "@" in (parsed.host or ""):
+            raise _state_url(url, "has an @ too many: one of a password is written as %40")
         return parsed.set(drivername="postgresql+psycopg")
     in_memory = parsed.database in (None, "", ":memory:")
-    if backend != "sqlite" or in_memory:
-        raise _state_url(_shown(parsed))
-    return parsed
+    if backend != "sqlite" or in_memory or parsed.host:
+        raise _state_url(url)
+    if parsed.query:
+        raise _state_url(url, "has options, which an SQLite file takes none of")
+    return parsed.set(drivername="sqlite")
 
 
 def _shown(url: sa.URL) -> str:
-    return url.render_as_string(hide_password=True)
+    return _without_secrets(url.render_as_string(hide_password=True))
+
+
+def _without_secrets(url: str) -> str:
+    """Hide every password of a URL, also of one that can't be read as a URL."""
+    hidden = re.sub(r":(?!//).*@", ":***@", url)
+    return re.sub(r"(password=)[^&]*", r"\1***", hidden, flags=re.IGNORECASE)
 
 
 def _is_sqlite(url: sa.URL) -> bool:
@@ -214,6 +229,8 @@ def _create_private(path: Path) -> None:
     """Create the file for its owner alone; SQLite gives its side files the same mode."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        if path.is_dir():
+            raise StateUnavailableError(str(path), "it is a folder")
         path.touch(mode=0o600, exist_ok=True)
         if path.stat().st_mode & 0o077:
             path.chmod(0o600)

@@ -39,8 +39,8 @@ _OF_A_FILE = (
     "damaged, move it aside and run `backfill state rebuild`"
 )
 _OF_A_SERVER = (
-    "Check that the server runs, and host, port, user and database in the state URL; then run the same "
-    "command again"
+    "Check that the server runs, and host, port, user, database and options in the state URL; then run the "
+    "same command again"
 )
 
 
@@ -111,14 +111,25 @@ def why_unavailable(error: Exception) -> str | None:
     if code is not None:
         return _SQLITE_UNAVAILABLE.get(code & _PRIMARY_CODE)
     state = getattr(orig, "sqlstate", None) or ""
-    if is_away(error) or state.startswith(_POSTGRES_UNAVAILABLE) or _refused(orig):
+    if is_away(error) or state.startswith(_POSTGRES_UNAVAILABLE) or _refused(error):
         return message(error)
     return None
 
 
-def _refused(orig: object) -> bool:
-    """Say whether the server refused the connection: psycopg gives no SQLSTATE then."""
-    return type(orig).__name__ == "OperationalError" and getattr(orig, "sqlstate", None) is None
+def _refused(error: Exception) -> bool:
+    """Say whether no connection was made: psycopg gives no SQLSTATE then.
+
+    Either the server refused it, or psycopg itself did, for an option of the URL.
+    """
+    orig = getattr(error, "orig", None)
+    if getattr(orig, "sqlstate", None) is not None:
+        return False
+    by_itself = type(orig).__name__ == "ProgrammingError" and _is_before_any_statement(error)
+    return type(orig).__name__ == "OperationalError" or by_itself
+
+
+def _is_before_any_statement(error: Exception) -> bool:
+    return isinstance(error, DBAPIError) and error.statement is None
 
 
 def message(error: BaseException | None) -> str:

@@ -211,7 +211,9 @@ def test_a_state_that_others_keep_locked_is_reported_as_busy_and_works_afterward
         store.batches.heartbeat("run-1")
 
 
-@pytest.mark.parametrize("url", ["sqlite://", "sqlite:///:memory:", "mysql://x/y", "what?"])
+@pytest.mark.parametrize(
+    "url", ["sqlite://", "sqlite:///:memory:", "sqlite://host/x.db", "mysql://x/y", "what?"]
+)
 def test_a_url_that_cannot_hold_the_state_is_refused(url: str):
     with pytest.raises(
         DeclarationError, match=r"neither an SQLite file nor PostgreSQL; .*postgresql://"
@@ -225,6 +227,59 @@ def test_a_server_that_does_not_answer_is_named_without_its_password():
         Store.open(url, clock=Clock(), busy_seconds=0.5)
     assert "me:***@127.0.0.1:1/none" in str(refused.value)
     assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        (
+            "postgresql://me:s3cret@host:port/db",
+            "'postgresql://me:...@host:port/db' has a port that is no",
+        ),
+        (
+            "postgresql://me:s3@cret@host/db",
+            "'postgresql://me:...@host/db' has an @ too many: .* as %40",
+        ),
+        ("postgres:/me:s3cret@host/db", "'postgres:...@host/db' is neither"),
+        ("mysql://host/db?password=s3cret", r"'mysql://host/db\?password=\*\*\*' is neither"),
+        ("sqlite:///state.db?timeout=5", r"'sqlite:///state.db\?timeout=5' has options"),
+    ],
+)
+def test_a_url_that_is_wrong_is_refused_with_the_reason_and_without_its_password(
+    url: str, why: str
+):
+    with pytest.raises(DeclarationError, match=f"state URL {why}") as refused:
+        Store.open(url, clock=Clock())
+    assert "cret" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ("user=me&password=s3cret", r"password=\*\*\*&user=me can't be used: .*"),
+        ("foo=bar", 'foo=bar can\'t be used: invalid connection option "foo"'),
+        ("connect_timeout=soon", "can't be used: bad value for connect_timeout: 'soon'"),
+    ],
+)
+def test_a_url_whose_options_no_server_takes_is_named_without_its_password(options: str, why: str):
+    with pytest.raises(StateUnavailableError, match=why) as refused:
+        Store.open(f"postgresql://127.0.0.1:1/none?{options}", clock=Clock(), busy_seconds=0.5)
+    assert "s3cret" not in str(refused.value)
+
+
+def test_a_driver_of_another_kind_is_not_asked_for(tmp_path: Path):
+    with Store.open(f"sqlite+aiosqlite:///{tmp_path}/state.db", clock=Clock()) as store:
+        assert store.environments.get("prod").protected
+
+
+def test_a_folder_that_the_url_names_keeps_its_mode(tmp_path: Path):
+    folder = tmp_path / "folder"
+    folder.mkdir(mode=0o755)
+
+    with pytest.raises(StateUnavailableError, match="folder can't be used: it is a folder"):
+        _open(folder)
+
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o755
 
 
 def test_what_is_given_for_reading_answers_like_the_store_and_cannot_be_written_to(store: Store):
