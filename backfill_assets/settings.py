@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from dataclasses import dataclass
+from difflib import get_close_matches
 from enum import StrEnum
+from functools import cache
 from pathlib import Path
 from typing import Annotated
 from zoneinfo import available_timezones
 
 from pydantic import AliasChoices, Field, ValidationError, ValidationInfo, field_validator
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic_settings import (
+    BaseSettings,
+    DotEnvSettingsSource,
+    EnvSettingsSource,
+    NoDecode,
+    SettingsConfigDict,
+)
 
 from backfill_assets.errors import DeclarationError, why_unreadable
+
+_log = logging.getLogger(__name__)
 
 LOCAL = "local[*]"
 """Spark's master that is the process itself, on all of its cores."""
@@ -51,6 +62,13 @@ _OFF_PEAK = re.compile(
 )
 
 
+_SQLITE = "sqlite:///"
+_PREFIX, _FILE = "BACKFILL_", ".env"
+_OTHERS = {"BACKFILL_BIN", "BACKFILL_DEFINITIONS", "BACKFILL_TEST_SPARK", "BACKFILL_TEST_PG_URL"}
+"""Variables that our scripts and tests read."""
+_ALIKE = 0.85
+"""From which likeness on, of names with their prefix, one may have been meant."""
+
 _VIEWS = re.compile(rf"({'|'.join(Dialect)})(?:@([^@:/\s]+))?:(.*[^/\s])")
 
 
@@ -69,7 +87,8 @@ class Settings(BaseSettings):
         catalog: the module with MODELS and SOURCES.
         data_dir: folder (or URI) under which tables lie; a relative one is below the folder that
             the process starts in.
-        state_url: SQLAlchemy URL of the state; empty means SQLite in the data folder.
+        state_url: SQLAlchemy URL of the state; empty means SQLite in the data folder. ``sqlite:///~/state.db``
+            lies in the person's home.
         jars_dir: folder with Spark's Delta jars, filled once by ``backfill setup``.
         spark_master: Spark's master; ``local[*]`` runs inside the process. Spark's own name,
             ``SPARK_MASTER``, counts where ours is not set. Empty means the default.
@@ -115,7 +134,7 @@ class Settings(BaseSettings):
             commas between them; ``duckdb@dev:/srv/dev.sql`` is one of another environment than prod.
     """
 
-    model_config = SettingsConfigDict(env_prefix="BACKFILL_", env_file=".env", extra="ignore")
+    model_config = SettingsConfigDict(env_prefix=_PREFIX, env_file=_FILE, extra="ignore")
 
     catalog: str = "backfill_assets.pipelines.catalog"
     data_dir: str = "data"
@@ -163,12 +182,23 @@ class Settings(BaseSettings):
     def _in_home(cls, value: object) -> object:
         return _at_home(value) if isinstance(value, str) else value
 
+    @field_validator("state_url")
+    @classmethod
+    def _file_in_home(cls, value: str) -> str:
+        rest = value.removeprefix(f"{_SQLITE}~/")
+        return value if rest == value else f"{_SQLITE}{_in_url(str(Path.home()))}/{rest}"
+
     @field_validator("data_dir")
     @classmethod
     def _folder(cls, value: str) -> str:
         # Delta's libraries disagree about these: one takes %41 for A, and \\ for /.
-        if {"\\", "%"} & {*value} or not value.isprintable():
+        if not _can_be_named(value):
             raise ValueError("expected a folder without \\, % and control characters")
+        if not ("://" in value or _can_be_named(str(Path(value).resolve()))):
+            raise ValueError(
+                "expected a folder without \\, % and control characters also above it, unlike "
+                f"{Path(value).resolve()}"
+            )
         if value.startswith("s3a://"):
             raise ValueError("expected s3://, by which every program that reads it knows the place")
         return value
@@ -241,7 +271,7 @@ class Settings(BaseSettings):
                 "database",
                 do="correct it in the environment, or in the file .env",
             )
-        return self.state_url or f"sqlite:///{self.data_root}/state.db"
+        return self.state_url or f"{_SQLITE}{_in_url(self.data_root)}/state.db"
 
 
 def _views_file(text: str) -> ViewsFile:
@@ -252,6 +282,15 @@ def _views_file(text: str) -> ViewsFile:
             "duckdb@dev:/srv/dev.sql for an environment dev, with commas between several"
         )
     return ViewsFile(Dialect(named[1]), Path(_at_home(named[3])), named[2] or "prod")
+
+
+def _can_be_named(path: str) -> bool:
+    return not {"\\", "%"} & {*path} and path.isprintable()
+
+
+def _in_url(path: str) -> str:
+    """Write a path as a part of a URL: there a % begins an escape, and a ? the options."""
+    return path.replace("%", "%25").replace("?", "%3F")
 
 
 def _at_home(path: str) -> str:
@@ -265,10 +304,10 @@ def read_settings() -> Settings:
         DeclarationError: one of them can't be what it says, or the file `.env` can't be read.
     """
     try:
-        return Settings()
+        settings, in_file = Settings(), DotEnvSettingsSource(Settings).env_vars
     except (OSError, UnicodeDecodeError) as error:
         raise DeclarationError(
-            found=f"{Path('.env').absolute()} can't be read: {why_unreadable(error)}",
+            found=f"{Path(_FILE).absolute()} can't be read: {why_unreadable(error)}",
             expected="settings, one a line, in UTF-8",
             do="correct it, or move it away",
         ) from error
@@ -282,6 +321,22 @@ def read_settings() -> Settings:
             expected=_expected(field, first["msg"]),
             do="correct it in the environment, or in the file .env",
         ) from error
+    _tell_of_unknown(frozenset({*EnvSettingsSource(Settings).env_vars, *in_file}))
+    return settings
+
+
+@cache
+def _tell_of_unknown(names: frozenset[str]) -> None:
+    """Warn, once in a process, of variables that look like settings and are none: a misspelled one counts for nothing."""
+    own = {name.upper() for name in names if name.upper().startswith(_PREFIX)}
+    javas = {
+        name for name, of in Settings.model_fields.items() if isinstance(of.validation_alias, str)
+    }
+    known = {f"{_PREFIX}{name.upper()}" for name in Settings.model_fields.keys() - javas}
+    for name in sorted(own - known - _OTHERS):
+        like = get_close_matches(name, sorted(known - own), n=1, cutoff=_ALIKE)
+        meant = f"; did you mean {like[0]}?" if like else ""
+        _log.warning("%s is no setting and counts for nothing%s", name, meant)
 
 
 def _expected(field: str, message: str) -> str:

@@ -6,6 +6,8 @@ import pytest
 
 from backfill_assets.errors import DeclarationError
 from backfill_assets.settings import Dialect, Settings, ViewsFile, read_settings
+from backfill_assets.state.store import Store
+from backfill_assets_tests.state.building import Clock
 
 
 def test_operators_are_names_with_commas_between_them(monkeypatch: pytest.MonkeyPatch):
@@ -93,6 +95,45 @@ def test_a_data_folder_that_no_table_format_can_name_is_refused(
         read_settings()
 
 
+def test_a_data_folder_below_one_that_no_table_format_can_name_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "50%25").mkdir()
+    monkeypatch.chdir(tmp_path / "50%25")
+
+    with pytest.raises(
+        DeclarationError, match=r"BACKFILL_DATA_DIR is 'data'.* unlike .*/50%25/data;"
+    ):
+        read_settings()
+
+
+def test_a_state_lies_in_the_data_folder_whatever_a_url_means_by_its_name(tmp_path: Path):
+    folder = tmp_path / "what?"
+    with Store.open(Settings(data_dir=str(folder)).state, clock=Clock()):
+        assert (folder / "state.db").exists()
+
+    assert [each.name for each in tmp_path.iterdir()] == ["what?"]
+
+
+def test_a_variable_that_is_no_setting_is_named_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("BACKFILL_PROMISE_DAY", "90")
+    monkeypatch.setenv("BACKFILL_BIN", "/usr/bin")
+    monkeypatch.setenv("BACKFILL_SPARK_MASTER", "local[1]")
+    Path(".env").write_text("BACKFILL_OWN=1\nOTHER=1\nBACKFILL_JAVA_TOOL_OPTIONS=-Xmx1g\n")
+
+    read_settings()
+    read_settings()
+
+    assert caplog.messages == [
+        "BACKFILL_JAVA_TOOL_OPTIONS is no setting and counts for nothing",
+        "BACKFILL_OWN is no setting and counts for nothing",
+        "BACKFILL_PROMISE_DAY is no setting and counts for nothing; did you mean BACKFILL_PROMISE_DAYS?",
+    ]
+
+
 def test_a_path_that_no_shell_has_read_lies_in_the_home_that_it_names(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -100,6 +141,7 @@ def test_a_path_that_no_shell_has_read_lies_in_the_home_that_it_names(
     monkeypatch.chdir(tmp_path)
     files = ("DATA_DIR", "JARS_DIR", "CACHE_DIR", "POLICY", "CHANNELS", "IDENTITY_KEY")
     lines = [f"BACKFILL_{name}=~/{name.lower()}" for name in files]
+    lines.append("BACKFILL_STATE_URL=sqlite:///~/state.db")
     Path(".env").write_text("\n".join([*lines, "BACKFILL_VIEWS=duckdb:~/views.sql"]))
 
     settings = read_settings()
@@ -110,6 +152,7 @@ def test_a_path_that_no_shell_has_read_lies_in_the_home_that_it_names(
     assert settings.policy == "/home/ann/policy"
     assert settings.channels == "/home/ann/channels"
     assert settings.identity_key == "/home/ann/identity_key"
+    assert settings.state == "sqlite:////home/ann/state.db"
     assert settings.views[0].path == Path("/home/ann/views.sql")
 
 
