@@ -84,11 +84,15 @@ class Server:
     def stop(self) -> None:
         self._do("pg_ctl", "-w", "-m", "immediate", "stop")
 
-    def create(self, database: str) -> str:
-        """Make an empty database; give its URL."""
+    def do(self, *statements: str) -> None:
+        """Run statements of an administrator."""
         with self._maintenance() as connection:
-            connection.execute(sa.text(f'DROP DATABASE IF EXISTS "{database}"'))
-            connection.execute(sa.text(f'CREATE DATABASE "{database}"'))
+            for statement in statements:
+                connection.execute(sa.text(statement))
+
+    def create(self, database: str, options: str = "") -> str:
+        """Make an empty database, with what else CREATE DATABASE is given; give its URL."""
+        self.do(f'DROP DATABASE IF EXISTS "{database}"', f'CREATE DATABASE "{database}" {options}')
         return self.url(database)
 
     def _exists(self, database: str) -> bool:

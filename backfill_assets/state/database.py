@@ -252,7 +252,12 @@ def _with_ours(url: sa.URL, busy_seconds: float) -> sa.URL:
     given = url.query.get("options", ())
     options = (given,) if isinstance(given, str) else given
     ours = f"-c lock_timeout={max(1, int(busy_seconds * 1000))}"
-    asked = {"connect_timeout": "10", **url.query, "options": " ".join((*options, ours))}
+    asked = {
+        "connect_timeout": "10",
+        **url.query,
+        "options": " ".join((*options, ours)),
+        "client_encoding": "utf8",  # whatever PGCLIENTENCODING says: texts are of any language
+    }
     return url.set(query=asked)
 
 

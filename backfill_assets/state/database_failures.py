@@ -21,7 +21,6 @@ _SQLITE_UNAVAILABLE = {
 _PRIMARY_CODE = 0xFF
 # lock_not_available, serialization_failure, deadlock_detected
 _POSTGRES_BUSY = {"55P03", "40001", "40P01"}
-# connection, authorization, unknown database, read-only, resources (disk full), shutdown
 # lost or refused connection, shutdown, crash, start-up
 _POSTGRES_AWAY = ("08", "57P01", "57P02", "57P03")
 # When a connection is refused, psycopg gives no SQLSTATE, only the server's message.
@@ -31,7 +30,11 @@ _REFUSED_FOR_GOOD = (
     "not permitted",
     "no pg_hba.conf entry",
 )
-_POSTGRES_UNAVAILABLE = ("08", "28", "3D", "25006", "53", "57P", "58")
+# connection, authorization, unknown database, read-only, resources (disk full), shutdown; no right, schema or
+# table; a timeout that the server has set; a text that its encoding does not have
+_POSTGRES_UNAVAILABLE = (
+    "08", "28", "3D", "25006", "53", "57P", "58", "42501", "3F", "42P01", "57014", "25P", "22P05",
+)  # fmt: skip
 
 
 _OF_A_FILE = (
@@ -39,8 +42,8 @@ _OF_A_FILE = (
     "damaged, move it aside and run `backfill state rebuild`"
 )
 _OF_A_SERVER = (
-    "Check that the server runs, and host, port, user, database and options in the state URL; then run the "
-    "same command again"
+    "Check that the server runs, host, port, user, database and options in the state URL, and what the user "
+    "may do there; then run the same command again"
 )
 
 
@@ -133,5 +136,7 @@ def _is_before_any_statement(error: Exception) -> bool:
 
 
 def message(error: BaseException | None) -> str:
-    """Give the database's own message."""
-    return str(getattr(error, "orig", error)).strip()
+    """Give the database's own message; a server's without the place in our statement."""
+    orig = getattr(error, "orig", error)
+    primary = getattr(getattr(orig, "diag", None), "message_primary", None)
+    return primary or str(orig).strip()

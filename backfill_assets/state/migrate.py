@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import sqlalchemy as sa
 
 from backfill_assets.errors import RequestError
+from backfill_assets.state.tables import COUNTER, METADATA
 
 if TYPE_CHECKING:
     from alembic.config import Config
@@ -26,7 +27,8 @@ def migrate(database: Database, data_root: str | None = None) -> None:
         data_root: folder or URI under which tables lie; None leaves their paths as they are.
 
     Raises:
-        RequestError: a newer release has migrated it.
+        RequestError: a newer release has migrated it, or it is another program's.
+        RequestError: it is new, and can't hold every text.
         RequestError: it names tables by absolute URIs that may be those of a copy.
     """
     if database.read(_revision) != HEAD:
@@ -56,6 +58,40 @@ def _revision(connection: sa.Connection) -> str | None:
     return connection.execute(sa.text("select version_num from alembic_version")).scalar()
 
 
+def _refuse_others(connection: sa.Connection, where: str, revision: str | None) -> None:
+    """Refuse to write among tables of another program; a newer release of ours has made a counter, too.
+
+    Raises:
+        RequestError: it is another program's database.
+    """
+    tables = {*sa.inspect(connection).get_table_names()}
+    in_our_way = tables & METADATA.tables.keys()
+    if in_our_way if revision is None else COUNTER.name not in tables:
+        named = ", ".join(sorted(in_our_way or {"alembic_version"}))
+        raise RequestError(
+            found=f"the database {where} has tables of another program: {named}",
+            expected="a database of its own for the state",
+            do="name another one in BACKFILL_STATE_URL",
+        )
+
+
+def _refuse_other_encodings(connection: sa.Connection, where: str) -> None:
+    """Refuse to begin a state that can't hold every text.
+
+    Raises:
+        RequestError: the database has another encoding than UTF-8.
+    """
+    if connection.dialect.name == "sqlite":
+        return
+    encoding = connection.execute(sa.text("SHOW server_encoding")).scalar_one()
+    if encoding != "UTF8":
+        raise RequestError(
+            found=f"the database {where} has the encoding {encoding}",
+            expected="UTF8, for the state holds texts of any language",
+            do="create it with `createdb --encoding=UTF8 --template=template0`",
+        )
+
+
 def _upgrade(connection: sa.Connection, where: str, data_root: str | None) -> None:
     from alembic import command  # noqa: PLC0415
     from alembic.script import ScriptDirectory  # noqa: PLC0415
@@ -63,7 +99,11 @@ def _upgrade(connection: sa.Connection, where: str, data_root: str | None) -> No
     alembic = config(connection, data_root)
     revisions = {each.revision for each in ScriptDirectory.from_config(alembic).walk_revisions()}
     revision = _revision(connection)
-    if revision is not None and revision not in revisions:
+    if revision not in revisions:
+        _refuse_others(connection, where, revision)
+    if revision is None:
+        _refuse_other_encodings(connection, where)
+    elif revision not in revisions:
         raise RequestError(
             found=f"the state database {where} is at schema '{revision}', this release knows up to "
             f"'{HEAD}': it was opened by a newer release",

@@ -118,7 +118,8 @@ class Store(Aggregates[Database]):
 
         Raises:
             DeclarationError: the URL names neither.
-            RequestError: a newer release has opened it.
+            RequestError: a newer release has opened it, or it is another program's.
+            RequestError: it is a new database of PostgreSQL whose encoding is not UTF-8.
             StateUnavailableError: it can't be opened.
             StateBusyError: others kept it locked.
             RequestError: it names tables by absolute URIs that may be those of a copy.

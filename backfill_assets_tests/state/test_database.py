@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+import sqlalchemy as sa
 from sqlalchemy import event
 
 from backfill_assets.errors import DeclarationError
 from backfill_assets.snapshots.timing import Timing
-from backfill_assets.state.database import StateBusyError, StateUnavailableError
+from backfill_assets.state.database import Database, StateBusyError, StateUnavailableError
 from backfill_assets.state.store import Store
 from backfill_assets_tests.state.building import Asked, Clock, days, fill
 
@@ -265,6 +266,40 @@ def test_a_url_whose_options_no_server_takes_is_named_without_its_password(optio
     with pytest.raises(StateUnavailableError, match=why) as refused:
         Store.open(f"postgresql://127.0.0.1:1/none?{options}", clock=Clock(), busy_seconds=0.5)
     assert "s3cret" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("option", "why"),
+    [
+        ("search_path%3Dnowhere", "no schema has been selected to create in"),
+        ("statement_timeout%3D1", "canceling statement due to statement timeout"),
+        ("role%3Dwithout_rights", "permission denied for schema public"),
+    ],
+)
+def test_what_a_server_does_not_allow_is_told(postgres: Server, option: str, why: str):
+    url = postgres.create("not_allowed")
+    postgres.do("DROP ROLE IF EXISTS without_rights", "CREATE ROLE without_rights")
+    owner = Database.open(url, busy_seconds=1)
+    forbidden = sa.text("REVOKE CREATE ON SCHEMA public FROM PUBLIC")  # as of PostgreSQL 15 it is
+    owner.change_schema(lambda open_: open_.execute(forbidden))
+    owner.close()
+
+    with (
+        pytest.raises(StateUnavailableError, match=rf"{why}.*what the user may do there"),
+        Store.open(f"{url}?options=-c{option}", clock=Clock(), busy_seconds=1) as store,
+    ):
+        store._database.write(lambda open_: open_.exec_driver_sql("SELECT pg_sleep(1)"))
+
+
+def test_texts_of_any_language_are_kept_whatever_encoding_clients_have(
+    postgres: Server, monkeypatch: pytest.MonkeyPatch
+):
+    url = postgres.create("any_language")
+    monkeypatch.setenv("PGCLIENTENCODING", "SQL_ASCII")
+    with Store.open(url, clock=Clock()) as store:
+        store.limits.set_limit("model:日本", 3, "Zoë")
+
+        assert store.limits.by_scope() == {"model:日本": 3}
 
 
 def test_a_driver_of_another_kind_is_not_asked_for(tmp_path: Path):

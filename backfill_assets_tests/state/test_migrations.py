@@ -25,6 +25,8 @@ from backfill_assets_tests.state.building import Clock
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
+    from backfill_assets_tests.postgres import Server
+
 
 def test_migrations_from_empty_build_exactly_the_tables_of_the_page(store: Store):
     def differences(connection: Connection) -> list[object]:
@@ -59,6 +61,34 @@ def test_a_state_of_a_newer_release_is_refused(store: Store, url: str):
         lambda connection: connection.execute(sa.text("update alembic_version set version_num='9'"))
     )
     with pytest.raises(RequestError, match="Upgrade backfill_assets"):
+        Store.open(url, clock=Clock())
+
+
+@pytest.mark.parametrize(
+    ("made", "named"),
+    [
+        ("create table plans (number integer)", "plans"),
+        ("create table alembic_version as select 'd4b1' as version_num", "alembic_version"),
+    ],
+)
+def test_a_database_of_another_program_is_refused_and_left_alone(url: str, made: str, named: str):
+    database = Database.open(url, busy_seconds=1)
+    database.change_schema(lambda connection: connection.execute(sa.text(made)))
+
+    with pytest.raises(
+        RequestError, match=f"has tables of another program: {named}; .* of its own"
+    ):
+        Store.open(url, clock=Clock())
+
+    tables = database.read(lambda connection: sa.inspect(connection).get_table_names())
+    database.close()
+    assert tables == [named]
+
+
+def test_a_new_state_is_begun_in_utf_8_alone(postgres: Server):
+    url = postgres.create("latin", "ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0")
+
+    with pytest.raises(RequestError, match=r"has the encoding LATIN1; expected UTF8, .*createdb"):
         Store.open(url, clock=Clock())
 
 
