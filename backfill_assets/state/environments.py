@@ -24,10 +24,13 @@ from backfill_assets.state.tables import (
     CLAIMS,
     CUTOFFS,
     ENVIRONMENTS,
+    FAILED_STARTS,
     HOLDS,
     OWED,
     POINTERS,
     PROMOTIONS,
+    PUBLISHED_AUDITS,
+    RESULTS,
 )
 from backfill_assets.state.versions import NewVersion, owned_elsewhere
 
@@ -335,9 +338,12 @@ def finalize(
 
 
 def forget_environment(connection: sa.Connection, name: str, now: datetime) -> None:
-    """Remove an environment, its pointers, cutoffs and what it alone owes, whatever it is."""
-    connection.execute(sa.delete(CUTOFFS).where(CUTOFFS.c.environment == name))
-    connection.execute(sa.delete(OWED).where(OWED.c.environment == name))
+    """Remove an environment, its pointers and what is known of it alone, whatever it is.
+
+    Another one may have its name later, and is none of what this one was.
+    """
+    for table in (CUTOFFS, OWED, FAILED_STARTS, PUBLISHED_AUDITS, RESULTS):
+        connection.execute(sa.delete(table).where(table.c.environment == name))
     pointers.remove_pointers(connection, name, now)
     connection.execute(sa.delete(ENVIRONMENTS).where(ENVIRONMENTS.c.name == name))
 

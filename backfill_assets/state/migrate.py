@@ -45,7 +45,10 @@ def config(connection: sa.Connection, data_root: str | None = None) -> Config:
     from alembic.config import Config  # noqa: PLC0415 - 0.2 s that an up-to-date state is spared
 
     made = Config()
-    made.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+    folder = str(Path(__file__).parent / "migrations")
+    made.set_main_option(
+        "script_location", folder.replace("%", "%%")
+    )  # it reads ConfigParser's %()
     made.set_main_option("path_separator", "os")
     made.attributes["connection"] = connection
     made.attributes["data_root"] = data_root

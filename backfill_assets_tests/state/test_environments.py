@@ -6,8 +6,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from backfill_assets.errors import RequestError
+from backfill_assets.models.audit import Severity
+from backfill_assets.models.audit_result import AuditResult
 from backfill_assets.snapshots.environment import PROD, Environment, Pointer
+from backfill_assets.snapshots.failure import FailedStart, FailureKind
+from backfill_assets.snapshots.result import Result
 from backfill_assets.state.environments import UnknownEnvironmentError
+from backfill_assets.state.published_audits import AuditedPublication
 from backfill_assets_tests.state.building import NOON, Asked, add_model, fill, owe
 from backfill_assets_tests.state.publishing import Trial, cells
 
@@ -82,6 +87,29 @@ def test_a_pointer_that_was_never_filled_gives_way_and_one_of_use_stays(store: S
         store.environments.ensure_pointer(wanted, f"/data/{model}__v2")
     named = {name: at.version for name, at in store.environments.pointers(PROD).items()}
     assert named == {"clicks": "clicks__v2", "orders": "orders__v1", "views": "views__v1"}
+
+
+def test_an_environment_is_none_of_what_one_of_its_name_was_before(store: Store):
+    store.environments.save_environment(DEV)
+    failed = FailedStart(
+        "orders", cells((0, 3)), "no table", FailureKind.INPUT, "run-1", "ann", NOON
+    )
+    audited = AuditedPublication("dev_ada", "orders", "orders__v1", 0, cells((0, 3)))
+    found = AuditResult("unique", Severity.BLOCKING, passed=False, found="2", allowed="0")
+    result = Result(
+        environment="dev_ada", name="report", model="orders", cells=cells((0, 3)), version="orders__v1", plan_id="",
+        delta_version=0, rerun=True, who="ann", at=NOON, reason="",
+    )  # fmt: skip
+    store.failed_starts.keep("dev_ada", failed)
+    store.published_audits.keep(audited, [found])
+    store.results.register(result)
+
+    store.environments.drop_environment("dev_ada")
+    store.environments.save_environment(DEV)
+
+    assert store.failed_starts.of_environment("dev_ada") == {}
+    assert store.published_audits.history("dev_ada", "orders") == []
+    assert store.results.of_environment("dev_ada") == []
 
 
 def test_an_environment_lives_while_a_batch_is_at_work_there(store: Store, clock: Clock):

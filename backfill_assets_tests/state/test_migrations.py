@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -90,6 +91,18 @@ def test_a_new_state_is_begun_in_utf_8_alone(postgres: Server):
 
     with pytest.raises(RequestError, match=r"has the encoding LATIN1; expected UTF8, .*createdb"):
         Store.open(url, clock=Clock())
+
+
+def test_a_release_may_lie_in_a_folder_of_any_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str
+):
+    folder = tmp_path / "50%off"
+    folder.mkdir()
+    (folder / "migrations").symlink_to(Path(migrate.__file__).parent / "migrations")
+    monkeypatch.setattr(migrate, "__file__", str(folder / "migrate.py"))
+
+    with Store.open(url, clock=Clock()) as store:
+        assert store.environments.get("prod").protected
 
 
 def test_a_state_of_the_first_release_goes_on_with_all_that_it_held(url: str, clock: Clock):
