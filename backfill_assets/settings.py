@@ -203,6 +203,13 @@ class Settings(BaseSettings):
             raise ValueError("expected s3://, by which every program that reads it knows the place")
         return value
 
+    @field_validator("user")
+    @classmethod
+    def _text(cls, value: str) -> str:
+        if value.encode(errors="ignore").decode() != value:
+            raise ValueError("expected text in UTF-8")
+        return value
+
     @field_validator("spark_remote")
     @classmethod
     def _remote(cls, value: str) -> str:

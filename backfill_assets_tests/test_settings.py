@@ -80,6 +80,15 @@ def test_a_setting_that_cannot_be_is_told_with_what_it_may_be(
     )
 
 
+def test_a_name_that_is_no_text_is_refused(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("BACKFILL_USER", "Zo\udceb")
+
+    with pytest.raises(
+        DeclarationError, match=r"BACKFILL_USER is 'Zo\\udceb'; expected text in UTF-8; correct"
+    ):
+        read_settings()
+
+
 @pytest.mark.parametrize("folder", ["C:\\data", "a%41", "a\nb", "a\x00b", "s3a://bucket/data"])
 def test_a_data_folder_that_no_table_format_can_name_is_refused(
     folder: str, monkeypatch: pytest.MonkeyPatch

@@ -19,7 +19,7 @@ from typer.exceptions import TyperException
 from backfill_assets.cli.exits import INTERRUPTED
 from backfill_assets.cli.lazy_commands import lazily
 from backfill_assets.cli.output import err, say
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import BackfillAssetsError, RequestError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -122,6 +122,7 @@ def call(command: Callable[..., object], arguments: Sequence[str], name: str = "
         name: of the command, for its help.
     """
     try:
+        _refuse_other_encodings(arguments)
         ended = command(args=list(arguments), prog_name=name, standalone_mode=False)
     except BackfillAssetsError as error:
         return _told(_with_the_samples(error), error.exit_code)
@@ -140,6 +141,20 @@ def call(command: Callable[..., object], arguments: Sequence[str], name: str = "
             "stopped",
         )
     return code
+
+
+def _refuse_other_encodings(arguments: Sequence[str]) -> None:
+    """Refuse bytes that are no text: no plan or history could hold them.
+
+    Raises:
+        RequestError: there are some.
+    """
+    for argument in arguments:
+        if not argument.isascii() and argument.encode(errors="ignore").decode() != argument:
+            raise RequestError(
+                found=f"argument {argument!a} is no text in UTF-8",
+                do="set the terminal, or the locale, to UTF-8",
+            )
 
 
 def _with_the_samples(error: BackfillAssetsError) -> str:

@@ -22,6 +22,11 @@ WRONG = {
     ("map", "tag:nope=*"): "'tag:nope=*' selects no model",
     ("status", "--env", "staging"): "staging",
     ("status", "--zzzz"): "No such option: --zzzz (see `backfill status --help`)",
+    (
+        "plan",
+        "--reason",
+        "Zo\udceb",
+    ): r"argument 'Zo\udceb' is no text in UTF-8; set the terminal",
     ("fly",): "No such command 'fly'",
     ("why", "toy.sales"): "Missing argument 'interval'",
     ("why", "toy.sales", "2024-1-1"): "'2024-1-1' is not the key of a cell of one day in UTC;",
