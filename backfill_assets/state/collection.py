@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import sqlalchemy as sa
 
 from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.state import limits, sources
 from backfill_assets.state.aggregate import Aggregate, D
 from backfill_assets.state.claims import abandon
 from backfill_assets.state.moves import all_moves, moves_to_keep
@@ -29,6 +30,7 @@ from backfill_assets.state.texts import drop_unnamed
 from backfill_assets.state.versions import owner
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from datetime import datetime
 
     from backfill_assets.state.database import Database
@@ -160,6 +162,21 @@ class Collection(Aggregate[D]):
                 connection.execute(sa.delete(table).where(table.c.version == version))
             _drop_snapshots(connection, version, now - grace)
             drop_unnamed(connection)
+
+        self._database.write(work)
+
+    def forget_remains(self: Collection[Database], declared: Iterable[str]) -> None:
+        """Forget what nothing asks for any more: waiters that died, limits of plans that ended, looks at sources.
+
+        Args:
+            declared: the sources that are declared: looks at them are kept, and at those that a batch has read.
+        """
+        sources_kept = {*declared}
+
+        def work(connection: sa.Connection) -> None:
+            limits.forget_silent(connection, self._clock() - self._lease - limits.KEEPS_ITS_TURN)
+            limits.forget_over(connection)
+            sources.forget_unread(connection, sources_kept)
 
         self._database.write(work)
 

@@ -22,11 +22,12 @@ from backfill_assets.snapshots.slots import (
     plan_scope,
     scope_words,
 )
+from backfill_assets.snapshots.stored_plan import ENDS
 from backfill_assets.state.aggregate import Aggregate, D
 from backfill_assets.state.cells import cell_of
 from backfill_assets.state.plans import plan
 from backfill_assets.state.rows import read_as
-from backfill_assets.state.tables import BATCHES, CLAIMS, LIMITS, SLOT_WAITERS
+from backfill_assets.state.tables import BATCHES, CLAIMS, LIMITS, PLANS, SLOT_WAITERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -125,6 +126,20 @@ def limits(connection: sa.Connection) -> dict[str, int]:
     """Read the limits that are set, by scope."""
     rows = connection.execute(sa.select(LIMITS).order_by(LIMITS.c.scope))
     return {row.scope: row.slots for row in rows}
+
+
+def forget_over(connection: sa.Connection) -> None:
+    """Forget the limits of plans that have ended."""
+    ended = sa.select(PLANS.c.plan_id).where(PLANS.c.status.in_(ENDS))
+    scopes = [plan_scope(plan_id) for plan_id in connection.execute(ended).scalars()]
+    over = LIMITS.c.scope == sa.bindparam("of")
+    if scopes:
+        connection.execute(sa.delete(LIMITS).where(over), [{"of": scope} for scope in scopes])
+
+
+def forget_silent(connection: sa.Connection, heard_after: datetime) -> None:
+    """Forget batches that wait for no slot any more: their processes have died."""
+    connection.execute(sa.delete(SLOT_WAITERS).where(SLOT_WAITERS.c.heard_at <= heard_after))
 
 
 def in_flight(connection: sa.Connection, heard_after: datetime) -> tuple[InFlightBatch, ...]:

@@ -40,7 +40,7 @@ from backfill_assets.state.tables import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable, Iterator
     from datetime import datetime
 
     from backfill_assets.snapshots.observation import ChangedCells, Observation
@@ -240,22 +240,43 @@ def pins_of(
     connection: sa.Connection, before: ObservedSource | None, current: ObservedSource
 ) -> tuple[SourcePin, ...]:
     """Read at which delta_versions what is ready now, or in flight, has read a source, in order."""
-    records = READY_RECORDS.c
-    ready = sa.select(records.batch_id).where(records.valid_to.is_(None))
-    concerned = ready.union(sa.select(CLAIMS.c.batch_id)).subquery()
-    query = sa.select(BATCHES.c.inputs, BATCHES.c.built_at).join(
-        concerned, concerned.c.batch_id == BATCHES.c.batch_id
-    )
     pins = sorted(
-        (read_up_to(pin, before, current), row.built_at)
-        for row in connection.execute(query)
-        for pin in row.inputs
+        (read_up_to(pin, before, current), built_at)
+        for pin, built_at in _all_pins(connection)
         if pin.upstream == current.source and pin.delta_version >= 0
     )
     return tuple(
         SourcePin(at, max(built for _, built in each))
         for at, each in groupby(pins, key=lambda pin: pin[0])
     )
+
+
+def forget_unread(connection: sa.Connection, declared: Collection[str]) -> None:
+    """Forget the looks at sources that are not declared, and that nothing which is ready or in flight has read.
+
+    A later look at one of them is a first look, as if nothing had been known: nothing can be late by it.
+    """
+    looked_at = {*connection.execute(sa.select(OBSERVED_SOURCES.c.source)).scalars()}
+    undeclared = looked_at - {*declared}
+    if not undeclared:
+        return  # what is ready is the whole state
+    read = {pin.upstream for pin, _ in _all_pins(connection)}
+    for source in undeclared - read:
+        connection.execute(sa.delete(SOURCE_CELLS).where(_CELLS.source == source))
+        connection.execute(sa.delete(OBSERVED_SOURCES).where(OBSERVED_SOURCES.c.source == source))
+
+
+def _all_pins(connection: sa.Connection) -> Iterator[tuple[InputPin, int]]:
+    """Give what every batch has read whose cells are ready, or which is in flight, and its number."""
+    records = READY_RECORDS.c
+    ready = sa.select(records.batch_id).where(records.valid_to.is_(None))
+    concerned = ready.union(sa.select(CLAIMS.c.batch_id)).subquery()
+    query = sa.select(BATCHES.c.inputs, BATCHES.c.built_at).join(
+        concerned, concerned.c.batch_id == BATCHES.c.batch_id
+    )
+    for row in connection.execute(query):
+        for pin in row.inputs:
+            yield pin, row.built_at
 
 
 def _place(observed_source: ObservedSource | None) -> ObservedSource | None:

@@ -167,3 +167,13 @@ def test_a_plan_that_is_over_is_watched_for_no_time(backfill: Backfill, plan: st
     assert done.code == 0
     assert done.lines[0] == f"{plan}: abandoned"
     assert done.lines[-1] == f"{plan}: abandoned."
+
+
+def test_gc_forgets_the_limits_of_plans_that_have_ended_with_nothing_to_delete(backfill: Backfill):
+    plan_id = backfill("plan", "--select", "toy.sales", "--json").json["plan_id"]
+    backfill("limit", plan_id, "1")
+    backfill("abandon", plan_id)
+
+    assert backfill("gc").code == 0
+
+    assert [row["scope"] for row in backfill("limit", "--json").json] == ["all"]

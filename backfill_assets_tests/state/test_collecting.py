@@ -1,18 +1,34 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
+import sqlalchemy as sa
 
 from backfill_assets.snapshots.environment import Environment, Pointer
+from backfill_assets.snapshots.observation import (
+    BASELINE,
+    ChangedCells,
+    Observation,
+    ObservedSource,
+    SourceCell,
+)
+from backfill_assets.snapshots.ready import InputPin
+from backfill_assets.snapshots.slots import Slots
+from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets.state.claims import LostClaimError
 from backfill_assets.state.collection import Collectable, VersionNeededError
+from backfill_assets.state.limits import NoSlotError
+from backfill_assets.state.tables import SLOT_WAITERS
 from backfill_assets.state.versions import UnknownVersionError, VersionCollectingError
-from backfill_assets_tests.state.building import LEASE, Asked, fill, owe
+from backfill_assets_tests.state.building import LEASE, Asked, days, fill, owe, write
 from backfill_assets_tests.state.publishing import Trial, cells
+from backfill_assets_tests.state.queueing import keep_plan
 
 if TYPE_CHECKING:
+    from backfill_assets.snapshots.batch import BatchRequest
     from backfill_assets.state.store import Store
     from backfill_assets_tests.state.building import Clock
 
@@ -194,3 +210,51 @@ def test_the_table_of_a_version_that_was_replaced_is_kept_for_its_readers(
         table.version
         for table in store.collection.collectable_versions(timedelta(0), timedelta(days=1))
     ] == ["orders__v1"]
+
+
+def test_looks_at_sources_go_where_they_are_not_declared_and_nothing_has_read_them(store: Store):
+    for name in ("declared", "read", "in_flight", "left"):
+        look = ObservedSource(name, f"/lake/{name}", "id", "days", 3)
+        seen = ChangedCells((SourceCell(days(0, 1), 5),), BASELINE)
+        assert store.sources.observe(Observation(look, None, (seen,), anew=True))
+    write(store, store.batches.open_batch(_reading("read", 0)))
+    store.batches.open_batch(_reading("in_flight", 5))
+
+    store.collection.forget_remains(["declared"])
+
+    assert {*store.sources.observed()} == {"declared", "read", "in_flight"}
+    assert store.sources.source_cells("left") == {}
+    assert len(store.sources.source_cells("read")) == 1
+
+
+def _reading(source: str, day: int) -> BatchRequest:
+    pin = InputPin(source, "", f"/lake/{source}", 3)
+    return replace(Asked(start=day, end=day + 1).request, source_pins=(pin,))
+
+
+def test_those_who_wait_for_a_slot_go_once_they_are_dead(store: Store, clock: Clock):
+    one = Slots(overall=1)
+    store.batches.open_batch(Asked(start=0, end=1, run="long", slots=one).request)
+    for day in (3, 6):
+        with pytest.raises(NoSlotError):
+            store.batches.open_batch(Asked(start=day, end=day + 1, run=f"{day}", slots=one).request)
+        clock.pass_by(0.75 * LEASE)
+        store.batches.heartbeat("long")
+
+    store.collection.forget_remains([])
+
+    waiters = sa.select(SLOT_WAITERS.c.batch_id)
+    left = store._database.read(lambda open_: open_.execute(waiters).scalars().all())
+    assert left == [Asked(start=6, end=7, run="6", slots=one).request.batch_id]
+
+
+def test_limits_of_plans_go_with_the_plans(store: Store):
+    for plan_id in ("p1", "p2"):
+        keep_plan(store, plan_id)
+        store.limits.set_limit(f"plan:{plan_id}", 1, "ann")
+    store.limits.set_limit("all", 3, "ann")
+    store.plans.set_plan_status("p1", PlanStatus.APPLYING, PlanStatus.ABANDONED)
+
+    store.collection.forget_remains([])
+
+    assert store.limits.by_scope() == {"all": 3, "plan:p2": 1}

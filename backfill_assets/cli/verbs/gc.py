@@ -53,6 +53,7 @@ def gc(
         if not dry_run:
             leave_expired(at)
             settle_read(run)
+            at.store.collection.forget_remains(at.graph.sources)
         collected = what_to_collect(run, promise)
         sizes = {table.version: bytes_in(table.path) for table in collected.tables}
         if not dry_run and _anything(collected):
