@@ -39,7 +39,7 @@ _POSTGRES_UNAVAILABLE = (
 
 _OF_A_FILE = (
     "Give it a writable local disk with free space, or point the state URL elsewhere; if the file is "
-    "damaged, move it aside and run `backfill state rebuild`"
+    "damaged, move it aside with its -wal and -shm, and run `backfill state rebuild`"
 )
 _OF_A_SERVER = (
     "Check that the server runs, host, port, user, database and options in the state URL, and what the user "

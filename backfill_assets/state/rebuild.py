@@ -40,6 +40,13 @@ if TYPE_CHECKING:
     from backfill_assets.snapshots.batch import BatchCommit
 
 
+_FILES_ASIDE = (
+    "With nothing running, move the file aside together with its -wal and -shm, which may hold the last of it "
+    "(keep all), then rebuild"
+)
+_OTHER_DATABASE = "Create another one, name it in BACKFILL_STATE_URL, then rebuild"
+
+
 @dataclass(frozen=True, slots=True)
 class LoggedCommit:
     """One batch's commit as a table's log shows it.
@@ -205,5 +212,5 @@ def _check_empty(connection: sa.Connection) -> None:
             raise RequestError(
                 found="a state can only be rebuilt into an empty database, but this database holds "
                 "versions, batches or ready records",
-                do="Move the file aside (keep it), then rebuild",
+                do=_OTHER_DATABASE if connection.dialect.name != "sqlite" else _FILES_ASIDE,
             )

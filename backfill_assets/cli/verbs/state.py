@@ -26,9 +26,10 @@ def state() -> None:
 def rebuild(as_json: AsJson = False) -> None:
     """Recreate the ready records from the tables' own commits, into an empty state.
 
-    Move a damaged state file aside first: the command never writes into a state that is not empty.
+    Move a damaged state file aside first, with its -wal and -shm, which may hold the last of it: the command never writes into a state that is not
+    empty.
 
-    Example: mv data/state.db data/state.db.old && backfill state rebuild
+    Example: mkdir data/old && mv data/state.db* data/old && backfill state rebuild
     """
     settings = read_settings()
     graph = load_graph(settings)
