@@ -240,7 +240,13 @@ def _create_private(path: Path) -> None:
 
 def _engine(url: sa.URL, busy_seconds: float) -> sa.Engine:
     if not _is_sqlite(url):
-        return sa.create_engine(_with_ours(url, busy_seconds), pool_pre_ping=True)
+        try:
+            return sa.create_engine(_with_ours(url, busy_seconds), pool_pre_ping=True)
+        except ImportError as error:
+            raise DeclarationError(
+                found=f"state URL '{_shown(url)}' needs psycopg, which can't be imported: {error}",
+                do="install this package with its extra `postgres`",
+            ) from error
     engine = sa.create_engine(url, connect_args={"timeout": min(5.0, busy_seconds)})
     event.listen(engine, "connect", _disable_driver_transactions)
     event.listen(engine, "begin", _begin)

@@ -4,6 +4,7 @@ import multiprocessing
 import os
 import sqlite3
 import stat
+import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
@@ -300,6 +301,17 @@ def test_texts_of_any_language_are_kept_whatever_encoding_clients_have(
         store.limits.set_limit("model:日本", 3, "Zoë")
 
         assert store.limits.by_scope() == {"model:日本": 3}
+
+
+def test_a_driver_that_is_not_installed_is_told_with_the_extra_that_has_it(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+
+    with pytest.raises(
+        DeclarationError, match=r"//me:...@host/db' needs psycopg, .* its extra `postgres`"
+    ):
+        Store.open("postgresql://me:s3cret@host/db", clock=Clock())
 
 
 def test_a_driver_of_another_kind_is_not_asked_for(tmp_path: Path):
