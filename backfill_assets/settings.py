@@ -185,6 +185,7 @@ class Settings(BaseSettings):
     @field_validator("state_url")
     @classmethod
     def _file_in_home(cls, value: str) -> str:
+        value = value.strip()  # a file that holds a secret ends with a line break
         rest = value.removeprefix(f"{_SQLITE}~/")
         return value if rest == value else f"{_SQLITE}{_in_url(str(Path.home()))}/{rest}"
 

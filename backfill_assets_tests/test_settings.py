@@ -124,6 +124,12 @@ def test_a_state_lies_in_the_data_folder_whatever_a_url_means_by_its_name(tmp_pa
     assert [each.name for each in tmp_path.iterdir()] == ["what?"]
 
 
+def test_a_url_of_the_state_may_end_with_the_line_break_of_a_file(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("BACKFILL_STATE_URL", "postgresql://db/backfill\n")
+
+    assert read_settings().state == "postgresql://db/backfill"
+
+
 def test_a_variable_that_is_no_setting_is_named_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 from uuid import uuid4
 
 import pytest
@@ -10,9 +10,6 @@ from pyarrow.fs import FileSelector, FileSystem, FileType
 
 from backfill_assets.warehouse.files.text_folder import TextFolder
 from backfill_assets_tests.s3 import BUCKET
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture(params=["disk", "s3"])
@@ -66,3 +63,19 @@ def test_a_text_that_can_not_be_written_leaves_the_old_one_and_no_draft(
         folder.write({"a": b"new"})
 
     assert held(str(tmp_path)) == {"a": b"old"}
+
+
+def test_a_file_that_another_process_deletes_at_the_same_time_is_no_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    folder = TextFolder(str(tmp_path))
+    folder.write({"a": b"1", "b": b"2"})
+
+    def deleted_meanwhile(file: Path) -> bool:
+        file.unlink()
+        return True
+
+    monkeypatch.setattr(Path, "is_file", deleted_meanwhile)
+    folder.keep_only({"a"})
+
+    assert [file.name for file in tmp_path.iterdir()] == []

@@ -50,7 +50,7 @@ class TextFolder:
         if local is not None:
             for file in local.iterdir():
                 if file.is_file() and file.name not in names:
-                    file.unlink()
+                    file.unlink(missing_ok=True)  # another process may clear up, too
             return
         store, path = file_system(self.location)
         for info in folder_entries(store, path):
