@@ -253,13 +253,23 @@ def _engine(url: sa.URL, busy_seconds: float) -> sa.Engine:
     return engine
 
 
+_NOTICES_SILENCE = {
+    "connect_timeout": "10",
+    "tcp_user_timeout": "15000",
+    "keepalives_idle": "5",
+    "keepalives_interval": "5",
+    "keepalives_count": "3",
+}
+"""How libpq finds out that a server's machine is gone without a word: by itself TCP waits for many minutes."""
+
+
 def _with_ours(url: sa.URL, busy_seconds: float) -> sa.URL:
     """Add what we ask of a connection to what the URL does."""
     given = url.query.get("options", ())
     options = (given,) if isinstance(given, str) else given
     ours = f"-c lock_timeout={max(1, int(busy_seconds * 1000))}"
     asked = {
-        "connect_timeout": "10",
+        **_NOTICES_SILENCE,
         **url.query,
         "options": " ".join((*options, ours)),
         "client_encoding": "utf8",  # whatever PGCLIENTENCODING says: texts are of any language

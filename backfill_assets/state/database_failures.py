@@ -103,7 +103,7 @@ def is_away(error: BaseException) -> bool:
     state = getattr(orig, "sqlstate", None)
     if state is None:
         refused = any(mark in str(orig) for mark in _REFUSED_FOR_GOOD)
-        return type(orig).__name__ == "OperationalError" and not refused
+        return _is_psycopgs(orig, "OperationalError") and not refused
     return state.startswith(_POSTGRES_AWAY)
 
 
@@ -127,8 +127,13 @@ def _refused(error: Exception) -> bool:
     orig = getattr(error, "orig", None)
     if getattr(orig, "sqlstate", None) is not None:
         return False
-    by_itself = type(orig).__name__ == "ProgrammingError" and _is_before_any_statement(error)
-    return type(orig).__name__ == "OperationalError" or by_itself
+    by_itself = _is_psycopgs(orig, "ProgrammingError") and _is_before_any_statement(error)
+    return _is_psycopgs(orig, "OperationalError") or by_itself
+
+
+def _is_psycopgs(orig: object, name: str) -> bool:
+    """Say whether an error is of a class of psycopg's, which need not be installed, or of one below it."""
+    return any(each.__name__ == name for each in type(orig).__mro__)
 
 
 def _is_before_any_statement(error: Exception) -> bool:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import socket
 import sqlite3
 import stat
 import sys
@@ -9,7 +10,7 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import sqlalchemy as sa
@@ -85,6 +86,30 @@ def test_what_the_url_asks_of_a_connection_counts_but_for_how_writers_are_isolat
         "lock_timeout": "7s",
         "transaction_isolation": "read committed",
     }
+
+
+def test_a_connection_finds_out_that_the_other_machine_is_gone_unless_the_url_asks_otherwise(
+    postgres: Server,
+):
+    url = postgres.create("gone")
+    with Store.open(f"{url}?keepalives_idle=60", clock=Clock()) as store:
+        asked = store._database.read(_parameters)
+
+    assert (asked["tcp_user_timeout"], asked["keepalives_count"]) == ("15000", "3")
+    assert asked["keepalives_idle"] == "60"
+
+
+def _parameters(open_: Any) -> dict[str, str]:  # noqa: ANN401 - a driver's own
+    return open_.connection.dbapi_connection.info.get_parameters()
+
+
+def test_a_server_that_accepts_and_stays_silent_is_told():
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        url = f"postgresql://127.0.0.1:{silent.getsockname()[1]}/none?connect_timeout=2"
+        with pytest.raises(StateUnavailableError, match="connection timeout expired"):
+            Store.open(url, clock=Clock(), busy_seconds=0.5)
 
 
 def test_threads_that_open_a_new_state_at_once_all_find_it_ready(url: str):
