@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from backfill_assets.engine.batch.kept_rows import kept_rows_in
+from backfill_assets.engine.plans.plan_verbs import abandon_plan
 from backfill_assets.engine.plans.strategy_checks import StrategyCheckError
+from backfill_assets.engine.project.events import Failed
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals import Daily
 from backfill_assets.models.column import Column
@@ -19,7 +21,7 @@ from backfill_assets.planning.change.categorize import DeclarationDifference
 from backfill_assets.planning.plan.request import Category, KeptRows, Restatement
 from backfill_assets_tests.builders import a_graph, a_model, a_source
 from backfill_assets_tests.engine.plans import Plans
-from backfill_assets_tests.engine.world import on, told
+from backfill_assets_tests.engine.world import ended, on, told
 
 if TYPE_CHECKING:
     from backfill_assets.models.graph import Graph
@@ -60,6 +62,46 @@ def orders(cost: str = "cost", extra: str = "", **declared: Any) -> Graph:  # no
 
 
 WIDER, BREAKING = orders(extra=", cost * 2 AS double"), orders("cost + 10")
+
+
+def noted(note: str, dtype: str) -> Graph:
+    """The same orders with a note, of some type."""
+    where = "WHERE ds >= :start_ds AND ds < :end_ds"
+    model = a_model(
+        ORDERS,
+        sql=f"SELECT id, ds, {note} AS note FROM web.events {where}",
+        columns=(*COLUMNS[:2], Column("note", dtype)),
+        unique_key=["id"],
+        grain="one row per order",
+        cadence=Daily(start="2024-01-09"),
+        kind=IncrementalByUniqueKey("ds"),
+        deletes="none",
+    )
+    return a_graph(model, sources=[a_source(columns=COLUMNS)])
+
+
+@pytest.mark.parametrize(
+    ("new", "error"),
+    [
+        (noted("cost", "bigint"), "CAST_INVALID_INPUT"),
+        (noted("struct(cost AS cost)", "struct<cost:bigint>"), "cannot cast"),
+    ],
+    ids=["value", "type"],
+)
+def test_kept_rows_that_the_new_types_can_not_hold_are_dropped_or_named(
+    world: World, plans: Plans, new: Graph, error: str
+):
+    only_history_has_order_1(world, plans, noted("concat('no. ', cost)", "string"))
+    carrying = plans.make(new, kept_rows=KeptRows.CARRY)
+
+    (failed, *_) = ended(plans.apply(new, carrying).events[ORDERS], Failed)
+
+    assert f"kept rows of '{ORDERS}' can't be taken over into its columns" in failed.error
+    assert error in failed.error
+    assert "--kept-rows drop" in failed.error
+    abandon_plan(plans.project(new), carrying)
+    plans.published(new, kept_rows=KeptRows.DROP)
+    assert [id_ for (id_,) in world.rows(ORDERS, "id")] == [2, 3]
 
 
 def only_history_has_order_1(world: World, plans: Plans, graph: Graph) -> None:

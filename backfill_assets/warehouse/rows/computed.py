@@ -26,7 +26,11 @@ from backfill_assets.warehouse.log.delta_log import head
 from backfill_assets.warehouse.rows.conform import RowStamp, contract, result_rows, without_cells
 from backfill_assets.warehouse.rows.doubles import refuse_doubles
 from backfill_assets.warehouse.rows.inputs import compute
-from backfill_assets.warehouse.rows.kept_rows import KeptRowCounts, only_in_history
+from backfill_assets.warehouse.rows.kept_rows import (
+    KeptRowCounts,
+    explaining_casts,
+    only_in_history,
+)
 from backfill_assets.warehouse.rows.moves import (
     cells_moved_from,
     keys_in_other_cells,
@@ -313,8 +317,9 @@ def computed_batch(  # noqa: PLR0913 - the parts of a batch
         cells = tuple(sorted((*request.cells, *moved)))
         historic = kept_rows = None
         if history is not None:
-            historic = cached(only_in_history(computed, model, request.cells, target, history))
-            kept_rows = KeptRowCounts.of(historic, model, carried=history.carried)
+            with explaining_casts(model, history):
+                historic = cached(only_in_history(computed, model, request.cells, target, history))
+                kept_rows = KeptRowCounts.of(historic, model, carried=history.carried)
         carried = historic if kept_rows is not None and kept_rows.carried else None
         rows = result_rows(computed, model, request.cells, target, stamp, moved, carried)
         written = stack.enter_context(written_cells(rows, model, cells, target.path))

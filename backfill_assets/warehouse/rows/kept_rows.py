@@ -6,17 +6,20 @@ and they are audited and committed with its cells, or leaves them out and counts
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from backfill_assets.errors import RequestError, one_line
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.column import CELL_COLUMN, quoted
 from backfill_assets.warehouse.files.cells import number_expression, number_text
 from backfill_assets.warehouse.files.layers import rows_of
 from backfill_assets.warehouse.files.stored_columns import stored_columns
+from backfill_assets.warehouse.spark.spark_errors import error_of_ours
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from pyspark.sql import DataFrame
 
@@ -76,6 +79,25 @@ class KeptRowCounts:
         return f"{self.rows:,} kept rows {done}{listed}"
 
 
+@contextmanager
+def explaining_casts(model: Model, history: History) -> Iterator[None]:
+    """Say of published values that the declared types can't hold that they are those of kept rows.
+
+    Raises:
+        RequestError: there are some, and they are to be taken over.
+    """
+    try:
+        yield
+    except Exception as error:
+        if not history.carried or error_of_ours(error) is not error:
+            raise
+        raise RequestError(
+            found=f"kept rows of '{model.name}' can't be taken over into its columns as they are declared now: "
+            f"{one_line(error)}. Nothing was published",
+            do="Plan it with --kept-rows drop, or declare types that hold the published values",
+        ) from error
+
+
 def only_in_history(
     computed: DataFrame, model: Model, cells: Sequence[Interval], target: Table, history: History
 ) -> DataFrame:
@@ -91,12 +113,16 @@ def only_in_history(
         history: the published table.
 
     Returns:
-        Rows with every stored column and `_cell`, of the model's types.
+        Rows with every stored column and `_cell`, of the model's types; of rows that are left out, the key and `_cell`.
     """
     spark = computed.sparkSession
-    columns = {**stored_columns(model)}
+    columns = stored_columns(model)
+    # A published key that the new type can't hold equals no computed one.
+    cast = "CAST" if history.carried else "TRY_CAST"
+    if not history.carried:
+        columns = {name: columns[name] for name in model.key}
     typed = [
-        f"CAST({quoted(name)} AS {dtype}) AS {quoted(name)}" for name, dtype in columns.items()
+        f"{cast}({quoted(name)} AS {dtype}) AS {quoted(name)}" for name, dtype in columns.items()
     ]
     rows = rows_of(spark, model, history.table, IntervalSet.of(cells))
     rows = rows.selectExpr(*typed, CELL_COLUMN)
