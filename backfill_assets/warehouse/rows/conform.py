@@ -173,16 +173,14 @@ def _without_tombstones(rows: DataFrame, model: Model, policy: Tombstone) -> Dat
     Where nothing says which of a key's rows is the latest, a tombstone beside another row stays: the audit of the key
     then refuses both.
     """
-    from pyspark.sql import Window, functions as F  # noqa: PLC0415
-
     is_row = f"NOT coalesce({quoted(policy.column)}, FALSE)"
     if isinstance(model.kind, IncrementalByUniqueKey) and model.kind.latest_by is not None:
         return rows.where(is_row)
-    keys = [*map(quoted, model.key)]
+    keys, columns = [*map(quoted, model.key)], [*map(quoted, rows.columns)]
+    has_row = f"max({is_row}) OVER (PARTITION BY {', '.join(keys)}) AS {quoted(_BESIDE)}"
     with_key = " AND ".join(f"{key} IS NOT NULL" for key in keys)
-    has_row = F.max(F.expr(is_row)).over(Window.partitionBy(*keys))
-    stays = f"{is_row} OR ({quoted(_BESIDE)} AND {with_key})"
-    return rows.withColumn(_BESIDE, has_row).where(stays).drop(_BESIDE)
+    stays = f"({is_row}) OR ({quoted(_BESIDE)} AND {with_key})"
+    return rows.selectExpr(*columns, has_row).where(stays).select(*columns)
 
 
 def _marked(gone: DataFrame, model: Model) -> DataFrame:
