@@ -125,6 +125,16 @@ def test_a_plan_that_is_over_is_not_queued(world: World, plans: Plans):
         assert everything(world, plan) == before
 
 
+def test_a_plan_that_is_built_is_not_queued(world: World, plans: Plans):
+    plan = made(plans)
+    plans.apply(GRAPH, plan)
+
+    with pytest.raises(RequestError, match=r"is built already.*`backfill promote"):
+        queue_plan(Operation(project=plans.project(GRAPH), plan=plan))
+
+    assert world.store.queue.queued_plans() == ()
+
+
 def test_a_plan_that_was_edited_or_stopped_is_not_queued(world: World, plans: Plans):
     plan = made(plans)
     with pytest.raises(RequestError, match=r"Nothing was written\. A plan can't be edited"):

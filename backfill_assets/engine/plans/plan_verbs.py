@@ -247,7 +247,7 @@ def queue_plan(op: Operation, off_peak: str | None = None) -> QueuedPlan:
         InvalidOffPeakError: the window can't be read.
         UnknownZoneError: nor its time zone.
         PlanPausedOrStoppedError: the plan is stopped.
-        RequestError: its canaries are not built yet.
+        RequestError: its canaries are not built yet, or all of it is built.
         BackfillAssetsError: it can't be applied; see `apply_plan`.
     """
     window = None if off_peak is None else str(read_off_peak(off_peak))
@@ -256,6 +256,11 @@ def queue_plan(op: Operation, off_peak: str | None = None) -> QueuedPlan:
         raise PlanPausedOrStoppedError(op.plan_id, control)
     _refuse_canaries(op)
     start_applying(op)
+    if op.store.plans.get(op.plan_id).status is PlanStatus.BUILT:
+        raise RequestError(
+            found=f"plan {op.plan_id} is built already: the queue has nothing to build of it, nothing was queued",
+            do=f"`backfill promote {op.plan_id}` publishes it",
+        )
     run_stages(op, queue_stages(op.plan), _stored_outcome(op))
     queued = op.store.queue.queue_plan(op.plan_id, op.who, window)
     op.tell(PlanEventKind.QUEUED, off_peak=window)
