@@ -10,6 +10,7 @@ import pytest
 
 from backfill_assets.errors import BackfillAssetsError, DeclarationError, RequestError
 from backfill_assets.intervals import Daily, IntervalSet
+from backfill_assets.intervals.cadence import WHOLE_CELL
 from backfill_assets.intervals.instants import InstantFormatError
 from backfill_assets.intervals.parse_range import OutsideLifeError, ReversedRangeError
 from backfill_assets.models.cells_by_model import CellsByModel
@@ -17,6 +18,7 @@ from backfill_assets.models.column import Column
 from backfill_assets.models.graph import Graph
 from backfill_assets.models.python.function_query import FunctionQuery, ModuleQuery
 from backfill_assets.models.python.own_modules import StoredModule
+from backfill_assets.models.upstream import Reopens, Upstream
 from backfill_assets.planning.plan.build_plan import build_plan
 from backfill_assets.planning.plan.left import left_to_do
 from backfill_assets.planning.plan.plan import Build, Change, Plan, Why
@@ -28,7 +30,16 @@ from backfill_assets.snapshots.environment import PROD, Environment, Pointer
 from backfill_assets.snapshots.loaded import Reads
 from backfill_assets.snapshots.snapshot import snapshots_of
 from backfill_assets.snapshots.state_view import ModelState, ReadyRun, StateView
-from backfill_assets_tests.builders import COLUMNS, FIRST, a_graph, a_model, day, days, stamps
+from backfill_assets_tests.builders import (
+    COLUMNS,
+    FIRST,
+    a_graph,
+    a_model,
+    a_whole,
+    day,
+    days,
+    stamps,
+)
 
 NOW = FIRST + timedelta(days=10)
 TWICE = "SELECT ds, id, cost * 2 AS cost FROM web.events WHERE ds >= :start_ds AND ds < :end_ds"
@@ -559,6 +570,35 @@ def test_an_end_that_takes_nothing_away_is_metadata():
 
     assert model is not None
     assert model.category is Category.METADATA
+
+
+@pytest.mark.parametrize(
+    ("reopens", "late_window", "left"),
+    [(Reopens.NEVER, 0, []), (Reopens.LATE_WINDOW, 2, ["2024-01-09..2024-01-10 (2)"])],
+)
+def test_past_a_strict_end_only_cells_that_a_dimension_reopens_are_called_stale_later(
+    reopens: Reopens, late_window: int, left: list[str]
+):
+    up = Upstream("web.whole", reopens=reopens)
+    days_of_it = a_model("web.days", upstreams=["web.a", up], late_window=late_window)
+    graph = a_graph(a_model("web.a"), a_whole("web.whole", upstreams=["web.a"]), days_of_it)
+    state = a_state(graph, whole=IntervalSet.of([WHOLE_CELL]))
+    plan = a_plan(graph, state, restate=RESTATED, end_bounded=True)
+
+    said = [note for each in plan.models for note in each.notes if "past the requested end" in note]
+
+    assert [note.split("end: ")[1].split(";")[0] for note in said] == left
+
+
+@pytest.mark.parametrize("name", ["web.a", "web.events"])
+def test_a_restatement_of_what_is_not_due_says_so(name: str):
+    weekly = edited(cadence=Daily(start="2024-01-01", cron="0 5 * * 1"))
+    state = a_state(weekly, a=IntervalSet.of([day(1, 7)]), b=IntervalSet.of([day(1, 7)]))
+    plan = a_plan(weekly, state, restate=(Restatement(name, "2024-01-09"),), select=("web.a",))
+
+    assert plan.is_empty
+    said = f"nothing follows from restating {name}: no cell that is due lies in the named range"
+    assert said in plan.notes
 
 
 def test_readers_of_what_is_restated_are_named_where_the_selection_leaves_them_out():

@@ -292,6 +292,7 @@ class _Planner:
             and (restatement.start or restatement.end or request.start or request.end)
         ]
         notes += self._unselected_readers()
+        notes += self._not_due(planned)
         notes += self._cutoffs(planned)
         if request.restate_all_snapshots:
             notes.append(
@@ -299,6 +300,19 @@ class _Planner:
                 "reading what they read until a plan of their own is promoted"
             )
         return tuple(notes)
+
+    def _not_due(self, planned: set[str]) -> list[str]:
+        """Name what is restated over a range in which no cell is due, so that nothing follows from it."""
+        graph, restate = self.planned.graph, self.planned.request.restate
+        return [
+            f"nothing follows from restating {restatement.name}: no cell that is due lies in the named range"
+            for restatement in restate
+            if not any(
+                name in planned or self.cells[name].leaves_out or self.cells[name].cutoff
+                for name in (restatement.name, *graph.readers(restatement.name))
+                if name in self.planned.chosen
+            )
+        ]
 
     def _unselected_readers(self) -> list[str]:
         """Name the models that read something restated, and that the selection leaves out."""

@@ -16,7 +16,7 @@ from backfill_assets.intervals.interval import epoch_of
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.restated import onward
 from backfill_assets.intervals.text import ranges_text
-from backfill_assets.models.cells import cells_read, cells_reading, cells_without_input
+from backfill_assets.models.cells import cells_read, cells_without_input
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.change.life import lost_reads
 from backfill_assets.planning.plan.downstream import Downstream
@@ -25,7 +25,7 @@ from backfill_assets.planning.plan.plan import Why
 from backfill_assets.planning.plan.restating import wrong_cells
 from backfill_assets.planning.rule.first_data import before_data, first_data, said_of_early
 from backfill_assets.planning.rule.needs_work import needs_work
-from backfill_assets.planning.rule.reopening import reopened_by_new_cells
+from backfill_assets.planning.rule.reopening import reopened, reopened_by_new_cells
 from backfill_assets.snapshots.cutoff import Cutoff
 
 if TYPE_CHECKING:
@@ -131,7 +131,9 @@ class _Sweeps:
         ready = self.view.ready(name) & beyond
         for upstream, upstream_model in self.planned.upstream_models(name):
             planned = self.cells[upstream.name].cells
-            reading = cells_reading(model.cadence, upstream, upstream_model.cadence, planned)
+            reading = reopened(
+                model, upstream, upstream_model.cadence, planned, self.view.ready(name)
+            )
             model_cells.stale_later |= reading & ready
         if model.in_order and model_cells.cells:
             model_cells.stale_later |= ready
