@@ -280,3 +280,27 @@ def test_the_items_of_a_plan_follow_its_life(world: World, plans: Plans):
     assert item(checklist_of(plans.project(changed), plan), "asked by and why").texts == (
         "ana: costs count twice",
     )
+
+
+def test_a_plan_that_builds_no_cell_has_no_audit_to_wait_for(world: World, plans: Plans):
+    graph = a_graph(visits())
+    world.begin(graph, *(row(day) for day in range(1, 6)))
+    changed = a_graph(visits(times=2))
+    plan = plans.make(changed, forward_only=True, reason="costs count twice", asked_by="ana")
+
+    def audits() -> Standing:
+        return item(checklist_of(plans.project(changed), plan), "audits").standing
+
+    assert audits() is Standing.NOT_MET
+    plans.apply(changed, plan)
+    assert audits() is Standing.MET
+
+
+def test_models_that_a_plan_removes_are_a_part_of_its_target(world: World, plans: Plans):
+    both = a_graph(visits(), a_model("web.other"))
+    world.begin(both, *(row(day) for day in range(1, 6)))
+    plan = plans.make(a_graph(visits()), reason="not read by anyone", asked_by="ana")
+
+    target = item(checklist_of(plans.project(a_graph(visits())), plan), "target")
+
+    assert target.texts[1:] == ("removed: web.other",)

@@ -312,6 +312,12 @@ def test_readers_of_a_model_with_a_cutoff_are_told_that_its_newer_cells_may_chan
     assert b.cells
 
 
+def test_a_model_that_is_not_declared_any_more_can_not_be_restated():
+    left = a_graph(a_model("web.a"))
+    with pytest.raises(RequestError, match=r"'web.b' is restated, and is not declared any more"):
+        a_plan(left, a_state(), restate=(Restatement("web.b", "2024-01-03"),))
+
+
 def test_a_model_that_others_read_cannot_be_removed():
     lonely = a_graph(a_model("web.b", sql=TWICE))
 

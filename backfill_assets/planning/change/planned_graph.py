@@ -105,12 +105,14 @@ def planned_graph(
         RequestError: a selector names no model.
         RequestError: a selector matches no model.
         RequestError: a source is restated, and no selected model reads it.
+        RequestError: a model is restated that is not declared any more.
         DeclarationError: a model that others read is not declared any more.
         RequestError: a chosen model reads a new one that is to be left out.
     """
     snapshots = loaded.snapshots if loaded is not None else snapshots_of(graph)
     gone = tuple(name for name in sorted(state.running) if name not in graph.models)
     gone = () if request.late else gone  # late data takes no model away
+    _refuse_gone(request, graph, gone)
     chosen = _chosen(request, graph, gone)
     _refuse_unread(request, graph, chosen)
     helpers = frozenset(upstream_of(graph, chosen & {*graph.models}) - chosen)
@@ -175,6 +177,16 @@ def _chosen(request: PlanRequest, graph: Graph, gone: tuple[str, ...]) -> frozen
     if restated and not request.select:
         return following(graph, restated)
     return frozenset(selected(graph, request.select, gone=gone)) | (restated & {*graph.models})
+
+
+def _refuse_gone(request: PlanRequest, graph: Graph, gone: tuple[str, ...]) -> None:
+    """Refuse to restate a model that the environment runs and that is not declared any more: nothing can build it."""
+    for name in (restatement.name for restatement in request.restate):
+        if name in gone and name not in graph.sources:
+            raise RequestError(
+                found=f"'{name}' is restated, and is not declared any more",
+                do="declare it again, or leave it out; `backfill plan` removes it",
+            )
 
 
 def _refuse_unread(request: PlanRequest, graph: Graph, chosen: frozenset[str]) -> None:

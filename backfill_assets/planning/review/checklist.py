@@ -157,7 +157,8 @@ def _inventory(plan: Plan, graph: Graph, facts: ChecklistFacts, ranges: Ranges) 
     sources = _sources(models, graph)
     guard = "protected" if plan.protected else "not protected"
     target = f"{plan.environment} ({guard}): {_and(planned.model for planned in plan.models)}"
-    yield _met("target", target)
+    removed = (f"removed: {_and(plan.removed)}",) if plan.removed else ()
+    yield _met("target", target, *removed)
     yield _met("window", *(_window(planned, ranges) for planned in plan.models if planned.cells))
     yield _met(
         "grain and key", *(f"{model.name}: {model.grain}; {_and(model.key)}" for model in models)
@@ -351,10 +352,13 @@ def _late(model: Model) -> str:
 
 
 def _results(plan: Plan, facts: ChecklistFacts) -> Iterator[Item]:
-    yield _built_item(plan, facts)
+    built = _built_item(plan, facts)
+    yield built
     results = [(model, result) for model, own in facts.audits.items() for result in own]
     failed = [(model, result) for model, result in results if not result.passed]
-    if not results:
+    if not results and built.standing is Standing.MET:
+        yield _result("audits", Standing.MET, ("none had to run: no batch of the plan wrote rows",))
+    elif not results:
         yield _result("audits", Standing.NOT_MET, ("none has run yet",), _apply(plan))
     else:
         texts = [f"{len(results) - len(failed):,} of {len(results):,} passed"]
