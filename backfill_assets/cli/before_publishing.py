@@ -33,6 +33,7 @@ class BeforePublishing:
         lacking: approvals that the policy still requires, in words.
         runs: whether both histories of a dual run are still filled.
         is_built: whether all of it is; answers and approvals are for a plan that is.
+        held: whether a person has paused or stopped it.
         outwaited: since when (UTC) it has waited for too long to be continued; None: it has not.
     """
 
@@ -42,6 +43,7 @@ class BeforePublishing:
     lacking: tuple[str, ...] = ()
     runs: bool = False
     is_built: bool = True
+    held: bool = False
     outwaited: datetime | None = None
 
     @property
@@ -52,7 +54,7 @@ class BeforePublishing:
         if stops := next((check for check in self.checks if check.stops), None):
             return (f"accept {stops.model} {shlex.quote(stops.check)} --reason TEXT",)
         if not self.is_built:
-            return ("apply",)
+            return ("resume",) if self.held else ("apply",)
         if self.runs:
             return ()
         agreeing = ("approve",) if self.lacking else ()
@@ -80,7 +82,8 @@ def before_publishing(project: Project, plan: Plan) -> BeforePublishing:
     outwaited = until if stored.status in OPEN and until <= project.clock() else None
     if outwaited or stored.status is not PlanStatus.BUILT:
         built = stored.status is PlanStatus.BUILT
-        return BeforePublishing(checks, accepted, is_built=built, outwaited=outwaited)
+        held = store.queue.control_of(plan_id).holds
+        return BeforePublishing(checks, accepted, is_built=built, held=held, outwaited=outwaited)
     dual = dual_run_of(plan.request.dual_run_days, store.plans.events(plan_id))
     runs = dual is not None and project.clock() < dual.until
     try:

@@ -130,6 +130,18 @@ def test_an_accepted_difference_leads_to_the_next_one_before_the_promotion(
     assert second[0] == f"Next: backfill promote {plan_id}"
 
 
+def test_a_plan_that_is_paused_is_resumed_before_it_is_built(shop: Prepared, backfill: Backfill):
+    assert backfill("run").code == 0
+    _land(shop, 2)
+    asked = ("--restate", f"{SALES}:{FIRST}..{FIRST}", "--json")
+    plan_id = backfill("plan", *asked).json["plan_id"]
+    assert backfill("pause", plan_id).code == 0
+
+    assert _last(backfill, "approvals", plan_id)[0] == f"Next: backfill resume {plan_id}"
+    backfill("resume", plan_id)
+    assert _last(backfill, "approvals", plan_id)[0] == f"Next: backfill apply {plan_id}"
+
+
 def test_a_plan_that_has_waited_for_too_long_can_only_be_abandoned(
     shop: Prepared, backfill: Backfill
 ):
