@@ -28,7 +28,7 @@ from backfill_assets.planning.plan.written_options import chosen
 from backfill_assets.snapshots.cutoff import Cutoff
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from datetime import datetime
 
     from backfill_assets.engine.fill.outstanding import Outstanding
@@ -92,14 +92,7 @@ def status(
             for name, work in works.items()
         ]
         remaining = outstanding(run, names, looks)
-        to_run = runs_by_environment(
-            run,
-            (
-                name
-                for name, work in works.items()
-                if work.runnable | late.in_place[name] | late.automatic[name]
-            ),
-        )
+        to_run = runs_by_environment(run, _runnable(works, late))
         holds = holds_of(run.store, env, names)
         open_ones = _Open(waiting_plans(run), holds, watched_plans(run), moment)
     if as_json:
@@ -111,6 +104,15 @@ def status(
         raise typer.Exit(FAILED)
     if remaining.unlooked:
         raise typer.Exit(WAITS)
+
+
+def _runnable(works: Mapping[str, Work], late: LateWork) -> list[str]:
+    """Name the models of which a run would build a cell."""
+    return [
+        name
+        for name, work in works.items()
+        if work.runnable | late.in_place[name] | late.automatic[name]
+    ]
 
 
 def _row(
