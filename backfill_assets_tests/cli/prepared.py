@@ -108,6 +108,13 @@ class Prepared:
             run.store.batches.open_batch(request)
         return request.batch_id
 
+    def begin(self, model: str, first: str, last: str) -> str:
+        """Open a batch, and leave it so: its process is never heard again."""
+        with opened_run("prod") as run:
+            request = batch_request(run, run.graph.model(model), _span(run, model, first, last))
+            run.store.batches.open_batch(request)
+        return request.batch_id
+
     def fail(self, model: str, first: str, last: str, error: str) -> str:
         """Record a batch that failed the toy shop's blocking audit."""
         with opened_run("prod") as run:

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
+
+from backfill_assets.testing import time_passed
 
 if TYPE_CHECKING:
     from backfill_assets_tests.cli.conftest import Backfill
@@ -92,6 +95,22 @@ def test_a_failure_whose_cells_were_built_since_is_left_out_unless_all_are_asked
     assert overtaken[:8] not in listed.out
     assert listed.lines[-1] == ("1 failure; 1 more whose cells were built since: --all.")
     assert [row["batch_id"] for row in everything] == [open_, overtaken]
+
+
+def test_a_batch_of_a_dead_process_is_silent_once_its_lease_is_over(
+    shop: Prepared, backfill: Backfill
+):
+    shop.fill("toy.sales", "2024-01-28", "2024-01-29")
+    begun = shop.begin("toy.sales", "2024-01-31", "2024-02-01")
+
+    def statuses() -> list[str]:
+        return [row["status"] for row in backfill("batches", "--json").json]
+
+    assert statuses() == ["running", "committed"]
+    with time_passed(timedelta(hours=1)):
+        assert statuses() == ["silent", "committed"]
+        assert backfill("batches", begun, "--json").json["status"] == "silent"
+        assert "silent" in backfill("batches").lines[1]
 
 
 def test_what_kept_a_batch_from_beginning_is_listed_until_its_cells_are_built(

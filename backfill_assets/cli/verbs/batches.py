@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from backfill_assets.state.store import Store
 
 FAILED, COMMITTED, NOT_BEGUN = "failed", "committed", "not begun"
+RUNNING, SILENT = "running", "silent"
 
 
 def _unclear_batch(begins: str, matches: Sequence[str]) -> RequestError:
@@ -62,7 +63,8 @@ def batches(
 ) -> None:
     """List batches, or show one batch with its audits and failing rows.
 
-    The newest batches come first. With --failed, the causes that kept a batch from beginning (such as a source without a table) are listed,
+    The newest batches come first. `silent` is one that was heard for the last time longer ago than the lease: its process has died, or sleeps;
+    the next run builds its cells. With --failed, the causes that kept a batch from beginning (such as a source without a table) are listed,
     too: the latest for each model. JSON has every field: cells, rows, bytes, start, finish, attempt, error and its kind, Spark settings of its own, code version, plan, run.
 
     Example: backfill batches --failed
@@ -91,7 +93,7 @@ def batches(
                 f"{counted(len(listed[:limit]), 'failure')}{_hidden(hidden)}",
             )
         else:
-            rows = [_row(graph, row) for row in store.batches.latest(model=model, limit=limit)]
+            rows = [_row(graph, row) for row in _latest(store, model, limit)]
             count = counted(len(rows), "batch", "batches")
     if as_json:
         print_json(rows)
@@ -99,11 +101,25 @@ def batches(
     _list(rows, count)
 
 
+def _latest(store: Store, model: str | None = None, limit: int | None = None) -> list[BatchRow]:
+    """Read batches, the latest first; of those that are said to run, the silent ones are told apart."""
+    rows = store.batches.latest(model=model, limit=limit)
+    running = {row.batch_id for row in rows if row.status == RUNNING}
+    if not running:
+        return rows
+    silent = running - {batch.batch_id for batch in store.limits.in_flight()}
+    # One that has ended since has no claim either: its row says so by now.
+    return [
+        replace(row, status=SILENT) if row.status == RUNNING and row.batch_id in silent else row
+        for row in store.batches.latest(model=model, limit=limit)
+    ]
+
+
 def _failures(store: Store, graph: Graph, model: str | None) -> list[tuple[dict[str, Any], bool]]:
     """Give every failure, the latest first, and whether its cells were built since."""
     failures: list[tuple[datetime, dict[str, Any], bool]] = []
     built: dict[str, list[BatchRow]] = {}
-    for row in store.batches.latest(model=model):
+    for row in _latest(store, model):
         since = built.setdefault(row.model, [])
         if row.status == COMMITTED:
             since.append(row)
@@ -236,7 +252,7 @@ def _found(store: Store, graph: Graph, begins: str) -> dict[str, Any]:
     Raises:
         RequestError: there is no such batch, or there are several.
     """
-    rows = [row for row in store.batches.latest() if row.batch_id.startswith(begins)]
+    rows = [row for row in _latest(store) if row.batch_id.startswith(begins)]
     if len(rows) != 1:
         raise _unclear_batch(begins, [row.batch_id for row in rows])
     audits = store.batches.audit_results(batch_id=rows[0].batch_id)
