@@ -12,8 +12,8 @@ import pytest
 import sqlglot
 
 from backfill_assets.engine.batch.requests import batch_request
-from backfill_assets.engine.plans.plan_verbs import rollback_plan
-from backfill_assets.engine.project.events import Committed, Waiting
+from backfill_assets.engine.plans.plan_verbs import abandon_plan, rollback_plan
+from backfill_assets.engine.project.events import Committed, Failed, Waiting
 from backfill_assets.engine.project.opening import look
 from backfill_assets.intervals import Daily
 from backfill_assets.models import fingerprint
@@ -270,6 +270,31 @@ def test_a_model_that_was_rolled_back_to_nothing_waits_for_a_plan(world: World):
     rollback_plan(plans.project(mended), plans.published(mended))
     assert world.pointer(VISITS).delta_version < 0
     assert world.open(mended).changed == (VISITS, "web.readers")
+
+
+def test_a_mended_model_waits_for_a_plan_where_one_has_left_its_table(world: World):
+    mended = versions(3)
+    world.land(a_source(), row(9))
+    world.open(versions(2))
+    plans = Plans(world)
+    plan = plans.make(mended)
+    plans.apply(mended, plan)
+    abandon_plan(plans.project(mended), plan)
+    assert world.open(mended).changed == (VISITS, "web.readers")
+
+
+@pytest.mark.parametrize("times", [2, 3], ids=["only its audit", "its query"])
+def test_a_plan_of_a_reader_leaves_a_mended_model_as_its_pointer_says(world: World, times: int):
+    wrong = versions(2, audits=[accepted_range("cost", None, 1)])
+    world.land(a_source(), row(9))
+    world.fill(wrong)
+    mended, plans = versions(times), Plans(world)
+    plan = plans.make(mended, select=("web.readers",))
+    assert [planned.change for planned in plan.models] == [Change.UNCHANGED, Change.UNCHANGED]
+    plans.apply(mended, plan)
+    failed = [event.error for event in plans.told if isinstance(event, Failed)]
+    assert [str(error) for error in failed if "accepted_range" not in str(error)] == []
+    assert failed
 
 
 def test_of_two_processes_that_begin_a_model_at_once_the_first_declaration_counts(world: World):

@@ -12,7 +12,7 @@ from backfill_assets.engine.fill.late_cells import (
     in_place_of,
     policy_mark,
 )
-from backfill_assets.engine.project.opening import look, open_run
+from backfill_assets.engine.project.opening import look_as_pointed, open_run
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.cadence import WHOLE_CELL
 from backfill_assets.intervals.grid import Unit
@@ -397,7 +397,7 @@ def scanned_by_plan(project: Project, plan: Plan) -> Iterator[ScannedEnvironment
         if not within:
             continue
         run = replace(
-            look(project, environment),
+            look_as_pointed(project, environment),
             plan_id=plan.plan_id,
             until=plan.until,
             batch_cells=plan.batch_cells,

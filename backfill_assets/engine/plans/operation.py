@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.project.frozen_code import FrozenCode
-from backfill_assets.engine.project.opening import look
+from backfill_assets.engine.project.opening import look_as_pointed
 from backfill_assets.engine.project.project import InProject
 from backfill_assets.planning.change.kept_rows import unfit
 from backfill_assets.planning.plan.overhead import by_rows, planned_cells
@@ -106,7 +106,7 @@ class Operation(InProject):
     def run_in(self, environment: str) -> RunContext:
         """Look at any environment."""
         return replace(
-            look(self.project, environment),
+            look_as_pointed(self.project, environment),
             plan_id=self.plan_id,
             root_id=self.plan.request.launch or self.run_id,
             tuning=dict(self.plan.request.spark),

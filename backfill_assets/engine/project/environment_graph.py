@@ -4,7 +4,7 @@ This only looks. A model whose declaration changed, be it only an audit or a wor
 environment's own snapshot until a plan promotes the new one; it is reported, never silently run. A
 workspace runs nothing but the snapshots that its pointers name. What a run has yet to write is listed:
 the first pointers of new models. A model of which nothing was ever published is as good as new: a run
-takes it as it is declared.
+takes it as it is declared. Plans are made and applied for what the pointers name.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from backfill_assets.models.source_reading import (
 from backfill_assets.snapshots.environment import PROD, Pointer
 from backfill_assets.snapshots.loaded import Reads
 from backfill_assets.snapshots.snapshot import Snapshot, stored_model
+from backfill_assets.state.versions import UnknownVersionError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -50,7 +51,7 @@ class EnvironmentGraph:
         misread: by model, the sources that its snapshot relies on otherwise than others do whose
             declarations count here, and of each of them the models to plan; it can't be run until
             a plan has made these anew.
-        new: snapshots of models that it never saw, or of which nothing was ever published.
+        new: snapshots of models that it never saw, and of those that go on as they are declared.
     """
 
     graph: Graph
@@ -62,13 +63,17 @@ class EnvironmentGraph:
     new: tuple[Snapshot, ...] = ()
 
 
-def environment_graph(store: Store, known: Loaded, environment: Environment) -> EnvironmentGraph:
+def environment_graph(
+    store: Store, known: Loaded, environment: Environment, unused: frozenset[str] = frozenset()
+) -> EnvironmentGraph:
     """Tell what an environment runs, and how that differs from what is loaded.
 
     Args:
         store: the state.
         known: the models and sources that are declared now.
         environment: whose.
+        unused: models whose pointers were never of use: they go on as they are declared, unless what is published
+            rests on their snapshots.
     """
     loaded, snapshots = known.graph, known.snapshots
     pointers = store.environments.pointers(environment.name)
@@ -77,10 +82,10 @@ def environment_graph(store: Store, known: Loaded, environment: Environment) -> 
         graph = _workspace_graph(environment, running, pointers, loaded)
         graph, misread = _as_relied_on(graph, running, environment, pointers)
         return EnvironmentGraph(graph, pointers, Reads(graph), (), running, misread)
-    if changed := _changed(running, known):
-        replaced = _replaced(store, environment, running, changed)
-        pointers = {name: at for name, at in pointers.items() if name not in replaced}
-        changed = tuple(name for name in changed if name not in replaced)
+    changed = _changed(running, known)
+    replaced = _replaced(running, changed, unused)
+    pointers = {name: at for name, at in pointers.items() if name not in replaced}
+    changed = tuple(name for name in changed if name not in replaced)
     kept = {
         name: running[name].model
         for name in running
@@ -99,6 +104,43 @@ def environment_graph(store: Store, known: Loaded, environment: Environment) -> 
     return EnvironmentGraph(graph, seen, reads, changed, running, misread, new)
 
 
+def graph_to_fill(store: Store, known: Loaded, environment: Environment) -> EnvironmentGraph:
+    """Tell what a run fills: as `environment_graph`, but models of which nothing was ever published as declared.
+
+    One whose table, as declared, only a plan may take over waits for this plan.
+
+    Args:
+        store: the state.
+        known: the models and sources that are declared now.
+        environment: whose.
+    """
+    own = environment_graph(store, known, environment)
+    if not own.changed:
+        return own
+    return _filled(store, known, environment, store.environments.never_filled(environment.name))
+
+
+def _filled(
+    store: Store, known: Loaded, environment: Environment, unused: frozenset[str]
+) -> EnvironmentGraph:
+    own = environment_graph(store, known, environment, unused)
+    taken = {
+        snapshot.model.name
+        for snapshot in own.new
+        if holds_what_is_unpublished(store, snapshot.version, environment)
+    }
+    return _filled(store, known, environment, unused - taken) if unused & taken else own
+
+
+def holds_what_is_unpublished(store: Store, version: str, environment: Environment) -> bool:
+    """Whether a table holds what an environment does not publish: only a plan takes it over."""
+    try:
+        owner, head = store.versions.owner(version), store.versions.known_head(version)
+    except UnknownVersionError:
+        return False
+    return owner not in (None, environment.name) or (environment.protected and head >= 0)
+
+
 def sources_read(store: Store, loaded: Loaded) -> Mapping[str, Source]:
     """Give every source as prod reads it: as its snapshots declare it, until a plan has promoted another.
 
@@ -110,7 +152,7 @@ def sources_read(store: Store, loaded: Loaded) -> Mapping[str, Source]:
         loaded: the models and sources that are declared now.
     """
     prod = store.environments.get(PROD)
-    return environment_graph(store, loaded, prod).graph.sources
+    return graph_to_fill(store, loaded, prod).graph.sources
 
 
 def _changed(running: Mapping[str, Snapshot], known: Loaded) -> tuple[str, ...]:
@@ -123,16 +165,12 @@ def _changed(running: Mapping[str, Snapshot], known: Loaded) -> tuple[str, ...]:
 
 
 def _replaced(
-    store: Store,
-    environment: Environment,
-    running: Mapping[str, Snapshot],
-    changed: tuple[str, ...],
+    running: Mapping[str, Snapshot], changed: tuple[str, ...], unused: frozenset[str]
 ) -> frozenset[str]:
     """Name the changed models that go on as new ones, since nothing of them was ever published.
 
     One stays as it is while a reader of it has published cells: these rest on its snapshot.
     """
-    unused = store.environments.never_filled(environment.name)
     kept = {up.name for name in running.keys() - unused for up in running[name].model.reads}
     replaced: list[str] = []
     for name in reversed(changed):

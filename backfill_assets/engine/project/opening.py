@@ -5,14 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from backfill_assets.engine.project.environment_graph import environment_graph
+from backfill_assets.engine.project.environment_graph import (
+    environment_graph,
+    graph_to_fill,
+    holds_what_is_unpublished,
+)
 from backfill_assets.engine.project.holds import refuse_hold
 from backfill_assets.engine.project.iceberg import enter_missing
 from backfill_assets.engine.project.run_context import PublishedCells, RunContext, table_path
 from backfill_assets.models.source_reading import readings_text
 from backfill_assets.snapshots.batch import GAP, PLANNED
 from backfill_assets.snapshots.environment import Pointer
-from backfill_assets.state.versions import UnknownVersionError
 
 if TYPE_CHECKING:
     from backfill_assets.engine.project.environment_graph import EnvironmentGraph
@@ -53,7 +56,7 @@ def open_run(
 
 def _pointed_run(project: Project, environment: str) -> RunContext:
     """Give new models their first pointers; look again if another process was first with another declaration."""
-    run, own = _seen(project, environment)
+    run, own = _to_fill(project, environment)
     first = {
         snapshot.model.name: _pointed(project.store, run.environment, snapshot, project.data_root)
         for snapshot in own.new
@@ -66,20 +69,36 @@ def _pointed_run(project: Project, environment: str) -> RunContext:
 
 
 def look(project: Project, environment: str) -> RunContext:
-    """Open a run that only reads: nothing is written, not even a first pointer.
+    """Open a run that only reads: nothing is written, not even a first pointer. It sees what a run would fill.
 
     Raises:
         UnknownEnvironmentError: there is no environment of that name.
     """
-    return _seen(project, environment)[0]
+    return _to_fill(project, environment)[0]
 
 
-def _seen(project: Project, environment: str) -> tuple[RunContext, EnvironmentGraph]:
-    stored_environment = project.store.environments.get(environment)
-    own = environment_graph(project.store, project.loaded, stored_environment)
-    run = RunContext(
+def look_as_pointed(project: Project, environment: str) -> RunContext:
+    """Open a run that moves no pointer: every model that has one is as its pointer says.
+
+    So a plan is applied: it was made for what the pointers name.
+
+    Raises:
+        UnknownEnvironmentError: there is no environment of that name.
+    """
+    stored = project.store.environments.get(environment)
+    return _seen(project, stored, environment_graph(project.store, project.loaded, stored))
+
+
+def _to_fill(project: Project, environment: str) -> tuple[RunContext, EnvironmentGraph]:
+    stored = project.store.environments.get(environment)
+    own = graph_to_fill(project.store, project.loaded, stored)
+    return _seen(project, stored, own), own
+
+
+def _seen(project: Project, environment: Environment, own: EnvironmentGraph) -> RunContext:
+    return RunContext(
         project=project,
-        environment=stored_environment,
+        environment=environment,
         graph=own.graph,
         pointers=own.pointers,
         reads=own.reads,
@@ -87,9 +106,8 @@ def _seen(project: Project, environment: str) -> tuple[RunContext, EnvironmentGr
         root_id=project.run_id,
         changed=own.changed,
         misread=own.misread,
-        fills=PLANNED if stored_environment.is_workspace else GAP,
+        fills=PLANNED if environment.is_workspace else GAP,
     )
-    return run, own
 
 
 def save_snapshot(store: Store, snapshot: Snapshot) -> None:
@@ -121,15 +139,6 @@ def _pointed(store: Store, environment: Environment, snapshot: Snapshot, data_ro
                 return brought
     save_snapshot(store, snapshot)
     first_pointer = Pointer(environment.name, model, snapshot.fingerprint.id, version, -1)
-    if _is_there(store, version, environment):
+    if holds_what_is_unpublished(store, version, environment):
         return first_pointer
     return store.environments.ensure_pointer(first_pointer, table_path(data_root, model, version))
-
-
-def _is_there(store: Store, version: str, environment: Environment) -> bool:
-    """Whether a table holds what the environment does not publish."""
-    try:
-        owner, head = store.versions.owner(version), store.versions.known_head(version)
-    except UnknownVersionError:
-        return False
-    return owner not in (None, environment.name) or (environment.protected and head >= 0)
