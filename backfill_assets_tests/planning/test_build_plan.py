@@ -155,6 +155,7 @@ RESTATED = (Restatement("web.a", "2024-01-03", "2024-01-04"),)
             RequestError,
             "is about several rows at once",
         ),
+        ({"restate": RESTATED, "where": "every(cost > 2)"}, RequestError, "several rows at once"),
         (
             {"restate": RESTATED, "where": "ROW_NUMBER() OVER (ORDER BY id) = 1"},
             RequestError,
@@ -202,6 +203,11 @@ def test_a_request_that_cannot_be_met_is_refused(
 ):
     with pytest.raises(error, match=words):
         a_plan(**asked)
+
+
+def test_patterns_of_which_any_may_match_are_asked_of_single_rows():
+    plan = a_plan(restate=RESTATED, where="CAST(id AS STRING) LIKE ANY ('1%', '2%')")
+    assert plan.model("web.a") is not None
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from backfill_assets.snapshots.state_view import StateView
 
 
+_OF_MANY_ROWS = (exp.AggFunc, exp.Any, exp.Window, exp.UDTF, exp.Explode)
+_ALSO_OF_MANY_ROWS = {"every", "some", "try_avg", "try_sum"}
+"""Aggregates of Spark that sqlglot does not know."""
+
 _FIRST = "Pacific/Kiritimati"
 """The zone in which a date begins first: a date that has not begun there lies in the future of every model."""
 
@@ -97,7 +101,14 @@ def is_condition(text: str) -> bool:
 def _is_about_many_rows(condition: str) -> bool:
     """Whether Spark can't answer a condition for a row by itself."""
     parsed = sqlglot.parse_one(condition, read="spark")
-    return parsed.find(exp.AggFunc, exp.Any, exp.Window, exp.UDTF, exp.Explode) is not None
+    return any(not _is_like_any(node) for node in parsed.find_all(*_OF_MANY_ROWS)) or any(
+        node.name.lower() in _ALSO_OF_MANY_ROWS for node in parsed.find_all(exp.Anonymous)
+    )
+
+
+def _is_like_any(node: exp.Expr) -> bool:
+    """Whether it is the list of patterns in `LIKE ANY`, not the aggregate of that name."""
+    return isinstance(node.parent, (exp.Like, exp.ILike)) and node.arg_key == "expression"
 
 
 def refuse_unknown_columns(where: str, model: Model) -> None:
