@@ -206,8 +206,9 @@ def _parsed(url: str) -> sa.URL:
     in_memory = parsed.database in (None, "", ":memory:")
     if backend != "sqlite" or in_memory or parsed.host:
         raise _state_url(url)
-    if parsed.query:
-        raise _state_url(url, "has options, which an SQLite file takes none of")
+    if "?" in url:
+        why = "has options, which an SQLite file takes none of; a ? of a path is written as %3F"
+        raise _state_url(url, why)
     return parsed.set(drivername="sqlite")
 
 

@@ -270,6 +270,7 @@ def test_a_server_that_does_not_answer_is_named_without_its_password():
         ("postgres:/me:s3cret@host/db", "'postgres:...@host/db' is neither"),
         ("mysql://host/db?password=s3cret", r"'mysql://host/db\?password=\*\*\*' is neither"),
         ("sqlite:///state.db?timeout=5", r"'sqlite:///state.db\?timeout=5' has options"),
+        ("sqlite:////data/a?b/state.db", ".*/a.b/state.db' has options, .* is written as %3F"),
     ],
 )
 def test_a_url_that_is_wrong_is_refused_with_the_reason_and_without_its_password(
