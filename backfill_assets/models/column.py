@@ -285,13 +285,19 @@ _ALIASES = {
 }  # fmt: skip
 _ALIAS = re.compile(rf"\b({'|'.join(_ALIASES)})\b(?!:)")
 """A word in the place of a type: the name of a field has a colon behind it."""
+_BESIDE_A_TYPE = re.compile(
+    r"\s+not\s+null\b|\s+comment\s+(?:'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\")", re.DOTALL
+)
+"""What a field of a struct may have besides its type, and a Delta table does not give back with it."""
+_WITHOUT_COLON = re.compile(r"([<,]\s*(?:`[^`]*`|[a-z_]\w*))\s+(?=[a-z])")
 _DECIMAL = re.compile(r"\b(?:decimal|dec|numeric)\b(?:\((\d+)(?:,(\d+))?\))?(?!:)")
 _NUMERIC = re.compile(r"(tiny|small|big)?int|float|double|decimal.*")
 
 
 def canonical_type(dtype: str) -> str:
     """Give a Spark type in one spelling: `numeric(18, 2)` is `decimal(18,2)`, `array<Long>` is `array<bigint>`."""
-    plain = re.sub(r"[\s`]", "", dtype.lower())
+    fields = _WITHOUT_COLON.sub(r"\1:", _BESIDE_A_TYPE.sub("", dtype.lower()))
+    plain = re.sub(r"[\s`]", "", fields)
     named = _ALIAS.sub(lambda alias: _ALIASES[alias[1]], plain)
     return _DECIMAL.sub(lambda of: f"decimal({of[1] or 10},{of[2] or 0})", named)
 

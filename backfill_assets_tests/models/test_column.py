@@ -366,6 +366,8 @@ def test_bool_is_still_taken_for_boolean():
         ("decimal", "decimal(10,0)"),
         ("Array<Long>", "array<bigint>"),
         ("struct<long: integer, price: numeric>", "struct<long:int,price:decimal(10,0)>"),
+        ("struct<a int, `b c` array<long>>", "struct<a:int,bc:array<bigint>>"),
+        (r"struct<a: integer NOT NULL COMMENT 'it\'s, a long', b:date>", "struct<a:int,b:date>"),
         ("timestamp_ltz", "timestamp"),
         ("timestamp_ntz", "timestamp_ntz"),
         ("real", "float"),
