@@ -11,7 +11,7 @@ import typer
 
 from backfill_assets.cli.named_model import cells_named
 from backfill_assets.errors import RequestError
-from backfill_assets.models.column import CELL_COLUMN, quoted, sql_literal
+from backfill_assets.models.column import CELL_COLUMN, is_numeric, quoted, sql_literal
 from backfill_assets.models.graph import close_to
 from backfill_assets.planning.review.grouping import grouping_expression
 from backfill_assets.warehouse.compare.comparison_sql import BY_CELL, Question
@@ -49,7 +49,6 @@ Most = Annotated[
 
 _CELL = "cell"
 _WHERE = re.compile(r"\swhere\s", re.IGNORECASE)
-_NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,7 +148,7 @@ def _number(model: Model, column: str, option: str, types: Mapping[str, str]) ->
         raise RequestError(
             found=f"{option}: {model.name} has no column '{column}'", do=close_to(column, types)
         )
-    if column in model.key or not types[column].startswith(_NUMBERS):
+    if column in model.key or not is_numeric(types[column]):
         raise RequestError(
             found=f"{option}: {column} is {'of the key' if column in model.key else types[column]}",
             expected="a column of numbers outside of the key",

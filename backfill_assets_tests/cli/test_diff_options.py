@@ -6,6 +6,7 @@ import pytest
 
 from backfill_assets.cli.diff_options import DiffOptions, question
 from backfill_assets.errors import RequestError
+from backfill_assets.models.column import Column
 from backfill_assets_tests.builders import a_model
 
 
@@ -19,6 +20,13 @@ def test_groups_tolerances_and_keys_are_read():
     assert found.tolerances == (("cost", "0.010"),)
     assert found.where == "CAST(`id` AS STRING) = '7'"
     assert question(a_model(), DiffOptions(), None).by == ("_cell",)
+
+
+@pytest.mark.parametrize("dtype", ["NUMERIC(18, 2)", "long", "real"])
+def test_a_number_is_one_in_every_spelling_of_its_type(dtype: str):
+    model = a_model(columns=(*a_model().schema[:2], Column("cost", dtype)))
+    asked = DiffOptions(tolerances=("cost=1",), most="cost")
+    assert question(model, asked, None).tolerances == (("cost", "1"),)
 
 
 def test_a_tolerance_of_a_group_is_read_as_a_condition():

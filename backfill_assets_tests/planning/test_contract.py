@@ -241,6 +241,12 @@ def test_rules_are_read_as_people_write_them():
     }
 
 
+@pytest.mark.parametrize("dtype", ["NUMERIC(18, 2)", "long", "real"])
+def test_a_number_is_one_in_every_spelling_of_its_type(dtype: str):
+    columns = (*a_model().schema[:2], Column("cost", dtype))
+    assert [*read("cost within 1%", columns=columns)] == ["sum of cost within 1%"]
+
+
 def test_only_some_columns_means_that_no_row_comes_or_goes_unless_it_is_said():
     assert read("only nothing").keys() == {
         "no column differs", "no row is added", "no row is removed",

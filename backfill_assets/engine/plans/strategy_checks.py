@@ -22,6 +22,7 @@ from backfill_assets.intervals.restated import onward
 from backfill_assets.intervals.text import counted
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.models.codec import dumps
+from backfill_assets.models.column import canonical_type
 from backfill_assets.planning.change.compared import Group
 from backfill_assets.planning.change.deriving import explained
 from backfill_assets.planning.change.life import outside_life
@@ -391,7 +392,10 @@ def _totals(
 ) -> dict[str, tuple[Decimal | None, Decimal | None]]:
     """Sum every numeric column that both have, over the same cells, before and after."""
     runs = (both.environment, both.workspace)
-    types = [{column.name: column.dtype for column in run.graph.model(name).schema} for run in runs]
+    types = [
+        {column.name: canonical_type(column.dtype) for column in run.graph.model(name).schema}
+        for run in runs
+    ]
     key = both.workspace.graph.model(name).key
     names = [
         column

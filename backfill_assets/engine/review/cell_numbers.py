@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import ranges_text
+from backfill_assets.models.column import is_numeric
 from backfill_assets.warehouse.files.cell_files import files_at, missing_files
 from backfill_assets.warehouse.files.cells import cell_text
 from backfill_assets.warehouse.files.tables import Table, delta_schema
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 
 ROWS = "*"
 """The name under which rows are counted rather than a column summed."""
-
-_NUMERIC = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
 
 
 @dataclass
@@ -123,7 +122,7 @@ class CellNumbers:
             self._numbers.update(dict.fromkeys(keys.values(), Decimal(0)))
             return None
         self._found = True
-        if not types[self.column].startswith(_NUMERIC):
+        if not is_numeric(types[self.column]):
             raise _no_sum(self.model, self.column, types[self.column])
         gone = [cell for cell in keys if self._is_gone(path, delta_version, cell)]
         self._leave_out(f"files of table {version} were deleted", gone)

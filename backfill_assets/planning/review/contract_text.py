@@ -28,6 +28,7 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.parse_range import parse_interval
 from backfill_assets.intervals.partition_keys import PartitionKeyError
 from backfill_assets.intervals.text import ranges_text
+from backfill_assets.models.column import is_numeric
 from backfill_assets.planning.review.contract import (
     Expectation,
     NullsWithin,
@@ -65,7 +66,6 @@ _FORMS = (
     "only COLUMN,...", "rows within N%", "rows changed|added|removed within N%",
     "COLUMN within N% [a month|a cell|a COLUMN[, N% in VALUE]]", "COLUMN null within N%", "cells A..B",
 )  # fmt: skip
-_NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
 _LONGER = (Unit.YEAR, Unit.WHOLE)
 
 
@@ -222,7 +222,7 @@ def _sum(model: Model, old: Model | None, match: re.Match[str], text: str) -> Su
                 found=f"--expect {text!r}: {column} is not in {model.name} both before and afterwards, "
                 "so its sums can't be compared"
             )
-        if column in model.key or not types[column].startswith(_NUMBERS):
+        if column in model.key or not is_numeric(types[column]):
             why = "of its key" if column in model.key else f"a {types[column]}"
             raise RequestError(
                 found=f"--expect {text!r}: {column} of {model.name} is {why}",
