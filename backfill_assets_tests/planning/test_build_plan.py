@@ -298,6 +298,8 @@ def test_a_table_that_keeps_its_history_loses_no_column(asked: dict[str, Any]):
 
     with pytest.raises(RequestError, match="cost is removed or of another type"):
         a_plan(without, a_state(calm), **asked)
+    respelled = a_model("web.a", columns=(*COLUMNS[:2], replace(COLUMNS[2], dtype="DEC(18, 2)")))
+    assert a_plan(a_graph(respelled), a_state(calm), **asked).model("web.a") is not None
 
 
 def test_what_counts_from_now_on_alone_repairs_nothing_and_copies_nothing_back():

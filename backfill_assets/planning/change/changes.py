@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.text import ranges_text
+from backfill_assets.models.column import canonical_type
 from backfill_assets.models.fingerprint import changed_logic
 from backfill_assets.planning.change.categorize import (
     DeclarationDifference,
@@ -309,7 +310,8 @@ class _Deciding:
         """Refuse to keep a table whose columns go, or whose cells are others."""
         before = self.planned.before[name].model
         old, now = (
-            {column.name: column.dtype for column in model.schema} for model in (before, new)
+            {column.name: canonical_type(column.dtype) for column in model.schema}
+            for model in (before, new)
         )
         lost = [column for column, dtype in old.items() if now.get(column) != dtype]
         verb = "is" if len(lost) == 1 else "are"
