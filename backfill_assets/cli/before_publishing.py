@@ -34,6 +34,7 @@ class BeforePublishing:
         runs: whether both histories of a dual run are still filled.
         is_built: whether all of it is; answers and approvals are for a plan that is.
         held: whether a person has paused or stopped it.
+        expired: whether it is a proposal that is too old to be applied.
         outwaited: since when (UTC) it has waited for too long to be continued; None: it has not.
     """
 
@@ -44,17 +45,18 @@ class BeforePublishing:
     runs: bool = False
     is_built: bool = True
     held: bool = False
+    expired: bool = False
     outwaited: datetime | None = None
 
     @property
     def verbs(self) -> tuple[str, ...]:
-        """Give the verbs that bring a plan nearer to its publication, with what follows its id; none while it can only wait."""
+        """Give the verbs that bring a plan nearer to its publication, with what follows its id; none where none does."""
         if self.outwaited:
             return ("abandon",)
         if stops := next((check for check in self.checks if check.stops), None):
             return (f"accept {stops.model} {shlex.quote(stops.check)} --reason TEXT",)
         if not self.is_built:
-            return ("resume",) if self.held else ("apply",)
+            return self._building
         if self.runs:
             return ()
         agreeing = ("approve",) if self.lacking else ()
@@ -62,8 +64,14 @@ class BeforePublishing:
             agreeing += (f"acknowledge {shlex.quote(self.answers.unanswered[0])}",)
         return agreeing if agreeing or self.answers.awaits else ("promote",)
 
+    @property
+    def _building(self) -> tuple[str, ...]:
+        if self.expired:
+            return ()
+        return ("resume",) if self.held else ("apply",)
+
     def next_of(self, plan_id: str) -> str:
-        """Write the line that names these commands for a plan; empty while it can only wait."""
+        """Write the line that names these commands for a plan; empty where there is none."""
         split = (verb.partition(" ") for verb in self.verbs)
         commands = [f"backfill {verb} {plan_id} {more}".rstrip() for verb, _, more in split]
         return f"Next: {', or '.join(commands)}" if commands else ""
@@ -83,7 +91,10 @@ def before_publishing(project: Project, plan: Plan) -> BeforePublishing:
     if outwaited or stored.status is not PlanStatus.BUILT:
         built = stored.status is PlanStatus.BUILT
         held = store.queue.control_of(plan_id).holds
-        return BeforePublishing(checks, accepted, is_built=built, held=held, outwaited=outwaited)
+        expired = stored.status is PlanStatus.PROPOSED and stored.expires_at <= project.clock()
+        return BeforePublishing(
+            checks, accepted, is_built=built, held=held, expired=expired, outwaited=outwaited
+        )
     dual = dual_run_of(plan.request.dual_run_days, store.plans.events(plan_id))
     runs = dual is not None and project.clock() < dual.until
     try:

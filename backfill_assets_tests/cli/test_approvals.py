@@ -142,6 +142,17 @@ def test_a_plan_that_is_paused_is_resumed_before_it_is_built(shop: Prepared, bac
     assert _last(backfill, "approvals", plan_id)[0] == f"Next: backfill apply {plan_id}"
 
 
+def test_a_proposal_that_has_expired_is_not_to_be_applied(shop: Prepared, backfill: Backfill):
+    assert backfill("run").code == 0
+    _land(shop, 2)
+    asked = ("--restate", f"{SALES}:{FIRST}..{FIRST}", "--json")
+    plan_id = backfill("plan", *asked).json["plan_id"]
+
+    with time_passed(timedelta(days=8)):
+        assert backfill("apply", plan_id, "--yes").code == 1
+        assert "Next" not in backfill("approvals", plan_id).out
+
+
 def test_a_plan_that_has_waited_for_too_long_can_only_be_abandoned(
     shop: Prepared, backfill: Backfill
 ):
