@@ -329,14 +329,14 @@ def read_settings() -> Settings:
             expected=_expected(field, first["msg"]),
             do="correct it in the environment, or in the file .env",
         ) from error
-    _tell_of_unknown(frozenset({*EnvSettingsSource(Settings).env_vars, *in_file}))
+    names = {name.upper() for name in (*EnvSettingsSource(Settings).env_vars, *in_file)}
+    _tell_of_unknown(frozenset(name for name in names if name.startswith(_PREFIX)))
     return settings
 
 
 @cache
-def _tell_of_unknown(names: frozenset[str]) -> None:
+def _tell_of_unknown(own: frozenset[str]) -> None:
     """Warn, once in a process, of variables that look like settings and are none: a misspelled one counts for nothing."""
-    own = {name.upper() for name in names if name.upper().startswith(_PREFIX)}
     javas = {
         name for name, of in Settings.model_fields.items() if isinstance(of.validation_alias, str)
     }

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from backfill_assets.errors import DeclarationError
-from backfill_assets.settings import Dialect, Settings, ViewsFile, read_settings
+from backfill_assets.settings import Dialect, Settings, ViewsFile, _tell_of_unknown, read_settings
 from backfill_assets.state.store import Store
 from backfill_assets_tests.state.building import Clock
 
@@ -139,7 +139,9 @@ def test_a_variable_that_is_no_setting_is_named_once(
     monkeypatch.setenv("BACKFILL_SPARK_MASTER", "local[1]")
     Path(".env").write_text("BACKFILL_OWN=1\nOTHER=1\nBACKFILL_JAVA_TOOL_OPTIONS=-Xmx1g\n")
 
+    _tell_of_unknown.cache_clear()
     read_settings()
+    monkeypatch.setenv("SET_BY_A_LIBRARY", "1")
     read_settings()
 
     assert caplog.messages == [
