@@ -158,7 +158,7 @@ def test_the_models_to_plan_are_those_that_rely_on_what_is_not_loaded_and_lead_o
     error = declared_otherwise(
         source=EVENTS, model="web.p", environment="prod", to_plan=misread["web.p"][EVENTS]
     )
-    assert str(error).endswith("backfill plan --env prod --select web.q,web.r")
+    assert str(error).endswith("backfill plan prod --select web.q,web.r")
     planned = {name: relied(BY_SEEN, name) for name in misread["web.p"][EVENTS]}
     assert as_relied_on(loaded, {**known, **planned}, {*names}) == (loaded, {})
 

@@ -44,7 +44,7 @@ def declared_otherwise(
         found=f"'{model}' was built against a different declaration of source '{source}' than other models "
         f"of '{environment}', so it waits",
         do="Promote a plan that rebuilds every model whose declaration is not the one in the code: backfill "
-        f"plan --env {environment} --select {','.join(to_plan)}",
+        f"plan {environment} --select {','.join(to_plan)}",
     )
 
 
