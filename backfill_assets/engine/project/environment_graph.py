@@ -115,9 +115,10 @@ def graph_to_fill(store: Store, known: Loaded, environment: Environment) -> Envi
         environment: whose.
     """
     own = environment_graph(store, known, environment)
-    if not own.changed:
+    unused = store.environments.never_filled(environment.name) if own.changed else frozenset[str]()
+    if unused.isdisjoint(own.changed):
         return own
-    return _filled(store, known, environment, store.environments.never_filled(environment.name))
+    return _filled(store, known, environment, unused)
 
 
 def _filled(
