@@ -145,7 +145,7 @@ def words(asked: dict[str, Any]) -> Iterator[str]:
                 for word in value:
                     yield from (option, word)
             case _:
-                yield from (option, value)
+                yield from (option, str(value))
 
 
 def content(text: str) -> str:
