@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from backfill_assets.errors import DeclarationError
+from backfill_assets.models.declared_values import require_values
+
+_CELLS = "a number of cells"
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,6 +16,9 @@ class OwnCells:
     """A lookback counted in the reading model's own cells (a month over days: `own_cells(1)`)."""
 
     count: int
+
+    def __post_init__(self) -> None:
+        require_values("own_cells", self, {"count": (int, _CELLS)})
 
 
 def own_cells(count: int) -> OwnCells:
@@ -46,6 +52,7 @@ class Upstream:
     reopens: Reopens = Reopens.LATE_WINDOW
 
     def __post_init__(self) -> None:
+        require_values(f"upstream '{self.name}'", self, {"lookback": (int | OwnCells, _CELLS)})
         count = self.lookback if isinstance(self.lookback, int) else self.lookback.count
         if count < 0:
             raise DeclarationError(

@@ -247,5 +247,14 @@ def test_a_count_of_cells_that_reaches_back_before_all_dates_is_refused(
         a_graph(a_model(**declared))
 
 
+@pytest.mark.parametrize("lookback", [None, "3", 2.5])
+def test_a_lookback_that_is_no_number_of_cells_is_refused(lookback: Any):  # noqa: ANN401
+    said = re.escape(f"found {lookback!r} as lookback; expected a number of cells")
+    with pytest.raises(DeclarationError, match=f"upstream 'web.events': {said}"):
+        Upstream("web.events", lookback=lookback)
+    with pytest.raises(DeclarationError, match="as count; expected a number of cells"):
+        own_cells(lookback)
+
+
 def test_a_century_of_cells_is_taken():
     a_graph(a_model(late_window=36_500, upstreams=[Upstream("web.events", lookback=36_500)]))
