@@ -51,8 +51,10 @@ _NOT_STORED = {
 _COLLATED = re.compile(r"\bstring\s+(collate)\b")
 _INCOMPARABLE = re.compile(r"\bmap\s*<|\bvariant\b(?!\s*:)")
 _QUOTED = re.compile(r"`[^`]*`|'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"", re.DOTALL)
+_WITHOUT_COLON = re.compile(r"([<,]\s*(?:`[^`]*`|[a-z_]\w*))\s+(?=[a-z])")
 _FIRST = re.compile(r"\s*(\w+)")
-_WITHIN = re.compile(r"(?=(?:\barray\s*<|\bmap\s*<|:)\s*(\w+))")
+_WITHIN = re.compile(r"(?=(?:\barray\s*<|\bmap\s*<|:)\s*(\w+)|,\s*([a-z_]\w*)\b(?!\s*:))")
+"""A type within another one: a field's follows a colon, and a map's second one a comma."""
 
 
 def _unknown_check(*, column: str, check: str) -> DeclarationError:
@@ -161,13 +163,14 @@ def require_comparable(owner: str, columns: Iterable[Column], what: str) -> None
 
 
 def _unquoted(dtype: str) -> str:
-    return _QUOTED.sub("", dtype).lower()
+    return _QUOTED.sub("", _WITHOUT_COLON.sub(r"\1:", dtype.lower()))
 
 
 def _words(written: str) -> list[str]:
     """Give the words with which a type begins, and those within it."""
     first = _FIRST.match(written)
-    return [*([first[1]] if first else []), *_WITHIN.findall(written)]
+    within = [of[1] or of[2] for of in _WITHIN.finditer(written)]
+    return [*([first[1]] if first else []), *within]
 
 
 def _tolerance(column: Column) -> float:
@@ -289,7 +292,6 @@ _BESIDE_A_TYPE = re.compile(
     r"\s+not\s+null\b|\s+comment\s+(?:'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\")", re.DOTALL
 )
 """What a field of a struct may have besides its type, and a Delta table does not give back with it."""
-_WITHOUT_COLON = re.compile(r"([<,]\s*(?:`[^`]*`|[a-z_]\w*))\s+(?=[a-z])")
 _DECIMAL = re.compile(r"\b(?:decimal|dec|numeric)\b(?:\((\d+)(?:,(\d+))?\))?(?!:)")
 _NUMERIC = re.compile(r"(tiny|small|big)?int|float|double|decimal.*")
 

@@ -420,6 +420,8 @@ def test_a_type_that_spark_does_not_have_is_refused_when_the_catalog_loads(dtype
     ("dtype", "instead"),
     [
         ("varchar(10)", "string"),
+        ("map<string, varchar(10)>", "string"),
+        ("struct<`a b` varchar(10) not null>", "string"),
         (" CHAR(3)", "string"),
         ("array<character(3)>", "string"),
         ("string collate UTF8_LCASE", "string without a collation"),
