@@ -184,3 +184,30 @@ def test_the_clock_of_show_and_envs_is_that_of_the_other_commands(
     with time_passed(timedelta(days=60)):
         assert "Status    expired" in backfill("show", kept).out
         assert [row["expired"] for row in backfill("envs", "--json").json] == [True, False]
+
+
+@pytest.mark.parametrize("ruled", [False, True], ids=["no policy", "a policy"])
+def test_a_built_plan_can_be_looked_at_after_its_models_have_left_the_catalog(
+    shop: Prepared,
+    backfill: Backfill,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    ruled: bool,  # noqa: FBT001 - a case
+):
+    plan_id = _built(shop, backfill)
+    if ruled:
+        (tmp_path / "allowed_signers").write_text("")
+        (tmp_path / "policy.toml").write_text("[[rules]]\napprovers = ['bob@shop.example']\n")
+        monkeypatch.setenv("BACKFILL_POLICY", str(tmp_path / "policy.toml"))
+    (tmp_path / "without_sales.py").write_text(
+        "from backfill_assets_tests.toy import MODELS, SOURCES\n"
+        "MODELS = [m for m in MODELS if m.name == 'toy.shops']\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("BACKFILL_CATALOG", "without_sales")
+
+    for verb in ("show", "approvals", "checklist", "status"):
+        words = (verb, plan_id) if verb != "status" else (verb,)
+        ended = backfill(*words)
+        assert ended.code in (0, 2, 3), (verb, ended.err)
+        assert plan_id in ended.out

@@ -12,7 +12,6 @@ from backfill_assets.engine.review.bound_parts import bound_parts
 from backfill_assets.engine.review.notices import send_notices
 from backfill_assets.engine.review.reviewed import refuse_unbuilt, reviewed
 from backfill_assets.errors import BackfillAssetsError, RequestError
-from backfill_assets.intervals.text import ranges_text
 from backfill_assets.planning.review.approval import Act
 from backfill_assets.planning.review.policy import (
     Approval,
@@ -22,6 +21,7 @@ from backfill_assets.planning.review.policy import (
     still_required,
     unknown_names,
 )
+from backfill_assets.render.plan_words import naming_of
 from backfill_assets.snapshots.person import names_in
 from backfill_assets.snapshots.stored_plan import PlanEventKind
 
@@ -186,23 +186,24 @@ def _facts(of: Reviewed) -> PlanFacts:
 
 def _of_model(of: Reviewed, planned: ModelPlan) -> ModelFacts:
     cells = [cell for cell, (before, _) in of.differing(planned).items() if before is not None]
-    return ModelFacts(planned.model, len(cells), _oldest(of, planned.model, cells))
+    return ModelFacts(planned.model, len(cells), _oldest(of, planned, cells))
 
 
-def _oldest(of: Reviewed, model: str, cells: Iterable[Interval]) -> date | None:
+def _oldest(of: Reviewed, planned: ModelPlan, cells: Iterable[Interval]) -> date | None:
     """Give the local date of the first of these cells; None for a model without cells in time."""
-    cadence = of.project.loaded.graph.model(model).cadence
     first = min(cells, default=None)
-    if first is None or cadence.start is None:
+    if first is None:
+        return None
+    graph = of.project.loaded.graph
+    # One that is declared no more is as the plan has built it.
+    built = None if planned.model in graph.models else of.store.snapshots.model(planned.fingerprint)
+    cadence = (built or graph.model(planned.model)).cadence
+    if cadence.start is None:
         return None
     return date.fromisoformat(cadence.key(first)[:10])
 
 
 def _appended(of: Reviewed) -> dict[str, str]:
-    graph = of.project.loaded.graph
+    naming = naming_of(of.project.loaded.graph)
     by_model = {planned.model: of.appended(planned) for planned in of.plan.models}
-    return {
-        name: ranges_text(graph.model(name).cadence, cells)
-        for name, cells in by_model.items()
-        if cells
-    }
+    return {name: naming.ranges(name, cells, 5) for name, cells in by_model.items() if cells}

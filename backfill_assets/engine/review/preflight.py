@@ -10,7 +10,6 @@ from backfill_assets.engine.project.opening import look
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.instants import minute_text
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.cells import cells_read
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.models.sql.lineage import lineage_of
@@ -23,6 +22,7 @@ from backfill_assets.planning.review.checklist import (
     source_history,
 )
 from backfill_assets.planning.review.source_history import LostHistory, lost_history
+from backfill_assets.render.plan_words import naming_of
 from backfill_assets.snapshots.environment import PROD, workspace_name
 from backfill_assets.snapshots.places import located
 from backfill_assets.snapshots.stored_plan import OPEN, PlanEventKind, PlanStatus
@@ -31,7 +31,7 @@ from backfill_assets.warehouse.log.delta_log import CorruptTableError
 from backfill_assets.warehouse.sources.null_counts import source_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from backfill_assets.engine.project.project import Project
     from backfill_assets.models.audit_result import AuditResult
@@ -67,7 +67,7 @@ def refuse_lost_history(project: Project, plan: Plan) -> None:
         return
     graph = project.loaded.graph
     lost = _lost(project, plan, graph, project.store.views.of(plan.environment))
-    for item in source_history(lost, _ranges(graph)):
+    for item in source_history(lost, naming_of(graph).ranges):
         raise LostSourceHistoryError(plan, item)
 
 
@@ -82,7 +82,7 @@ def checklist_of(project: Project, plan: Plan) -> tuple[Item, ...]:
         audits=_audits(project, plan),
         published=_published(project, plan),
     )
-    return checklist(plan, graph, facts, _ranges(graph))
+    return checklist(plan, graph, facts, naming_of(graph).ranges)
 
 
 def inventory_of(project: Project, plan: Plan) -> tuple[Item, ...]:
@@ -93,7 +93,7 @@ def inventory_of(project: Project, plan: Plan) -> tuple[Item, ...]:
     """
     graph = project.loaded.graph
     facts = _recorded(project, plan, _published_view(project, plan))
-    return inventory(plan, graph, facts, _ranges(graph))
+    return inventory(plan, graph, facts, naming_of(graph).ranges)
 
 
 def _published_view(project: Project, plan: Plan) -> StateView:
@@ -196,7 +196,7 @@ def _left(project: Project, plan: Plan) -> dict[str, str]:
         return {}
     run = look(project, workspace)
     remaining = left_to_do(plan, run.graph, run.view(), plan.until, run.reads)
-    return {name: _ranges(run.graph)(name, cells) for name, cells in remaining.items()}
+    return {name: naming_of(run.graph).ranges(name, cells) for name, cells in remaining.items()}
 
 
 def _audits(project: Project, plan: Plan) -> dict[str, list[AuditResult]]:
@@ -221,7 +221,3 @@ def _published(project: Project, plan: Plan) -> str:
         return ""
     by = f" by {events[-1].who}" if events[-1].who else ""
     return f"in {plan.environment} at {minute_text(events[-1].at)}{by}"
-
-
-def _ranges(graph: Graph) -> Callable[[str, IntervalSet], str]:
-    return lambda name, cells: ranges_text(graph.node(name).cadence, cells, 3)

@@ -12,6 +12,7 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.review.answers import built_at
+from backfill_assets.render.plan_words import naming_of
 from backfill_assets.snapshots.environment import workspace_name
 from backfill_assets.snapshots.publication import PublicationKind
 from backfill_assets.snapshots.result import Invalidated, Result
@@ -108,16 +109,13 @@ def results_awaited(of: BuiltPlan) -> tuple[str, ...]:
     """Say which results have to be computed again before a plan is promoted, a clause each."""
     if not any(each.rerun for each in of.store.results.of_environment(of.plan.environment)):
         return ()
+    naming = naming_of(of.project.loaded.graph)
     return tuple(
-        f"result '{each.result.name}' rests on {each.result.model} {_ranges(of, each)} and has to be computed again on the "
+        f"result '{each.result.name}' rests on {each.result.model} {naming.ranges(each.result.model, each.cells, 5)} and has to be computed again on the "
         f"plan: `backfill results add '{each.result.name}' {each.result.model} CELLS --plan {of.plan.plan_id}`"
         for each in invalidated(of)
         if each.result.rerun and not each.again
     )
-
-
-def _ranges(of: BuiltPlan, entry: Invalidated) -> str:
-    return ranges_text(of.project.loaded.graph.model(entry.result.model).cadence, entry.cells)
 
 
 def current_results(store: Store, environment: str, besides: str = "") -> tuple[Result, ...]:
