@@ -73,8 +73,7 @@ def ensure_pointer(
         VersionCollectingError: its table is being deleted.
     """
     current = pointer(connection, wanted.environment, wanted.model)
-    unused = never_filled(connection, wanted.environment, now - lease)
-    if current is None or wanted.model in unused:
+    if current is None or wanted.model in never_filled(connection, wanted.environment, now - lease):
         first_pointer(connection, wanted, place, now)
         return wanted
     if current.version == wanted.version:

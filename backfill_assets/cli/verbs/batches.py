@@ -105,9 +105,9 @@ def _latest(store: Store, model: str | None = None, limit: int | None = None) ->
     """Read batches, the latest first; of those that are said to run, the silent ones are told apart."""
     rows = store.batches.latest(model=model, limit=limit)
     running = {row.batch_id for row in rows if row.status == RUNNING}
-    if not running:
+    silent = running and running - {batch.batch_id for batch in store.limits.in_flight()}
+    if not silent:
         return rows
-    silent = running - {batch.batch_id for batch in store.limits.in_flight()}
     # One that has ended since has no claim either: its row says so by now.
     return [
         replace(row, status=SILENT) if row.status == RUNNING and row.batch_id in silent else row
