@@ -10,8 +10,8 @@ from backfill_assets.engine.project.gate import PolicyMissingError
 from backfill_assets.engine.project.plan_age import waits_until
 from backfill_assets.engine.review.answers import Answers, answers
 from backfill_assets.engine.review.approvals import approval_state
+from backfill_assets.engine.review.dual_runs import dual_run
 from backfill_assets.planning.review.acceptance import with_acceptances
-from backfill_assets.planning.review.dual_run import dual_run_of
 from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
 
 if TYPE_CHECKING:
@@ -91,12 +91,12 @@ def before_publishing(project: Project, plan: Plan) -> BeforePublishing:
     if outwaited or stored.status is not PlanStatus.BUILT:
         built = stored.status is PlanStatus.BUILT
         held = store.queue.control_of(plan_id).holds
-        expired = stored.status is PlanStatus.PROPOSED and stored.expires_at <= project.clock()
+        expired = stored.has_expired(project.clock())
         return BeforePublishing(
             checks, accepted, is_built=built, held=held, expired=expired, outwaited=outwaited
         )
-    dual = dual_run_of(plan.request.dual_run_days, store.plans.events(plan_id))
-    runs = dual is not None and project.clock() < dual.until
+    dual = dual_run(store, plan)
+    runs = dual is not None and dual.lasts(project.clock())
     try:
         replies = answers(project, plan_id)
     except PolicyMissingError as error:

@@ -63,7 +63,7 @@ def _row(run: RunContext, plan: Plan) -> dict[str, Any]:
     stored, until = run.store.plans.get(plan.plan_id), waits_until(run.store, plan)
     outwaited, unreadable = until <= run.clock(), why_unreadable(stored)
     dual = dual_run(run.store, plan)
-    runs = dual is not None and run.clock() < dual.until
+    runs = dual is not None and dual.lasts(run.clock())
     return {
         "plan": plan.plan_id,
         "status": stored.status.value,

@@ -131,11 +131,10 @@ def _standing(project: Project, plan: Plan) -> PlanProgress:
 
 def _stands(project: Project, stored: StoredPlan) -> bool:
     """Whether a plan may still be applied; one that is built or over has been."""
-    if stored.status is PlanStatus.PROPOSED:
-        return project.clock() < stored.expires_at
-    return stored.status is not PlanStatus.APPLYING or stands(
-        project.store, stored, project.clock()
-    )
+    now = project.clock()
+    if stored.status is PlanStatus.APPLYING:
+        return stands(project.store, stored, now)
+    return not stored.has_expired(now)
 
 
 def _drawn(plan: Plan, now: PlanProgress) -> list[str]:

@@ -114,8 +114,7 @@ def _has_failed(row: BatchRow) -> bool:
 
 def status_text(stored: StoredPlan, now: datetime) -> str:
     """Write a plan's status; a plan that was only proposed may have expired."""
-    expired = stored.status is PlanStatus.PROPOSED and now >= stored.expires_at
-    return EXPIRED if expired else stored.status.value
+    return EXPIRED if stored.has_expired(now) else stored.status.value
 
 
 def next_commands(

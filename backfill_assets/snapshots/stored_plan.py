@@ -110,6 +110,10 @@ class StoredPlan:
     expires_at: datetime
     cells: CellsByModel = field(default_factory=CellsByModel)
 
+    def has_expired(self, now: datetime) -> bool:
+        """Whether it is a proposal that is too old to be applied; a plan that was begun does not expire."""
+        return self.status is PlanStatus.PROPOSED and self.expires_at <= now
+
 
 @dataclass(frozen=True, slots=True)
 class PlanEvent:

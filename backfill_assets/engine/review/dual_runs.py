@@ -38,7 +38,7 @@ def refuse_early(store: Store, plan: Plan, at: datetime) -> None:
         RequestError: its dual run is not over by then.
     """
     dual = dual_run(store, plan)
-    if dual is not None and at < dual.until:
+    if dual is not None and dual.lasts(at):
         raise RequestError(
             found=f"plan {plan.plan_id} is a dual run until "
             f"{minute_text(dual.until)}, nothing was published: until then "

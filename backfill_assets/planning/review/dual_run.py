@@ -41,6 +41,10 @@ class DualRun:
         """From when on the plan may be promoted (UTC)."""
         return self.since + self.days * _DAY
 
+    def lasts(self, now: datetime) -> bool:
+        """Whether both histories are still to be filled at an instant, so that the plan can't be promoted."""
+        return now < self.until
+
     @property
     def refused(self) -> str:
         """What the latest comparison has found that stops the promotion; empty where all is explained."""
