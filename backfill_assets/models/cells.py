@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from backfill_assets.intervals.cadence import Cadence
-    from backfill_assets.intervals.grid import Grid
     from backfill_assets.models.upstream import Upstream
 
 
@@ -84,7 +83,7 @@ def reach_back(own: Cadence, upstream: Upstream, theirs: Cadence) -> Callable[[i
 
     Neither of the two cadences is that of a model that is rebuilt as a whole.
     """
-    grid, count = _lookback(own, upstream, theirs)
+    grid, count = counted_in(own, upstream, theirs).grid, upstream.cells_back
     if isinstance(grid, FixedGrid):
         step, phase = grid.step, grid.phase
         if own.grid == grid:  # where its own cell begins
@@ -97,7 +96,7 @@ def _forward(
     own: Cadence, upstream: Upstream, theirs: Cadence, changed: IntervalSet
 ) -> IntervalSet:
     """Reach from the last changed cell forward over the lookback."""
-    grid, count = _lookback(own, upstream, theirs)
+    grid, count = counted_in(own, upstream, theirs).grid, upstream.cells_back
     if count == 0 and isinstance(upstream.lookback, OwnCells):
         return changed
     starts, ends = changed.boundaries[::2], changed.boundaries[1::2]
@@ -105,12 +104,9 @@ def _forward(
     return IntervalSet.of_bounds(starts, last)
 
 
-def _lookback(own: Cadence, upstream: Upstream, theirs: Cadence) -> tuple[Grid, int]:
-    """Give the grid that a lookback counts in, and how many of its cells it is."""
-    lookback = upstream.lookback
-    if isinstance(lookback, OwnCells):
-        return own.grid, lookback.count
-    return theirs.grid, lookback
+def counted_in(own: Cadence, upstream: Upstream, theirs: Cadence) -> Cadence:
+    """Give the cadence whose cells a lookback counts: the reader's own, or the upstream's."""
+    return own if isinstance(upstream.lookback, OwnCells) else theirs
 
 
 def _life(cadence: Cadence, until: datetime | None) -> IntervalSet:

@@ -15,6 +15,7 @@ from backfill_assets.intervals.zones import DAY
 from backfill_assets.models.audit import ROWS, Complete, Reconciles, References, Unique
 from backfill_assets.models.audits_of import audits_of
 from backfill_assets.models.cadence_rules import require_cadence
+from backfill_assets.models.cells import counted_in
 from backfill_assets.models.column import canonical_type, require_comparable, require_types
 from backfill_assets.models.consumer import Consumer
 from backfill_assets.models.kind import IncrementalByUniqueKey, Tombstone
@@ -314,12 +315,8 @@ def _check_reach(graph: Graph, model: Model) -> None:
     """Refuse counts of cells that reach so far back that there is no date."""
     counts = [("late_window", model.late_window, model.cadence)]
     for up in model.reads:
-        count, cadence = (
-            (up.lookback, graph.node(up.name).cadence)
-            if isinstance(up.lookback, int)
-            else (up.lookback.count, model.cadence)
-        )
-        counts.append((f"lookback of '{up.name}'", count, cadence))
+        cadence = counted_in(model.cadence, up, graph.node(up.name).cadence)
+        counts.append((f"lookback of '{up.name}'", up.cells_back, cadence))
     counts += [
         (f"seen of audit '{audit.name}'", audit.seen, model.cadence)
         for audit in model.audits

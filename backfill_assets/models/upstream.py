@@ -53,9 +53,13 @@ class Upstream:
 
     def __post_init__(self) -> None:
         require_values(f"upstream '{self.name}'", self, {"lookback": (int | OwnCells, _CELLS)})
-        count = self.lookback if isinstance(self.lookback, int) else self.lookback.count
-        if count < 0:
+        if self.cells_back < 0:
             raise DeclarationError(
-                found=f"upstream '{self.name}' declares lookback={count}",
+                found=f"upstream '{self.name}' declares lookback={self.cells_back}",
                 do="a lookback counts earlier cells and is zero or more",
             )
+
+    @property
+    def cells_back(self) -> int:
+        """How many earlier cells the lookback is, whichever cells it counts."""
+        return self.lookback.count if isinstance(self.lookback, OwnCells) else self.lookback

@@ -13,7 +13,8 @@ import dagster as dg
 
 from backfill_assets.intervals.cadence import Cadence
 from backfill_assets.intervals.grid import Unit
-from backfill_assets.models.upstream import OwnCells, Upstream
+from backfill_assets.models.cells import counted_in
+from backfill_assets.models.upstream import Upstream
 
 _HOURS = {Unit.HOUR: 1, Unit.DAY: 24, Unit.WEEK: 7 * 24}
 _LONGEST_MONTH, _SHORTEST_MONTH = 31 * 24, 28 * 24
@@ -36,10 +37,8 @@ class CompiledLookback:
 
 def compile_lookback(own: Cadence, upstream: Upstream, theirs: Cadence) -> CompiledLookback:
     """Count a lookback in the reader's cells, rounded up where it doesn't divide."""
-    lookback = upstream.lookback
-    if isinstance(lookback, OwnCells):
-        return CompiledLookback(-lookback.count, exact=True)
-    if lookback == 0 or own.unit is theirs.unit:
+    lookback, counted = upstream.cells_back, counted_in(own, upstream, theirs)
+    if lookback == 0 or own.unit is counted.unit:
         return CompiledLookback(-lookback, exact=True)
     if own.tz == "UTC" and own.unit in _HOURS and theirs.unit in _HOURS:
         hours, remainder = divmod(lookback * _HOURS[theirs.unit], _HOURS[own.unit])
@@ -83,7 +82,7 @@ def dependency(own: Cadence, upstream: Upstream, theirs: Cadence, key: dg.AssetK
 
 def self_dependency(upstream: Upstream, key: dg.AssetKey) -> dg.AssetDep:
     """Declare that a model reads its own earlier cells."""
-    lookback = upstream.lookback
-    count = lookback.count if isinstance(lookback, OwnCells) else lookback
-    mapping = dg.TimeWindowPartitionMapping(start_offset=-max(count, 1), end_offset=-1)
+    mapping = dg.TimeWindowPartitionMapping(
+        start_offset=-max(upstream.cells_back, 1), end_offset=-1
+    )
     return dg.AssetDep(key, partition_mapping=mapping)
