@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from backfill_assets.cli.before_publishing import before_publishing
 from backfill_assets.cli.output import say
 from backfill_assets.engine.project.plan_age import open_plans, waits_until
 from backfill_assets.engine.review.aftercare import watches
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from backfill_assets.engine.project.run_context import RunContext
     from backfill_assets.planning.plan.plan import Plan
-    from backfill_assets.snapshots.stored_plan import PlanStatus
+    from backfill_assets.snapshots.stored_plan import StoredPlan
 
 
 def waiting_plans(run: RunContext) -> list[dict[str, Any]]:
@@ -62,8 +63,6 @@ def say_waiting(rows: Iterable[dict[str, Any]]) -> None:
 def _row(run: RunContext, plan: Plan) -> dict[str, Any]:
     stored, until = run.store.plans.get(plan.plan_id), waits_until(run.store, plan)
     outwaited, unreadable = until <= run.clock(), why_unreadable(stored)
-    dual = dual_run(run.store, plan)
-    runs = dual is not None and dual.lasts(run.clock())
     return {
         "plan": plan.plan_id,
         "status": stored.status.value,
@@ -74,19 +73,21 @@ def _row(run: RunContext, plan: Plan) -> dict[str, Any]:
         "unreadable": unreadable,
         "models": [*dict.fromkeys(planned.model for planned in plan.models)],
         "pauses_schedules": plan.request.pause_schedules,
-        "dual_run": dual_run_json(dual),
+        "dual_run": dual_run_json(dual_run(run.store, plan)),
         "appointment": appointment_json(appointment_of(run.store.plans.events(plan.plan_id))),
-        "next": _next(plan.plan_id, stored.status, ended=outwaited or bool(unreadable), runs=runs),
+        "next": [f"backfill abandon {plan.plan_id}"]
+        if outwaited or unreadable
+        else _next(run, plan, stored),
     }
 
 
-def _next(plan_id: str, status: PlanStatus, *, ended: bool, runs: bool) -> list[str]:
+def _next(run: RunContext, plan: Plan, stored: StoredPlan) -> list[str]:
     """List what can be done with a plan; while its dual run lasts, both histories are compared."""
-    if ended:
-        return [f"backfill abandon {plan_id}"]
-    publishing = ("apply",) if runs else ("promote",)
+    before = before_publishing(run.project, plan)
+    control = run.store.queue.control_of(plan.plan_id)
+    publishing = ("apply",) if before.runs else before.verbs
     return [
         command
-        for command in next_commands(plan_id, status.value, publishing=publishing)
+        for command in next_commands(plan.plan_id, stored.status.value, control, publishing)
         if not command.startswith("backfill diff")
     ]

@@ -56,6 +56,8 @@ def test_a_plan_that_a_check_stops_is_not_offered_for_promotion(plan_id: str, ba
     accept = f"backfill accept {plan_id} {SALES} 'no row differs' --reason TEXT"
     assert backfill("show", plan_id, "--json").json["next"] == [diff, accept, abandon]
     assert f"Next: {diff}, or {accept}, or {abandon}" in backfill("show", plan_id).out
+    (waiting,) = backfill("status", "--json").json["plans"]
+    assert waiting["next"] == [accept, abandon]
 
 
 def test_no_notice_is_listed_where_no_consumer_asks_for_one(plan_id: str, backfill: Backfill):

@@ -75,6 +75,9 @@ def test_answers_and_results_that_are_awaited_are_counted_and_are_the_next_step(
         abandon,
     ]
 
+    (waiting,) = backfill("status", "--json").json["plans"]
+    assert waiting["next"] == [answering.removeprefix("Next: "), abandon]
+
     answered = backfill("acknowledge", plan_id, READER)
     assert "Next" not in answered.out  # a result is awaited still
     assert _last(backfill, "approvals", plan_id)[1] == f"{plan_id}: built, 0 signatures, 1 awaited."

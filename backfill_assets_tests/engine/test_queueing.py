@@ -161,6 +161,9 @@ def test_applying_a_held_plan_ends_cleanly_says_so_and_goes_on_when_it_is_resume
     }
     assert sum(len(event.cells) for event in waiting) >= 1
     assert not ended(held.events[VISITS], Committed)
+    resumed = f"`backfill resume {plan.plan_id}`, then `backfill apply {plan.plan_id}` builds"
+    with pytest.raises(RequestError, match=resumed):
+        plans.promote(GRAPH, plan)
 
     world.store.queue.control_plan(plan.plan_id, Control.RUNNING, "ana")
     assert plans.apply(GRAPH, plan).status is PlanStatus.BUILT

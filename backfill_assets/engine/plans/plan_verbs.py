@@ -15,6 +15,7 @@ from backfill_assets.engine.plans.operation import Operation
 from backfill_assets.engine.plans.outcome import Outcome
 from backfill_assets.engine.plans.publishing import finish_publication
 from backfill_assets.engine.plans.refusals import (
+    building_command,
     refuse,
     refuse_edited,
     refuse_outwaited,
@@ -275,7 +276,7 @@ def _refuse_canaries(op: Operation) -> None:
     if not opened or left_in(op.workspace(), op.plan) & op.plan.canaries:
         raise RequestError(
             found=f"the canaries of plan {op.plan_id} are not built yet, nothing was queued",
-            do=f"`backfill apply {op.plan_id}` builds them; compare them with `backfill diff "
+            do=f"{building_command(op)} builds them; compare them with `backfill diff "
             f"{op.plan_id}`, then queue it",
         )
 
@@ -367,7 +368,7 @@ def _refuse_unopened(op: Operation) -> None:
         raise wrong_status(op.plan_id, status)
     raise RequestError(
         found=f"plan {op.plan_id} is not completely built, nothing was published",
-        do=f"`backfill apply {op.plan_id}` builds the remaining cells",
+        do=f"{building_command(op)} builds the remaining cells",
     )
 
 

@@ -189,6 +189,14 @@ def refuse_stale(op: Operation) -> None:
         raise StalePlanError(op.plan_id, tuple(stale_inputs))
 
 
+def building_command(op: Operation) -> str:
+    """Name the command that builds the cells of a plan: one that a person holds has to be resumed first."""
+    held = op.store.queue.control_of(op.plan_id).holds
+    return (
+        f"{f'`backfill resume {op.plan_id}`, then ' if held else ''}`backfill apply {op.plan_id}`"
+    )
+
+
 def refuse_unfinished(op: Operation) -> None:
     """Refuse a plan when the rule still finds something to build in it.
 
@@ -200,7 +208,7 @@ def refuse_unfinished(op: Operation) -> None:
         listed = "; ".join(f"{model}: {cells}" for model, cells in remaining.items())
         raise RequestError(
             found=f"plan {op.plan_id} is not completely built, nothing was published",
-            do=f"Cells still to build: {listed}. `backfill apply {op.plan_id}` builds them",
+            do=f"Cells still to build: {listed}. {building_command(op)} builds them",
         )
 
 
