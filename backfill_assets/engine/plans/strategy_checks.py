@@ -210,10 +210,11 @@ def _made_checks(op: Operation, within: CellsByModel | None = None) -> list[Plan
     with op.at_work.at(Phase.COMPARING, of=len(checked)) as step:
         for planned in checked:
             step.next(planned.model)
+            contents = _contents(sides, planned)
             if planned.strategy is not None and planned.built_apart:
-                checks += _of_strategy(sides, planned, planned.strategy)
+                checks += _of_strategy(sides, planned, planned.strategy, contents)
             if _expected_of(op, planned):
-                checks += _of_contract(sides, planned)
+                checks += _of_contract(sides, planned, contents)
     return checks
 
 
@@ -223,32 +224,35 @@ def _expected_of(op: Operation, planned: ModelPlan) -> tuple[Expectation, ...]:
     return tuple(rules) if planned.moves else ()
 
 
-def _of_strategy(both: _Sides, planned: ModelPlan, strategy: Strategy) -> list[PlanCheck]:
-    compared = _comparison(both, planned)
-    contents = [
+def _of_strategy(
+    both: _Sides, planned: ModelPlan, strategy: Strategy, contents: tuple[Cells, Cells]
+) -> list[PlanCheck]:
+    compared = _comparison(both, planned, contents)
+    differing = [
         (each.cell.start, compared.old[each.cell], compared.new[each.cell])
         for each in compared.differences
     ]
-    basis = sha256(dumps(contents).encode()).hexdigest()
+    basis = sha256(dumps(differing).encode()).hexdigest()
     return [
         _kept(planned.model, result, STRATEGY, "" if result.passed else basis)
         for result in check(strategy, compared)
     ]
 
 
-def _of_contract(both: _Sides, planned: ModelPlan) -> list[PlanCheck]:
+def _of_contract(
+    both: _Sides, planned: ModelPlan, contents: tuple[Cells, Cells]
+) -> list[PlanCheck]:
     expected = _expected_of(both.op, planned)
-    before, after = both.environment.view(), both.workspace.view()
     late = _expected(both, planned)
     appended = IntervalSet.empty()
-    if planned.model in after.models:
-        appended = _appended(both.op, planned, before, after)
+    if planned.model in both.after.models:
+        appended = _appended(both, planned)
     results = contract_results(
         both.op,
         both.workspace.graph.model(planned.model),
         expected,
         (both.environment, both.workspace),
-        _judged_contents(both, planned),
+        _judged_contents(both, planned, contents),
         appended=appended,
         explained=late.cells,
     )
@@ -280,6 +284,16 @@ class _Sides:
     workspace: RunContext
     within: CellsByModel | None = None
 
+    @cached_property
+    def before(self) -> StateView:
+        """What the environment holds, as every check of the plan sees it."""
+        return self.environment.view()
+
+    @cached_property
+    def after(self) -> StateView:
+        """What the workspace holds, as every check of the plan sees it."""
+        return self.workspace.view()
+
     def looked_at(self, name: str, cells: IntervalSet) -> IntervalSet:
         """Give the cells of a model that are looked at."""
         return cells if self.within is None else cells & self.within[name]
@@ -295,22 +309,21 @@ class _Sides:
         """The cells that the plan's restatements reach."""
         if not self.op.plan.request.restate:
             return CellsByModel()
-        return restated_cells(self.op.plan, self.workspace.graph, self.environment.view())
+        return restated_cells(self.op.plan, self.workspace.graph, self.before)
 
     @cached_property
     def gone(self) -> CellsByModel:
         """The published cells that new lives leave out."""
-        graph, view = self.workspace.graph, self.environment.view()
+        graph = self.workspace.graph
         new = [each.model for each in self.op.plan.models if each.build is Build.NEW_VERSION]
         return CellsByModel(
-            {name: outside_life(graph.model(name), view.ready(name)) for name in new}
+            {name: outside_life(graph.model(name), self.before.ready(name)) for name in new}
         )
 
     @cached_property
     def moved(self) -> CellsByModel:
         """The cells that would differ without an edit of what computes them, and what reads them: an input had changed, or is gone."""
-        graph, ready = self.workspace.graph, self.workspace.view().ready
-        view = self.environment.view()
+        graph = self.workspace.graph
         moved = CellsByModel()
         for name in graph.order:
             planned = self.op.plan.model(name)
@@ -321,19 +334,19 @@ class _Sides:
                 work.cells for work in planned.work if work.why not in (Why.NEW_SNAPSHOT, Why.GAP)
             ]
             if name in self.environment.graph.models:
-                stale = self.environment.work(name, view).stale_cells
+                stale = self.environment.work(name, self.before).stale_cells
                 own.append(stale if planned.build is Build.NEW_VERSION else stale & planned.cells)
             read = cells_reading_any(graph, model, moved | self.gone)
             cells = IntervalSet.union_all([*own, self.restated[name], read])
-            moved |= {name: onward(cells, ready(name)) if model.in_order else cells}
+            moved |= {name: onward(cells, self.after.ready(name)) if model.in_order else cells}
         return moved
 
 
-def _comparison(both: _Sides, model_plan: ModelPlan) -> CheckedContents:
-    op, environment, workspace = both.op, both.environment, both.workspace
-    before, after = environment.view(), workspace.view()
-    old, new = _contents(both, model_plan)
-    built = model_plan.cells | _appended(op, model_plan, before, after)
+def _comparison(
+    both: _Sides, model_plan: ModelPlan, contents: tuple[Cells, Cells]
+) -> CheckedContents:
+    old, new = contents
+    built = model_plan.cells | _appended(both, model_plan)
     coverage, planned = None, both.looked_at(model_plan.model, built)
     if model_plan.strategy is Strategy.COLUMN_ENRICHMENT:
         coverage = _coverage(both, model_plan.model, planned)
@@ -356,20 +369,22 @@ def _contents(both: _Sides, planned: ModelPlan) -> tuple[Cells, Cells]:
     name = planned.model
     old, new = (
         run.store.views.content_at_pin(
-            run.environment.name, name, both.looked_at(name, run.view().ready(name))
+            run.environment.name, name, both.looked_at(name, view.ready(name))
         )
-        for run in (both.environment, both.workspace)
+        for run, view in ((both.environment, both.before), (both.workspace, both.after))
     )
     return comparable(both.op.store, planned, old), new
 
 
-def _judged_contents(both: _Sides, planned: ModelPlan) -> tuple[Cells, Cells]:
-    """Read what a contract is about: what is published, and what would be.
+def _judged_contents(
+    both: _Sides, planned: ModelPlan, contents: tuple[Cells, Cells]
+) -> tuple[Cells, Cells]:
+    """Give what a contract is about: what is published, and what would be.
 
     In an environment that is not protected a new table has the cells of the requested range alone: no rule is about
     the others. Cells outside of a new life are gone by the plan's edit, and are judged.
     """
-    old, new = _contents(both, planned)
+    old, new = contents
     if planned.build is not Build.NEW_VERSION or both.op.plan.protected:
         return old, new
     left_out = IntervalSet.of(old) - IntervalSet.of(new) - both.gone[planned.model]
@@ -421,17 +436,15 @@ def _sums(
     }
 
 
-def _appended(
-    op: Operation, planned: ModelPlan, before: StateView, after: StateView
-) -> IntervalSet:
+def _appended(both: _Sides, planned: ModelPlan) -> IntervalSet:
     """Give what was built beside the plan's cells because the environment has published it since.
 
     Any other cell is a neighbour, also one into which the plan's rows moved.
     """
-    state = before.models.get(planned.model)
+    state = both.before.models.get(planned.model)
     runs = state.runs if state is not None else ()
-    seen_cells = IntervalSet.of(run.interval for run in runs if run.built_at <= op.plan.seen)
-    return after.models[planned.model].own - seen_cells
+    seen_cells = IntervalSet.of(run.interval for run in runs if run.built_at <= both.op.plan.seen)
+    return both.after.models[planned.model].own - seen_cells
 
 
 def _expected(both: _Sides, planned: ModelPlan) -> Expected:
