@@ -14,6 +14,7 @@ from backfill_assets.planning.plan.outline import why_unreadable
 from backfill_assets.planning.review.aftercare import watch_json
 from backfill_assets.planning.review.appointment import appointment_json, appointment_of
 from backfill_assets.planning.review.dual_run import dual_run_json
+from backfill_assets.planning.review.policy import PolicyError
 from backfill_assets.render.plan_life import next_commands, watch_text
 
 if TYPE_CHECKING:
@@ -82,8 +83,14 @@ def _row(run: RunContext, plan: Plan) -> dict[str, Any]:
 
 
 def _next(run: RunContext, plan: Plan, stored: StoredPlan) -> list[str]:
-    """List what can be done with a plan; while its dual run lasts, both histories are compared."""
-    before = before_publishing(run.project, plan)
+    """List what can be done with a plan; while its dual run lasts, both histories are compared.
+
+    Where the policy can't be used, `approvals` says why; how an environment stands is told all the same.
+    """
+    try:
+        before = before_publishing(run.project, plan)
+    except PolicyError:
+        return [f"backfill approvals {plan.plan_id}"]
     control = run.store.queue.control_of(plan.plan_id)
     publishing = ("apply",) if before.runs else before.verbs
     return [

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from backfill_assets.cli.app import app, call
-from backfill_assets.cli.project import make_store
-from backfill_assets.settings import read_settings
 from backfill_assets_tests.cli.prepared import Prepared
 from backfill_assets_tests.fake_warehouse import fake_warehouse
+from backfill_assets_tests.new_state import begin_sqlite
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,7 +65,7 @@ def shop(
     monkeypatch.setattr("backfill_assets.cli.project.os_user", lambda: "ada")
     # What a verb says must not depend on how quick this machine is.
     monkeypatch.setattr("backfill_assets.cli.progress.LASTING", 3600.0)
-    make_store(read_settings()).close()
+    begin_sqlite(tmp_path / "data" / "state.db")
     return Prepared(tmp_path / "data")
 
 

@@ -57,7 +57,8 @@ def test_a_typo_in_the_policy_is_told_by_whatever_relies_on_it(
         said = backfill(verb, plan_id)
         assert said.code == 1
         assert "'approvers' was probably meant" in said.err
-    assert backfill("status").code == 0
+    (waiting,) = backfill("status", "--json").json["plans"]
+    assert waiting["next"] == [f"backfill approvals {plan_id}"]
 
 
 def test_a_missing_file_of_signers_is_told_before_anything_is_signed(

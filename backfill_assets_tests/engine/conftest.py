@@ -18,6 +18,7 @@ from backfill_assets_tests.engine.beginnings import Beginnings
 from backfill_assets_tests.engine.names import names_followed
 from backfill_assets_tests.engine.world import LEASE, Clock, World
 from backfill_assets_tests.fake_warehouse import fake_warehouse
+from backfill_assets_tests.new_state import begin_sqlite
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,7 +52,7 @@ def world(
     clock: Clock,
     beginnings: Beginnings,
 ) -> Iterator[World]:
-    url = f"sqlite:///{tmp_path / 'state.db'}"
+    url = begin_sqlite(tmp_path / "state.db")
     with Store.open(
         url, clock=clock, lease_seconds=LEASE.total_seconds(), data_root=str(tmp_path)
     ) as store:

@@ -22,6 +22,7 @@ from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.state.store import Store
 from backfill_assets_tests.builders import FIRST, a_graph, day
 from backfill_assets_tests.making import plan_made, project_of
+from backfill_assets_tests.new_state import begin_sqlite
 from backfill_assets_tests.state.building import content, write
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class QueueWorld:
 
     def __post_init__(self) -> None:
         self.store = Store.open(
-            f"sqlite:///{self.root}/state.db",
+            begin_sqlite(self.root / "state.db"),
             clock=lambda: self.now,
             lease_seconds=LEASE,
             data_root=str(self.root),

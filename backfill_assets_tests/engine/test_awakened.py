@@ -29,6 +29,7 @@ from backfill_assets.warehouse.log.delta_log import ABSENT, head
 from backfill_assets.warehouse.log.ticket import CREATED, CommitLostError, Ticket, commit_properties
 from backfill_assets.warehouse.spark.spark_errors import CommitConflictError
 from backfill_assets_tests.builders import a_model
+from backfill_assets_tests.new_state import begin_sqlite
 from backfill_assets_tests.state.building import LEASE, Asked, Clock, add_model, commit_of
 from backfill_assets_tests.warehouse.shop import entry
 from backfill_assets_tests.warehouse.test_blocks import HOURLY, hourly, lying, texts, write
@@ -50,7 +51,7 @@ class Place:
 
     def __init__(self, folder: Path, lease: float = LEASE) -> None:
         self.clock = Clock()
-        url = f"sqlite:///{folder / 'state.db'}"
+        url = begin_sqlite(folder / "state.db")
         self.store = Store.open(url, clock=self.clock, lease_seconds=lease, data_root=str(folder))
         add_model(self.store, "orders")
         self.root, self.path = str(folder), str(folder / TABLE)

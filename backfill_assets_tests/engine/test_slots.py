@@ -27,8 +27,9 @@ from backfill_assets_tests.engine.slot_taker import (
     Opener,
     opened,
 )
+from backfill_assets_tests.new_state import empty_postgres
 from backfill_assets_tests.state.building import NOON, Asked, Clock, add_model, write
-from backfill_assets_tests.state.conftest import POSTGRES, empty_postgres
+from backfill_assets_tests.state.conftest import POSTGRES
 from backfill_assets_tests.state.queueing import keep_plan
 
 if TYPE_CHECKING:

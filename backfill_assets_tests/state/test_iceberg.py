@@ -79,9 +79,9 @@ def test_without_a_catalogue_there_are_no_names(named: Store):
     assert (named.iceberg.names(), named.iceberg.catalogue()) == ((), None)
 
 
-def test_pyiceberg_lists_the_names_and_can_not_write_them(named: Store, url: str):
-    made = sa.make_url(url)
-    psycopg = made if "sqlite" in url else made.set(drivername="postgresql+psycopg")
+def test_pyiceberg_lists_the_names_and_can_not_write_them(named: Store, place: str):
+    made = sa.make_url(place)
+    psycopg = made if "sqlite" in place else made.set(drivername="postgresql+psycopg")
     uri = psycopg.render_as_string(hide_password=False)
     reader = SqlCatalog("lake", uri=uri, init_catalog_tables="false")
     assert reader.list_namespaces("prod") == [("prod", "web")]

@@ -57,12 +57,12 @@ def test_there_is_one_newest_migration_and_the_release_knows_it(store: Store):
     assert scripts == [migrate.HEAD]
 
 
-def test_a_state_of_a_newer_release_is_refused(store: Store, url: str):
+def test_a_state_of_a_newer_release_is_refused(store: Store, place: str):
     store._database.write(
         lambda connection: connection.execute(sa.text("update alembic_version set version_num='9'"))
     )
     with pytest.raises(RequestError, match="Upgrade backfill_assets"):
-        Store.open(url, clock=Clock())
+        Store.open(place, clock=Clock())
 
 
 @pytest.mark.parametrize(
