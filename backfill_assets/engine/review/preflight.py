@@ -119,19 +119,20 @@ def _lost(project: Project, plan: Plan, graph: Graph, view: StateView) -> tuple[
 
     A cell that is published empty loses none; one that was built before its source lost them has them.
     """
+    found = tuple(lost_history(plan, graph, view))
     workspace, own = workspace_name(plan.plan_id), CellsByModel()
-    if project.store.environments.exists(workspace):
+    if found and project.store.environments.exists(workspace):
         built = project.store.views.of(workspace)
         own = CellsByModel({planned.model: built.own(planned.model) for planned in plan.models})
-    found = (
+    remaining = (
         replace(
             lost,
             cells=_with_rows(project, plan.environment, lost.model, lost.cells)
             - _with_rows(project, workspace, lost.model, lost.cells & own[lost.model]),
         )
-        for lost in lost_history(plan, graph, view)
+        for lost in found
     )
-    return tuple(lost for lost in found if lost.cells)
+    return tuple(lost for lost in remaining if lost.cells)
 
 
 def _with_rows(project: Project, environment: str, model: str, cells: IntervalSet) -> IntervalSet:
