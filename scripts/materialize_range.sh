@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Materialize a range of one model through Dagster, after checking what Dagster does not check:
-# `dagster asset materialize` takes a reversed range, does nothing and ends with 0.
+# Materialize a range of one model through Dagster, after checking within a second what Dagster
+# would start for: the model, both keys, and their order.
 set -euo pipefail
 
 die() { printf '%s\n' "$@" >&2; exit 1; }

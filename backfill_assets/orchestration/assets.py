@@ -72,7 +72,8 @@ def model_asset(graph: Graph, snapshot: Snapshot) -> dg.AssetsDefinition:
     def filled(
         context: dg.AssetExecutionContext, spark: SparkResource, state: StateResource
     ) -> Iterator[Any]:
-        yield from fill(context, graph, model.name, spark=spark, state=state)
+        with as_run_failure():
+            yield from fill(context, graph, model.name, spark=spark, state=state)
 
     return filled
 
@@ -89,6 +90,7 @@ def fill(
 
     Raises:
         dagster.Failure: cells that were asked for are still not ready; it says which and why.
+        RequestError: the run names no partitions, or the model is published with others.
     """
     if PLAN_TAG in context.run.tags:
         yield from serve_plan(context, graph, name, spark=spark, state=state)
@@ -106,17 +108,15 @@ def fill(
         context.log.warning(
             "%s: its declaration has changed; filled with the snapshot that %s runs", name, PROD
         )
-    with as_run_failure():
-        _refuse_other_cells(graph.models[name], model)
+    _refuse_other_cells(graph.models[name], model)
     target = targeted_cells(context, model)
     by_hand = REASON_TAG not in context.run.tags
     again = published_by_others(run, name) & target if by_hand else IntervalSet.empty()
     reporter = Reporter(context, model, state.store, PROD)
-    with as_run_failure():
-        if target - again:
-            fill_cells(run, {name: target - again}, reporter.listen)
-        if again:
-            _rebuild(context, graph, run, reporter, again)
+    if target - again:
+        fill_cells(run, {name: target - again}, reporter.listen)
+    if again:
+        _rebuild(context, graph, run, reporter, again)
     reporter.untouched(target, run.work(name, run.view()).required)
     yield from finish_step(reporter, {})
 

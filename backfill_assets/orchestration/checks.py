@@ -40,10 +40,10 @@ def published_checks(graph: Graph, model: Model) -> dg.AssetChecksDefinition:
     others are. A cell that is not published, as it waits for a plan, keeps them from passing. Where
     nothing of any model is published, a run that only audits fails, as the command does.
     """
-    key, step = asset_key(model.name), model.name.replace(".", "__")
+    key = asset_key(model.name)
 
     @dg.multi_asset_check(
-        name=f"{step}__published",
+        name=f"{key.to_python_identifier()}__published",
         specs=[
             dg.AssetCheckSpec(
                 f"{PUBLISHED}{check_name(audit.name)}",
@@ -61,30 +61,42 @@ def published_checks(graph: Graph, model: Model) -> dg.AssetChecksDefinition:
     def published(
         context: dg.AssetCheckExecutionContext, spark: SparkResource, state: StateResource
     ) -> Iterator[dg.AssetCheckResult]:
-        run = look(state.project(Loaded.of(graph), context.run.run_id, spark), PROD)
-        target = _targeted(context.run, model) if _ran_here(context, step) else None
-        judged = run.graph.model(model.name)
-        if target is None:
-            judged = audited_model(run, model.name)
-            with as_run_failure():
-                refuse_nothing_published(run, run.graph.models)
-            results, lacking = audit_and_keep(run, model.name), ""
-        else:
-            results = audited_on_record(run, model.name, target)
-            work = run.work(model.name, run.view())
-            remaining = (target & work.required) - work.ready
-            lacking = ranges_text(model.cadence, remaining) if remaining else ""
-        promoted = {audit.name for audit in audits_of(judged)}
-        for audit in audits_of(model):
-            check = f"{PUBLISHED}{check_name(audit.name)}"
-            if audit.name not in promoted:
-                yield not_promoted(key, check, PROD)
-                continue
-            evaluated = [each for each in results if each.audit == audit.name]
-            result = check_result(key, check, evaluated)
-            yield _unless_published(result, lacking, audited=bool(evaluated))
+        with as_run_failure():
+            yield from _published(context, graph, model, spark=spark, state=state)
 
     return published
+
+
+def _published(
+    context: dg.AssetCheckExecutionContext,
+    graph: Graph,
+    model: Model,
+    *,
+    spark: SparkResource,
+    state: StateResource,
+) -> Iterator[dg.AssetCheckResult]:
+    run = look(state.project(Loaded.of(graph), context.run.run_id, spark), PROD)
+    step = asset_key(model.name).to_python_identifier()
+    target = _targeted(context.run, model) if _ran_here(context, step) else None
+    judged = run.graph.model(model.name)
+    if target is None:
+        judged = audited_model(run, model.name)
+        refuse_nothing_published(run, run.graph.models)
+        results, lacking = audit_and_keep(run, model.name), ""
+    else:
+        results = audited_on_record(run, model.name, target)
+        work = run.work(model.name, run.view())
+        remaining = (target & work.required) - work.ready
+        lacking = ranges_text(model.cadence, remaining) if remaining else ""
+    promoted = {audit.name for audit in audits_of(judged)}
+    for audit in audits_of(model):
+        key = dg.AssetCheckKey(asset_key(model.name), f"{PUBLISHED}{check_name(audit.name)}")
+        if audit.name not in promoted:
+            yield not_promoted(key.asset_key, key.name, PROD)
+            continue
+        evaluated = [each for each in results if each.audit == audit.name]
+        result = check_result(key.asset_key, key.name, evaluated)
+        yield _unless_published(result, lacking, audited=bool(evaluated))
 
 
 def _ran_here(context: dg.AssetCheckExecutionContext, step: str) -> bool:

@@ -8,7 +8,7 @@ from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.models.graph import Graph
 from backfill_assets.orchestration.identity import principal_of
 from backfill_assets.orchestration.metadata import asset_key
-from backfill_assets.orchestration.partitions import cells_of, partitions_of
+from backfill_assets.orchestration.partitions import cells_of, keys_of_run, partitions_of
 from backfill_assets.orchestration.released_runs import REASON_TAG
 from backfill_assets.snapshots.person import AUTOMATION, Person, unverified_person, verified_person
 
@@ -94,8 +94,7 @@ def _keys_of_run(context: dg.AssetExecutionContext, graph: Graph, key: dg.AssetK
     name = ".".join(key.path)
     if name not in graph.models or partitions_of(graph.models[name].cadence) is None:
         return []
-    partitioned = context.has_partition_key or context.has_partition_key_range
-    return list(context.partition_keys) if partitioned else []
+    return keys_of_run(context)
 
 
 def _runs(instance: dg.DagsterInstance, run: dg.DagsterRun) -> Iterator[dg.DagsterRun]:

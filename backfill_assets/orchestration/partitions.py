@@ -47,6 +47,12 @@ def cells_of(cadence: Cadence, keys: list[str]) -> IntervalSet:
     return IntervalSet.of(cadence.cell(key) for key in keys)
 
 
+def keys_of_run(context: dg.AssetExecutionContext) -> list[str]:
+    """Give the partition keys that a run names: none of a run without any, or of a range that ends before it starts."""
+    partitioned = context.has_partition_key or context.has_partition_key_range
+    return list(context.partition_keys) if partitioned else []
+
+
 def key_of(cadence: Cadence, cell: Interval) -> str | None:
     """Name a cell's partition; None for an unpartitioned asset."""
     return None if cadence.unit is Unit.WHOLE else cadence.key(cell)

@@ -6,10 +6,10 @@ from typing import Any
 
 import dagster as dg
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import BackfillAssetsError, RequestError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.model import Model
-from backfill_assets.orchestration.partitions import cells_of, partitions_of
+from backfill_assets.orchestration.partitions import cells_of, keys_of_run, partitions_of
 from backfill_assets.orchestration.released_runs import CELLS_TAG, MODEL_TAG, cells_of_text
 from backfill_assets.orchestration.reporting import SILENT, Reporter
 
@@ -28,13 +28,26 @@ def as_run_failure() -> Iterator[None]:
 
 
 def targeted_cells(context: dg.AssetExecutionContext, model: Model) -> IntervalSet:
-    """Read the cells that the run targets: all of its partitions, or those that a release names."""
-    if partitions_of(model.cadence) is None:
-        return cells_of(model.cadence, [])
-    cells, tags = cells_of(model.cadence, list(context.partition_keys)), context.run.tags
+    """Read the cells that the run targets: all of its partitions, or those that a release names.
+
+    Raises:
+        RequestError: the run names no partition.
+    """
+    cells, tags = _cells_of_run(context, model), context.run.tags
+    if not cells:
+        raise RequestError(
+            found=f"the run names no partition of {model.name}: it has none, or its range ends before it starts; "
+            "nothing was built",
+            do="launch it with a partition, or with a range whose first key is the earlier one",
+        )
     if CELLS_TAG in tags and tags.get(MODEL_TAG) == model.name:
         return cells & cells_of_text(model.cadence, tags[CELLS_TAG])
     return cells
+
+
+def _cells_of_run(context: dg.AssetExecutionContext, model: Model) -> IntervalSet:
+    keys = [] if partitions_of(model.cadence) is None else keys_of_run(context)
+    return cells_of(model.cadence, keys)
 
 
 def finish_step(reporter: Reporter, metadata: Mapping[str, Any]) -> Iterator[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
@@ -63,6 +64,25 @@ def test_a_range_tells_every_cell_once_empty_ones_too_and_a_re_execution_skips_t
     assert skipped == built
     assert len(told(again, "toy.sales")) == len(DAYS)
     assert checks(again, "toy.sales").keys() == checks(first, "toy.sales").keys()
+
+
+@pytest.mark.parametrize("cells", ["", f"{LAST}...{DAYS[0]}"])
+def test_a_run_that_names_no_partition_is_refused_also_where_its_range_is_reversed(
+    shop: Shop, cells: str
+):
+    result = shop.fill("toy.sales", cells=cells)
+
+    assert not result.success
+    assert "the run names no partition of toy.sales" in failure(result)
+    assert checks(result, "toy.sales") == {}
+
+
+def test_tables_without_their_state_fail_a_run_and_its_audits_with_one_sentence(shop: Shop):
+    assert shop.fill("toy.sales", cells=DAYS[0]).success
+    Path(shop.root, "state.db").unlink()
+
+    for result in (shop.fill("toy.sales", cells=DAYS[0]), shop.audit()):
+        assert failure(result).startswith("there is no state at ")
 
 
 def with_orders() -> Model:
