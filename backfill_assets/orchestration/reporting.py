@@ -135,6 +135,18 @@ class Reporter:
                 {},
             )
 
+    def passed_over(self, cells: IntervalSet) -> None:
+        """Report those cells that have no report yet, and that are published, as what they hold."""
+        remaining = cells - self.reported
+        contents = self.store.views.content_at_pin(PROD, self.model.name, remaining)
+        self._materialized(
+            {
+                cell: (contents[cell], {"skipped": True})
+                for cell in self.model.cadence.cells(remaining)
+                if cell in contents
+            }
+        )
+
     def check_results(self) -> Iterator[dg.AssetCheckResult]:
         """Give one result per audit of the loaded model over all cells of this run.
 

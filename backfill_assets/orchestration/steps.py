@@ -53,9 +53,13 @@ def _cells_of_run(context: dg.AssetExecutionContext, model: Model) -> IntervalSe
 def finish_step(reporter: Reporter, metadata: Mapping[str, Any]) -> Iterator[Any]:
     """Give the results of the audits, then fail if cells lack, else end.
 
+    A failed run fails each of its partitions that has no report, those between the cells of a release included.
+
     Raises:
         dagster.Failure: cells that were asked for are still not ready; it says which and why.
     """
+    if reporter.lacking:
+        reporter.passed_over(_cells_of_run(reporter.context, reporter.model))
     yield from reporter.check_results()
     if reporter.lacking:
         raise dg.Failure(description="; ".join(reporter.lacking), allow_retries=False)

@@ -85,6 +85,25 @@ def test_tables_without_their_state_fail_a_run_and_its_audits_with_one_sentence(
         assert failure(result).startswith("there is no state at ")
 
 
+def test_cells_between_those_of_a_released_run_that_fails_stay_what_they_are(shop: Shop):
+    assert shop.fill("toy.sales", cells=f"{DAYS[1]}...{DAYS[2]}").success
+    shop.sell(DAYS[3], "north", -1000)
+    released: dict[str, Any] = {
+        "backfill/reason": "backfill",
+        "backfill/model": "toy.sales",
+        "backfill/cells": f"{DAYS[0]},{DAYS[3]}",
+    }
+
+    result = shop.fill("toy.sales", cells=f"{DAYS[0]}...{DAYS[3]}", **released)
+
+    assert not result.success
+    assert {key: "skipped" in said for key, said in told(result, "toy.sales")} == {
+        DAYS[0]: False,
+        DAYS[1]: True,
+        DAYS[2]: True,
+    }
+
+
 def with_orders() -> Model:
     """The daily sales with another column, which has an audit."""
     assert isinstance(sales.logic, SqlQuery)
