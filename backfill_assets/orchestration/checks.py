@@ -57,6 +57,7 @@ def published_checks(graph: Graph, model: Model) -> dg.AssetChecksDefinition:
             )
             for audit in audits_of(model)
         ],
+        can_subset=True,
     )
     def published(
         context: dg.AssetCheckExecutionContext, spark: SparkResource, state: StateResource
@@ -91,6 +92,8 @@ def _published(
     promoted = {audit.name for audit in audits_of(judged)}
     for audit in audits_of(model):
         key = dg.AssetCheckKey(asset_key(model.name), f"{PUBLISHED}{check_name(audit.name)}")
+        if key not in context.selected_asset_check_keys:
+            continue
         if audit.name not in promoted:
             yield not_promoted(key.asset_key, key.name, PROD)
             continue

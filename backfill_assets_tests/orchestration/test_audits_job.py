@@ -65,6 +65,19 @@ def test_published_data_passes_and_a_planted_failure_fails_the_job(shop: Shop):
     assert found.metadata["cells"].value == "2024-01-29"
 
 
+def test_one_audit_of_a_model_can_be_run_alone(shop: Shop):
+    shop.fill("toy.sales", cells="2024-01-28...2024-01-31")
+    check = dg.AssetCheckKey(dg.AssetKey(["toy", "sales"]), "published_amount_not_negative")
+    own = dg.define_asset_job("own", selection=dg.AssetSelection.checks(check))
+    job = dg.Definitions.merge(shop.defs, dg.Definitions(jobs=[own])).resolve_job_def("own")
+
+    result = job.execute_in_process(resources=shop.resources(), instance=shop.instance)
+
+    [evaluation] = result.get_asset_check_evaluations()
+    assert evaluation.asset_check_key == check
+    assert evaluation.passed
+
+
 def test_the_job_of_the_audits_gives_no_model_a_place_that_it_did_not_have(shop: Shop):
     shop.audit()
     state = StateResource()
