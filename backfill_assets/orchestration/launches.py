@@ -1,6 +1,6 @@
 """Launches: one request of a person in Dagster, over any number of runs."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import dagster as dg
 
@@ -8,7 +8,7 @@ from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.models.graph import Graph
 from backfill_assets.orchestration.identity import principal_of
 from backfill_assets.orchestration.metadata import asset_key
-from backfill_assets.orchestration.partitions import cells_of, keys_of_run, partitions_of
+from backfill_assets.orchestration.partitions import cells_of, keys_of_run
 from backfill_assets.orchestration.released_runs import REASON_TAG
 from backfill_assets.snapshots.person import AUTOMATION, Person, unverified_person, verified_person
 
@@ -19,11 +19,12 @@ def launch_of(instance: dg.DagsterInstance, run: dg.DagsterRun) -> str:
     """Give the id that a launch shares with everything that re-executes it.
 
     A run that is re-executed after its backfill has ended no longer names the backfill; its root
-    run does.
+    run does. A backfill that the instance does not know yet, as that of `dagster job backfill`, is no launch:
+    what its other runs target is not known.
     """
     for related in _runs(instance, run):
         for tag in _BACKFILL_TAGS:
-            if tag in related.tags:
+            if tag in related.tags and instance.get_backfill(related.tags[tag]):
                 return related.tags[tag]
     return run.root_run_id or run.run_id
 
@@ -58,8 +59,7 @@ def targets(context: dg.AssetExecutionContext, declared: Graph, published: Graph
     """
     keys = _of_backfill(context)
     if keys is None:
-        selected = context.run.asset_selection or context.job_def.asset_layer.selected_asset_keys
-        keys = {key: _keys_of_run(context, published, key) for key in selected}
+        keys = dict.fromkeys(_selected(context), keys_of_run(context))
     return CellsByModel(
         {
             name: cells_of(published.models[name].cadence, list(keys[asset_key(name)]))
@@ -74,13 +74,19 @@ def _same_keys(name: str, declared: Graph, published: Graph) -> bool:
     return model is not None and model.cadence.names_alike(published.models[name].cadence)
 
 
-def _of_backfill(context: dg.AssetExecutionContext) -> Mapping[dg.AssetKey, list[str]] | None:
-    """Read the targets of the backfill that this run, or its root run, belongs to."""
+def _selected(context: dg.AssetExecutionContext) -> Collection[dg.AssetKey]:
+    return context.run.asset_selection or context.job_def.asset_layer.selected_asset_keys
+
+
+def _of_backfill(context: dg.AssetExecutionContext) -> Mapping[dg.AssetKey, Sequence[str]] | None:
+    """Read the targets of the backfill that this run, or its root run, belongs to; that of a job has its run's models."""
     for run in _runs(context.instance, context.run):
         tag = run.tags.get("dagster/backfill")
         backfill = context.instance.get_backfill(tag) if tag else None
-        if backfill is None or not backfill.is_asset_backfill:
+        if backfill is None:
             continue
+        if not backfill.is_asset_backfill:
+            return dict.fromkeys(_selected(context), backfill.partition_names or ())
         subset = backfill.get_asset_backfill_data(context.repository_def.asset_graph).target_subset
         partitioned = {
             key: list(partitions.get_partition_keys())
@@ -88,13 +94,6 @@ def _of_backfill(context: dg.AssetExecutionContext) -> Mapping[dg.AssetKey, list
         }
         return {**partitioned, **{key: [] for key in subset.non_partitioned_asset_keys}}
     return None
-
-
-def _keys_of_run(context: dg.AssetExecutionContext, graph: Graph, key: dg.AssetKey) -> list[str]:
-    name = ".".join(key.path)
-    if name not in graph.models or partitions_of(graph.models[name].cadence) is None:
-        return []
-    return keys_of_run(context)
 
 
 def _runs(instance: dg.DagsterInstance, run: dg.DagsterRun) -> Iterator[dg.DagsterRun]:

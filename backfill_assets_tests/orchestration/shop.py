@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, cast
 
 import dagster as dg
+from dagster._core.execution.backfill import BulkActionStatus, PartitionBackfill
 from deltalake import DeltaTable
 
 from backfill_assets import resolve
@@ -80,6 +81,19 @@ class Shop:
             tags=tags,
             raise_on_error=False,
         )
+
+    def backfill(self, *keys: str) -> dict[str, Any]:
+        """A person launches partitions of a job as a backfill; gives the tags of its runs."""
+        asked = PartitionBackfill(
+            backfill_id="b1",
+            status=BulkActionStatus.REQUESTED,
+            from_failure=False,
+            tags={},
+            backfill_timestamp=0.0,
+            partition_names=keys,
+        )
+        self.instance.add_backfill(asked)
+        return {"dagster/backfill": asked.backfill_id}
 
     def audit(self) -> dg.ExecuteInProcessResult:
         """Run the job that audits what is published."""

@@ -167,10 +167,33 @@ def test_published_cells_that_a_cutoff_keeps_are_told_as_they_are_beside_those_t
     assert found.passed, found.description
 
 
+def test_the_runs_of_a_backfill_of_a_job_share_one_plan(shop: Shop):
+    launch = shop.backfill(DAYS[0], DAYS[4])
+    assert shop.fill("toy.sales", cells=ALL).success
+    shop.sell(DAYS[0], "west", 7)
+
+    results = [shop.fill("toy.sales", cells=day, **launch) for day in (DAYS[0], DAYS[4])]
+
+    [(plan_id, _)] = plans()
+    for result in results:
+        assert result.success, failure(result)
+        assert waiting(result, "toy.sales") == {plan_id: [DAYS[0], DAYS[4]]}
+
+
+def test_runs_of_a_backfill_that_is_stored_after_them_each_build_their_own_cells(shop: Shop):
+    launch: dict[str, Any] = {"dagster/backfill": "of the command `dagster job backfill`"}
+    assert shop.fill("toy.sales", cells=ALL).success
+
+    for day in (DAYS[0], DAYS[4]):
+        result = shop.fill("toy.sales", cells=day, **launch)
+        assert result.success, failure(result)
+        assert [key for key, said in told(result, "toy.sales") if said.get("same_content")] == [day]
+
+
 def test_cells_that_another_run_fills_after_the_launch_has_its_plan_are_told_as_they_are(
     shop: Shop,
 ):
-    launch: dict[str, Any] = {"dagster/backfill": "b1"}
+    launch = shop.backfill(*DAYS)
     released: dict[str, Any] = {"backfill/reason": "backfill"}
     assert shop.fill("toy.sales", cells=ALL).success
     shop.sell("2024-01-30", "west", 7)
@@ -188,7 +211,7 @@ def test_cells_that_another_run_fills_after_the_launch_has_its_plan_are_told_as_
 def test_a_launch_that_died_before_it_applied_its_plan_makes_another_when_it_is_re_executed(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ):
-    launch: dict[str, Any] = {"dagster/backfill": "b1"}
+    launch = shop.backfill(*DAYS)
     assert shop.fill("toy.sales", cells=ALL).success
     shop.sell("2024-01-30", "west", 7)
     with monkeypatch.context() as patched:

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from backfill_assets_tests.orchestration.shop import Shop
 
 ALL = f"{DAYS[0]}...{DAYS[-1]}"
-LAUNCH: dict[str, Any] = {"dagster/backfill": "b1"}
-"""Runs that belong to one launch: a run, and what re-executes it."""
 AUDITS = {
     *("unique_grain", "amount_not_negative", "amount_is_usual", "not_null_ds", "not_null_shop"),
 }
@@ -51,8 +49,9 @@ def test_a_single_partition_is_filled_audited_and_told_once(shop: Shop):
 
 
 def test_a_range_tells_every_cell_once_empty_ones_too_and_a_re_execution_skips_them(shop: Shop):
-    first = shop.fill("toy.sales", cells=ALL, **LAUNCH)
-    again = shop.fill("toy.sales", cells=ALL, spark=NoSpark(spark_config={}), **LAUNCH)
+    launch = shop.backfill(*DAYS)
+    first = shop.fill("toy.sales", cells=ALL, **launch)
+    again = shop.fill("toy.sales", cells=ALL, spark=NoSpark(spark_config={}), **launch)
 
     assert first.success
     assert again.success
@@ -191,9 +190,10 @@ def test_days_of_a_zone_are_filled_from_materialized_days_of_another(shop: Shop)
 
 
 def test_a_failing_blocking_audit_keeps_the_good_batches_and_says_what_is_wrong(shop: Shop):
+    launch = shop.backfill(*DAYS)
     shop.sell("2024-02-01", "north", -1000)
 
-    result = shop.fill("toy.sales", "toy.sales_of_three_days", cells=ALL, **LAUNCH)
+    result = shop.fill("toy.sales", "toy.sales_of_three_days", cells=ALL, **launch)
 
     assert not result.success
     assert sorted(map(str, keys(result, "toy.sales"))) == list(DAYS[:4])
@@ -206,7 +206,7 @@ def test_a_failing_blocking_audit_keeps_the_good_batches_and_says_what_is_wrong(
     assert found["amount_is_usual"].passed
 
     shop.correct("2024-02-01")
-    again = shop.fill("toy.sales", cells=ALL, **LAUNCH)
+    again = shop.fill("toy.sales", cells=ALL, **launch)
 
     assert again.success
     said = {key: "skipped" in metadata for key, metadata in told(again, "toy.sales")}
@@ -214,16 +214,17 @@ def test_a_failing_blocking_audit_keeps_the_good_batches_and_says_what_is_wrong(
 
 
 def test_a_failing_warning_is_shown_and_stops_nothing(shop: Shop):
+    launch = shop.backfill(*DAYS)
     shop.sell("2024-02-01", "east", 5000)
 
-    result = shop.fill("toy.sales", cells=ALL, **LAUNCH)
+    result = shop.fill("toy.sales", cells=ALL, **launch)
 
     assert result.success
     assert len(keys(result, "toy.sales")) == len(DAYS)
     found = checks(result, "toy.sales")["amount_is_usual"]
     assert not found.passed
     assert found.severity is dg.AssetCheckSeverity.WARN
-    again = checks(shop.fill("toy.sales", cells=ALL, **LAUNCH), "toy.sales")["amount_is_usual"]
+    again = checks(shop.fill("toy.sales", cells=ALL, **launch), "toy.sales")["amount_is_usual"]
     assert not again.passed  # a skipped cell is still told of
 
 
@@ -252,13 +253,14 @@ def test_a_cell_whose_input_lacks_fails_with_the_name_of_what_it_waits_for(shop:
 
 
 def test_a_stale_cell_that_its_launch_built_is_observed_and_not_rewritten(shop: Shop):
-    shop.fill("toy.sales_of_three_days", "toy.sales", cells=ALL, **LAUNCH)
+    launch = shop.backfill(*DAYS)
+    shop.fill("toy.sales_of_three_days", "toy.sales", cells=ALL, **launch)
     before = shop.published("toy.sales_of_three_days", "ds", "amount")
     shop.sell("2024-02-03", "north", 5)
     shop.refresh("toy.sales", "2024-02-03")
 
     nothing = NoSpark(spark_config={})
-    result = shop.fill("toy.sales_of_three_days", cells=ALL, spark=nothing, **LAUNCH)
+    result = shop.fill("toy.sales_of_three_days", cells=ALL, spark=nothing, **launch)
 
     assert result.success, failure(result)
     [(key, said)] = observed(result, "toy.sales_of_three_days")

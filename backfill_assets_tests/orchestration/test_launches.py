@@ -7,6 +7,7 @@ from unittest.mock import Mock
 
 import dagster as dg
 import pytest
+from dagster._core.execution.backfill import BulkActionStatus, PartitionBackfill
 
 from backfill_assets import Weekly
 from backfill_assets.orchestration.launches import launch_of, targets
@@ -20,6 +21,17 @@ if TYPE_CHECKING:
 def instance() -> Iterator[dg.DagsterInstance]:
     with dg.DagsterInstance.ephemeral() as found:
         yield found
+
+
+def a_backfill(instance: dg.DagsterInstance, name: str) -> None:
+    asked = PartitionBackfill(
+        backfill_id=name,
+        status=BulkActionStatus.REQUESTED,
+        from_failure=False,
+        tags={},
+        backfill_timestamp=0.0,
+    )
+    instance.add_backfill(asked)
 
 
 def a_run(instance: dg.DagsterInstance, root: str | None = None, **tags: str) -> dg.DagsterRun:
@@ -39,6 +51,8 @@ def test_a_single_run_is_a_launch_of_its_own_and_of_its_re_executions(
 
 
 def test_a_run_of_a_backfill_belongs_to_the_first_backfill(instance: dg.DagsterInstance):
+    a_backfill(instance, "b1")
+
     assert launch_of(instance, a_run(instance, backfill="b1")) == "b1"
     assert launch_of(instance, a_run(instance, backfill="b2", root_backfill_id="b1")) == "b1"
 
@@ -46,6 +60,7 @@ def test_a_run_of_a_backfill_belongs_to_the_first_backfill(instance: dg.DagsterI
 def test_a_re_execution_after_the_backfill_has_ended_still_belongs_to_it(
     instance: dg.DagsterInstance,
 ):
+    a_backfill(instance, "b1")
     first = a_run(instance, backfill="b1")
 
     assert launch_of(instance, a_run(instance, first.run_id)) == "b1"
