@@ -1,10 +1,13 @@
 """Build Dagster definitions from models, sources and consumers, of this project or of another."""
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
 
 import dagster as dg
 
+from backfill_assets.errors import DeclarationError
 from backfill_assets.models.consumer import Consumer
 from backfill_assets.models.graph import Graph, build_graph
 from backfill_assets.models.model import Model
@@ -49,17 +52,19 @@ def build_definitions(
 
 def _definitions(graph: Graph, landings: Mapping[str, Landing]) -> dg.Definitions:
     snapshots = snapshots_of(graph)
-    checks = [published_checks(graph, graph.models[name]) for name in graph.order]
     loaded_once = once(graph)
+    assets: list[Any] = []
+    for name in (*graph.order, *graph.sources):
+        with _naming(name):
+            assets.append(
+                model_asset(graph, snapshots[name])
+                if name in graph.models
+                else source_asset(graph.sources[name], landings.get(name), loaded_once)
+            )
+    checks = [published_checks(graph, graph.models[name]) for name in graph.order]
     launched_by_sensor = sensor_jobs(loaded_once)
     return dg.Definitions(
-        assets=[
-            *(model_asset(graph, snapshots[name]) for name in graph.order),
-            *(
-                source_asset(source, landings.get(name), loaded_once)
-                for name, source in graph.sources.items()
-            ),
-        ],
+        assets=assets,
         asset_checks=checks,
         jobs=[
             dg.define_asset_job(
@@ -75,3 +80,16 @@ def _definitions(graph: Graph, landings: Mapping[str, Landing]) -> dg.Definition
         resources={"spark": SparkResource(spark_config={}), "state": StateResource()},
         executor=dg.in_process_executor,
     )
+
+
+@contextmanager
+def _naming(name: str) -> Iterator[None]:
+    """Say of what is declared that Dagster refuses it: its own words name no model.
+
+    Raises:
+        DeclarationError: Dagster refuses it.
+    """
+    try:
+        yield
+    except dg.DagsterInvalidDefinitionError as error:
+        raise DeclarationError(found=f"Dagster makes no asset of '{name}': {error}") from error

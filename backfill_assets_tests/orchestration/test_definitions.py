@@ -8,10 +8,13 @@ from __future__ import annotations
 import os
 import warnings
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
+import pytest
 
-from backfill_assets.models.audit import sql_audit
+from backfill_assets.errors import DeclarationError
+from backfill_assets.models.audit import row_rule, sql_audit
 from backfill_assets.models.audits_of import audits_of
 from backfill_assets.orchestration.building import AUDITS_JOB, build_definitions
 from backfill_assets.orchestration.definitions import defs
@@ -62,3 +65,17 @@ def test_an_audit_of_any_name_is_a_check():
     dg.Definitions.validate_loadable(shown)
     names = {key.name for key in shown.resolve_asset_graph().asset_check_keys}
     assert names >= {"one_price__at_most", "published_one_price__at_most"}
+
+
+@pytest.mark.parametrize(
+    ("declared", "said"),
+    [
+        ({"tags": {"domain": "sales & more"}}, "Invalid tag value: sales & more"),
+        ({"audits": [row_rule("a b", "cost > 0"), row_rule("a-b", "cost > 0")]}, "'a_b'"),
+    ],
+)
+def test_what_dagster_refuses_is_said_with_the_name_of_the_model(
+    declared: dict[str, Any], said: str
+):
+    with pytest.raises(DeclarationError, match=f"no asset of 'web.visits': .*{said}"):
+        build_definitions(models=[a_model("web.visits", **declared)], sources=[a_source()])
