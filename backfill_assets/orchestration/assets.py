@@ -70,10 +70,12 @@ def model_asset(graph: Graph, snapshot: Snapshot) -> dg.AssetsDefinition:
         dagster_type=cast("dg.DagsterType", dg.Nothing),  # declared as a class, but it is a type
     )
     def filled(
-        context: dg.AssetExecutionContext, spark: SparkResource, state: StateResource
+        context: dg.AssetExecutionContext,
+        backfill_spark: SparkResource,
+        backfill_state: StateResource,
     ) -> Iterator[Any]:
         with as_run_failure():
-            yield from fill(context, graph, model.name, spark=spark, state=state)
+            yield from fill(context, graph, model.name, spark=backfill_spark, state=backfill_state)
 
     return filled
 

@@ -77,7 +77,10 @@ def _definitions(graph: Graph, landings: Mapping[str, Landing]) -> dg.Definition
         ],
         sensors=[gap_fill_sensor(loaded_once)],
         schedules=schedules(graph, loaded_once),
-        resources={"spark": SparkResource(spark_config={}), "state": StateResource()},
+        resources={
+            "backfill_spark": SparkResource(spark_config={}),
+            "backfill_state": StateResource(),
+        },
         executor=dg.in_process_executor,
     )
 

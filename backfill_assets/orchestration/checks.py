@@ -60,10 +60,12 @@ def published_checks(graph: Graph, model: Model) -> dg.AssetChecksDefinition:
         can_subset=True,
     )
     def published(
-        context: dg.AssetCheckExecutionContext, spark: SparkResource, state: StateResource
+        context: dg.AssetCheckExecutionContext,
+        backfill_spark: SparkResource,
+        backfill_state: StateResource,
     ) -> Iterator[dg.AssetCheckResult]:
         with as_run_failure():
-            yield from _published(context, graph, model, spark=spark, state=state)
+            yield from _published(context, graph, model, spark=backfill_spark, state=backfill_state)
 
     return published
 

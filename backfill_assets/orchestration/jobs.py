@@ -172,14 +172,14 @@ def _job(
     def done(
         context: dg.OpExecutionContext,
         config: Any,  # noqa: ANN401 - replaced below
-        spark: SparkResource,
-        state: StateResource,
+        backfill_spark: SparkResource,
+        backfill_state: StateResource,
     ) -> None:
         with as_run_failure():
             who = who_launched(context.run, config.who)
             loaded = known()
             project = replace(
-                state.project(loaded, context.run.run_id, spark, str(who)),
+                backfill_state.project(loaded, context.run.run_id, backfill_spark, str(who)),
                 listener=logged(context),
                 code=lambda: loaded.fingerprints,
             )

@@ -106,14 +106,17 @@ def _schedule(
         description=_LATE if job == LATE_JOB else _DAILY,
     )
     def due(
-        context: dg.ScheduleEvaluationContext, state: StateResource
+        context: dg.ScheduleEvaluationContext, backfill_state: StateResource
     ) -> dg.SkipReason | list[dg.RunRequest]:
         settings = read_settings()
-        read = sources_read(state.store, known())
+        read = sources_read(backfill_state.store, known())
         looks = observe_sources(
-            state.store, [read[source] for source in sources], state.data_root, None
+            backfill_state.store,
+            [read[source] for source in sources],
+            backfill_state.data_root,
+            None,
         )
-        project = state.project(known(), name)
+        project = backfill_state.project(known(), name)
         ticked = tick(
             context.instance,
             project,

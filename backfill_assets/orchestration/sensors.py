@@ -40,12 +40,14 @@ def once(graph: Graph) -> Known:
 def gap_fill_sensor(known: Known) -> dg.SensorDefinition:
     """Make the sensor that looks at the sources, and releases what is ready: gaps, late cells, queued plans."""
 
-    def released(context: dg.SensorEvaluationContext, state: StateResource) -> dg.SensorResult:
+    def released(
+        context: dg.SensorEvaluationContext, backfill_state: StateResource
+    ) -> dg.SensorResult:
         settings = read_settings()
-        looked = look_by_logs(context.instance, state, known)
+        looked = look_by_logs(context.instance, backfill_state, known)
         ticked = tick(
             context.instance,
-            state.project(known(), GAP_FILL),
+            backfill_state.project(known(), GAP_FILL),
             ScanMemory.read(context.cursor),
             batches=settings.cells_per_run,
             share=settings.backfill_share,
@@ -56,7 +58,7 @@ def gap_fill_sensor(known: Known) -> dg.SensorDefinition:
         requests = [
             *looked.requests,
             *ticked.requests,
-            *follow_ups(context.instance, state.store, now()),
+            *follow_ups(context.instance, backfill_state.store, now()),
         ]
         return dg.SensorResult(
             run_requests=requests,

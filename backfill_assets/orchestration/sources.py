@@ -55,9 +55,11 @@ def source_asset(source: Source, landing: Landing | None, known: Known) -> Any: 
 def _landed(source: Source, landing: Landing, shown: Mapping[str, Any]) -> dg.AssetsDefinition:
     @dg.asset(key=asset_key(source.name), pool=pool(source.name), **shown)
     def landed(
-        context: dg.AssetExecutionContext, spark: SparkResource, state: StateResource
+        context: dg.AssetExecutionContext,
+        backfill_spark: SparkResource,
+        backfill_state: StateResource,
     ) -> None:
-        written = landing(spark.spark_session, state.data_root)
+        written = landing(backfill_spark.spark_session, backfill_state.data_root)
         context.log.info("landed" if written else "landed already, nothing to do")
 
     return cast("dg.AssetsDefinition", landed)
@@ -73,12 +75,17 @@ def _observable(source: Source, shown: Mapping[str, Any], known: Known) -> Any: 
         **shown,
     )
     def looked(
-        context: dg.AssetExecutionContext, spark: SparkResource, state: StateResource
+        context: dg.AssetExecutionContext,
+        backfill_spark: SparkResource,
+        backfill_state: StateResource,
     ) -> dg.ObserveResult:
         with as_run_failure():
-            read = sources_read(state.store, known())[source.name]
+            read = sources_read(backfill_state.store, known())[source.name]
             looks = observe_sources(
-                state.store, [read], state.data_root, lambda: spark.spark_session
+                backfill_state.store,
+                [read],
+                backfill_state.data_root,
+                lambda: backfill_spark.spark_session,
             )
         for look in looks:
             context.log.info("%s: %s", source.name, _words(read, look))
@@ -104,13 +111,19 @@ def observe_job(known: Known) -> dg.JobDefinition:
 
     @dg.op(name=_OBSERVE_OP, description=says)
     def looked(
-        context: dg.OpExecutionContext, config: Sources, spark: SparkResource, state: StateResource
+        context: dg.OpExecutionContext,
+        config: Sources,
+        backfill_spark: SparkResource,
+        backfill_state: StateResource,
     ) -> None:
         with as_run_failure():
-            read = sources_read(state.store, known())
+            read = sources_read(backfill_state.store, known())
             sources = _named_sources(read, config.sources)
             looks = observe_sources(
-                state.store, sources, state.data_root, lambda: spark.spark_session
+                backfill_state.store,
+                sources,
+                backfill_state.data_root,
+                lambda: backfill_spark.spark_session,
             )
         for look in looks:
             context.log.info("%s: %s", look.source, _words(read[look.source], look))

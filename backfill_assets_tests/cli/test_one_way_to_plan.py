@@ -105,7 +105,7 @@ class Both:
         """Launch the job `plan`."""
         return self.defs.resolve_job_def("plan").execute_in_process(
             run_config={"ops": {op_name("plan"): {"config": asked}}},
-            resources={"spark": spark(spark_config={}), "state": StateResource()},
+            resources={"backfill_spark": spark(spark_config={}), "backfill_state": StateResource()},
             instance=self.instance,
             raise_on_error=False,
         )

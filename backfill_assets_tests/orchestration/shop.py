@@ -103,7 +103,7 @@ class Shop:
         )
 
     def resources(self, spark: SparkResource | None = None) -> dict[str, Any]:
-        return {"spark": spark or lent(self.spark), "state": StateResource()}
+        return {"backfill_spark": spark or lent(self.spark), "backfill_state": StateResource()}
 
     def sell(self, day: str, shop: str, amount: int) -> None:
         """A row comes late to the source of sales."""

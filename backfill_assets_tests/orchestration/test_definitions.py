@@ -79,3 +79,9 @@ def test_what_dagster_refuses_is_said_with_the_name_of_the_model(
 ):
     with pytest.raises(DeclarationError, match=f"no asset of 'web.visits': .*{said}"):
         build_definitions(models=[a_model("web.visits", **declared)], sources=[a_source()])
+
+
+def test_definitions_of_a_project_with_a_spark_and_a_state_of_its_own_are_put_beside_these():
+    own = dg.Definitions(resources={"spark": object(), "state": object()})
+
+    dg.Definitions.validate_loadable(dg.Definitions.merge(defs, own))

@@ -74,7 +74,10 @@ class Launchpad:
         """Launch a job; no job here may start Spark."""
         return self.defs.resolve_job_def(job).execute_in_process(
             run_config={"ops": {op_name(job): {"config": config}}},
-            resources={"spark": NoSpark(spark_config={}), "state": StateResource()},
+            resources={
+                "backfill_spark": NoSpark(spark_config={}),
+                "backfill_state": StateResource(),
+            },
             instance=self.instance,
             raise_on_error=False,
         )
@@ -85,7 +88,10 @@ class Launchpad:
         return self.defs.resolve_job_def(request.job_name).execute_in_process(
             run_config=request.run_config,
             tags=dict(request.tags),
-            resources={"spark": NoSpark(spark_config={}), "state": StateResource()},
+            resources={
+                "backfill_spark": NoSpark(spark_config={}),
+                "backfill_state": StateResource(),
+            },
             instance=self.instance,
             raise_on_error=False,
         )

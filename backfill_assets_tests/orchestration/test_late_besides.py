@@ -41,7 +41,7 @@ def test_the_sensor_leaves_alone_what_is_not_automatic_and_a_person_does_not(
     job = build_definitions(models=models, sources=[a_source()]).resolve_job_def("refresh_late")
 
     done = job.execute_in_process(
-        resources={"spark": NoSpark(spark_config={}), "state": StateResource()},
+        resources={"backfill_spark": NoSpark(spark_config={}), "backfill_state": StateResource()},
         instance=dg.DagsterInstance.ephemeral(str(tmp_path)),
         tags=tags,
         raise_on_error=False,

@@ -50,7 +50,7 @@ def evaluated(instance: dg.DagsterInstance, schedule: str, model: Model, source:
     with dg.build_schedule_context(
         instance=instance,
         repository_def=repository,
-        resources={"state": StateResource()},
+        resources={"backfill_state": StateResource()},
         scheduled_execution_time=LATER,
     ) as context:
         return repository.get_schedule_def(schedule).evaluate_tick(context)
@@ -174,6 +174,6 @@ def test_the_schedule_of_late_data_has_rows_looked_at_where_the_log_can_not_tell
 def sensed(instance: dg.DagsterInstance, model: Model, source: Source) -> None:
     repository = build_definitions(models=[model], sources=[source]).get_repository_def()
     with dg.build_sensor_context(
-        instance=instance, repository_def=repository, resources={"state": StateResource()}
+        instance=instance, repository_def=repository, resources={"backfill_state": StateResource()}
     ) as context:
         repository.get_sensor_def("gap_fill_sensor").evaluate_tick(context)

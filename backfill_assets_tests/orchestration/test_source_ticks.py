@@ -45,7 +45,7 @@ def instance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dg.Dag
 def tick(instance: dg.DagsterInstance) -> Any:  # noqa: ANN401
     repository = build_definitions(models=[VISITS], sources=[a_source()]).get_repository_def()
     with dg.build_sensor_context(
-        instance=instance, repository_def=repository, resources={"state": StateResource()}
+        instance=instance, repository_def=repository, resources={"backfill_state": StateResource()}
     ) as context:
         return repository.get_sensor_def("gap_fill_sensor").evaluate_tick(context)
 

@@ -55,7 +55,7 @@ class Ticking:
             instance=self.instance,
             cursor=self.cursor,
             repository_def=repository,
-            resources={"state": StateResource()},
+            resources={"backfill_state": StateResource()},
             sensor_name=name,
         ) as context:
             found = repository.get_sensor_def(name).evaluate_tick(context)
@@ -397,7 +397,7 @@ def test_a_schedule_asks_for_what_came_due_and_leaves_history_alone(ticking: Tic
     with dg.build_schedule_context(
         instance=ticking.instance,
         repository_def=repository,
-        resources={"state": StateResource()},
+        resources={"backfill_state": StateResource()},
         scheduled_execution_time=LATER,
     ) as context:
         found = schedule.evaluate_tick(context)

@@ -48,7 +48,7 @@ def tick(instance: dg.DagsterInstance) -> list[str]:
     with dg.build_sensor_context(
         instance=instance,
         repository_def=repository,
-        resources={"state": StateResource()},
+        resources={"backfill_state": StateResource()},
         sensor_name=sensor.name,
     ) as context:
         asked = sensor.evaluate_tick(context).run_requests or []
