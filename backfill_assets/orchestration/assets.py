@@ -35,7 +35,12 @@ from backfill_assets.orchestration.plan_step import serve_plan
 from backfill_assets.orchestration.released_runs import PLAN_TAG, REASON_TAG
 from backfill_assets.orchestration.reporting import Reporter
 from backfill_assets.orchestration.resources import SparkResource, StateResource
-from backfill_assets.orchestration.steps import as_run_failure, finish_step, targeted_cells
+from backfill_assets.orchestration.steps import (
+    as_run_failure,
+    failing_alone,
+    finish_step,
+    targeted_cells,
+)
 from backfill_assets.snapshots.environment import PROD
 from backfill_assets.snapshots.loaded import Loaded
 from backfill_assets.snapshots.snapshot import Snapshot
@@ -115,12 +120,13 @@ def fill(
     by_hand = REASON_TAG not in context.run.tags
     again = published_by_others(run, name) & target if by_hand else IntervalSet.empty()
     reporter = Reporter(context, model, state.store, PROD)
-    if target - again:
-        fill_cells(run, {name: target - again}, reporter.listen)
-    if again:
-        _rebuild(context, graph, run, reporter, again)
-    reporter.untouched(target, run.work(name, run.view()).required)
-    yield from finish_step(reporter, {})
+    with failing_alone(reporter):
+        if target - again:
+            fill_cells(run, {name: target - again}, reporter.listen)
+        if again:
+            _rebuild(context, graph, run, reporter, again)
+        reporter.untouched(target, run.work(name, run.view()).required)
+        yield from finish_step(reporter, {})
 
 
 def _refuse_other_cells(declared: Model, published: Model) -> None:

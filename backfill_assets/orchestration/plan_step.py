@@ -14,7 +14,7 @@ from backfill_assets.orchestration.launches import who_launched
 from backfill_assets.orchestration.released_runs import PLAN_TAG
 from backfill_assets.orchestration.reporting import Reporter
 from backfill_assets.orchestration.resources import SparkResource, StateResource
-from backfill_assets.orchestration.steps import finish_step, targeted_cells
+from backfill_assets.orchestration.steps import failing_alone, finish_step, targeted_cells
 from backfill_assets.planning.plan.plan import Build, Plan
 from backfill_assets.planning.plan.plan_json import read_plan
 from backfill_assets.snapshots.environment import PROD, workspace_name
@@ -72,15 +72,16 @@ def serve_plan(
     reporter = PlanReporter(
         context, graph.model(name), state.store, plan.environment, plan_id=plan.plan_id
     )
-    who = str(who_launched(context.run))
-    listener = reporter.listen if _fills(plan, name) else reporter.built
-    project = state.project(Loaded.of(graph), context.run.run_id, spark, who)
-    code = project.loaded.fingerprints
-    op = Operation(project=replace(project, listener=listener, code=lambda: code), plan=plan)
-    done = serve(op, name, targeted_cells(context, reporter.model))
-    reporter.served(done)
-    metadata = {"plan": plan.plan_id} if done.published else _same_content(op, name, done)
-    yield from finish_step(reporter, metadata)
+    with failing_alone(reporter):
+        who = str(who_launched(context.run))
+        listener = reporter.listen if _fills(plan, name) else reporter.built
+        project = state.project(Loaded.of(graph), context.run.run_id, spark, who)
+        code = project.loaded.fingerprints
+        op = Operation(project=replace(project, listener=listener, code=lambda: code), plan=plan)
+        done = serve(op, name, targeted_cells(context, reporter.model))
+        reporter.served(done)
+        metadata = {"plan": plan.plan_id} if done.published else _same_content(op, name, done)
+        yield from finish_step(reporter, metadata)
 
 
 def _fills(plan: Plan, name: str) -> bool:

@@ -61,6 +61,10 @@ class Reporter:
         model: whose cells they are.
         store: where results of earlier batches are kept.
         environment: which is filled.
+        lacking: why cells are not ready, a sentence each.
+        results: of the audits.
+        reported: cells that have a report.
+        settled: those of them that have failed, or are reported as materialized.
     """
 
     context: dg.AssetExecutionContext
@@ -70,6 +74,7 @@ class Reporter:
     lacking: list[str] = field(default_factory=list)
     results: list[AuditResult] = field(default_factory=list)
     reported: IntervalSet = field(default_factory=IntervalSet.empty)
+    settled: IntervalSet = field(default_factory=IntervalSet.empty)
 
     def listen(self, event: Event) -> None:  # noqa: C901 - one case for each event
         """Report one event."""
@@ -135,9 +140,9 @@ class Reporter:
                 {},
             )
 
-    def passed_over(self, cells: IntervalSet) -> None:
-        """Report those cells that have no report yet, and that are published, as what they hold."""
-        remaining = cells - self.reported
+    def unfailed(self, cells: IntervalSet) -> None:
+        """Report those cells that are published, and neither failed nor reported as materialized, as what they hold."""
+        remaining = cells - self.settled
         contents = self.store.views.content_at_pin(PROD, self.model.name, remaining)
         self._materialized(
             {
@@ -211,7 +216,7 @@ class Reporter:
         why: str | None = None,
     ) -> None:
         """Report cells as materialized: each with its content, further metadata and why it is reported."""
-        self.reported |= IntervalSet.of(cells)
+        self._settle(IntervalSet.of(cells))
         events = [
             self._event(cell, content, metadata, why) for cell, (content, metadata) in cells.items()
         ]
@@ -251,8 +256,12 @@ class Reporter:
         if remaining := cells - self.reported:
             self._lacks(remaining, f"left to do in plan {plan_id}: `backfill show {plan_id}`")
 
-    def _lacks(self, cells: IntervalSet, why: str) -> None:
+    def _settle(self, cells: IntervalSet) -> None:
         self.reported |= cells
+        self.settled |= cells
+
+    def _lacks(self, cells: IntervalSet, why: str) -> None:
+        self._settle(cells)
         self.lacking.append(f"{self._ranges(cells)}: {why}")
         self.context.log.error(self.lacking[-1])
 

@@ -10,7 +10,12 @@ from backfill_assets.errors import BackfillAssetsError, RequestError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.model import Model
 from backfill_assets.orchestration.partitions import cells_of, keys_of_run, partitions_of
-from backfill_assets.orchestration.released_runs import CELLS_TAG, MODEL_TAG, cells_of_text
+from backfill_assets.orchestration.released_runs import (
+    CELLS_TAG,
+    MODEL_TAG,
+    REASON_TAG,
+    cells_of_text,
+)
 from backfill_assets.orchestration.reporting import SILENT, Reporter
 
 
@@ -50,16 +55,27 @@ def _cells_of_run(context: dg.AssetExecutionContext, model: Model) -> IntervalSe
     return cells_of(model.cadence, keys)
 
 
+@contextmanager
+def failing_alone(reporter: Reporter) -> Iterator[None]:
+    """Let the failure of a run of the queue be that of the cells that have failed, and of no other published one.
+
+    Dagster shows each partition of a failed run as failed, until it is materialized again. A person's own launch has
+    failed, as a backfill says that counts materializations.
+    """
+    try:
+        yield
+    except (dg.Failure, BackfillAssetsError):
+        if REASON_TAG in reporter.context.run.tags:
+            reporter.unfailed(_cells_of_run(reporter.context, reporter.model))
+        raise
+
+
 def finish_step(reporter: Reporter, metadata: Mapping[str, Any]) -> Iterator[Any]:
     """Give the results of the audits, then fail if cells lack, else end.
-
-    A failed run fails each of its partitions that has no report, those between the cells of a release included.
 
     Raises:
         dagster.Failure: cells that were asked for are still not ready; it says which and why.
     """
-    if reporter.lacking:
-        reporter.passed_over(_cells_of_run(reporter.context, reporter.model))
     yield from reporter.check_results()
     if reporter.lacking:
         raise dg.Failure(description="; ".join(reporter.lacking), allow_retries=False)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import dagster as dg
 from dagster._core.execution.backfill import BulkActionStatus, PartitionBackfill
+from dagster._core.storage.partition_status_cache import get_and_update_asset_status_cache_value
 from deltalake import DeltaTable
 
 from backfill_assets import resolve
@@ -94,6 +95,15 @@ class Shop:
         )
         self.instance.add_backfill(asked)
         return {"dagster/backfill": asked.backfill_id}
+
+    def red(self, model: str) -> list[str]:
+        """The partitions of a model that Dagster shows as failed."""
+        key = dg.AssetKey(model.split("."))
+        cut = self.defs.resolve_asset_graph().get(key).partitions_def
+        assert cut is not None
+        seen = get_and_update_asset_status_cache_value(self.instance, key, cut)
+        assert seen is not None
+        return sorted(seen.deserialize_failed_partition_subsets(cut).get_partition_keys())
 
     def audit(self) -> dg.ExecuteInProcessResult:
         """Run the job that audits what is published."""

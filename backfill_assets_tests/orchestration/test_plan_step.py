@@ -39,12 +39,15 @@ if TYPE_CHECKING:
 ALL = f"{DAYS[0]}...{DAYS[-1]}"
 
 
-def queued(shop: Shop, model: str, day: str) -> Plan:
-    """Plan to build a day again, and queue it."""
+def queued(shop: Shop, model: str, *days: str) -> Plan:
+    """Plan to build consecutive days again, and queue it."""
     state = StateResource()
     graph = build_graph(MODELS, SOURCES)
     request = PlanRequest(
-        environment=PROD, asked_by="ann", reason="late", restate=(Restatement(model, day, day),)
+        environment=PROD,
+        asked_by="ann",
+        reason="late",
+        restate=(Restatement(model, days[0], days[-1]),),
     )
     plan = plan_made(state.store, graph, request, clock=now, data_root=state.data_root)
     project = state.project(Loaded.of(graph), "operator", lent(shop.spark), "ann")
@@ -60,15 +63,15 @@ def status(plan: Plan) -> PlanStatus:
     return found
 
 
-def serve(shop: Shop, plan: Plan, model: str, day: str) -> dg.ExecuteInProcessResult:
+def serve(shop: Shop, plan: Plan, model: str, *days: str) -> dg.ExecuteInProcessResult:
     """The run that the sensor asks for."""
     tags: dict[str, Any] = {
         "backfill/plan": plan.plan_id,
         "backfill/model": model,
         "backfill/reason": "plan",
-        "backfill/cells": day,
+        "backfill/cells": ",".join(days),
     }
-    return shop.fill(model, cells=f"{day}...{day}", **tags)
+    return shop.fill(model, cells=f"{days[0]}...{days[-1]}", **tags)
 
 
 def finish(
@@ -183,6 +186,19 @@ def test_a_run_of_a_plan_that_is_over_does_nothing_and_says_so(shop: Shop):
 
     assert not result.success
     assert "is abandoned already" in failure(result)
+    assert shop.red("toy.returns") == []
+
+
+def test_of_a_run_of_a_plan_only_cells_that_have_failed_are_shown_as_failed(shop: Shop):
+    shop.fill("toy.returns", cells=ALL)
+    plan = queued(shop, "toy.returns", *DAYS[1:5])
+    shop.bring_back(DAYS[4], -500)  # in a batch of its own with the day before
+
+    result = serve(shop, plan, "toy.returns", *DAYS[1:5])
+
+    assert not result.success
+    assert [day for day, _ in observed(result, "toy.returns")] == [*DAYS[1:3]]
+    assert shop.red("toy.returns") == [*DAYS[3:5]]
 
 
 def test_gaps_that_a_queued_plan_fills_in_another_environment_tell_nothing_of_prods_assets(
