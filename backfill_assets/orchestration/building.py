@@ -39,7 +39,7 @@ def build_definitions(
         sources: every source that they read.
         consumers: all who read the models: jobs ask and tell those that stand here, as the command does those
             of the catalog.
-        landings: by source name, what lands it; a source without one can be observed.
+        landings: by source name, what lands it, a function or an asset; a source without one can be observed.
 
     Raises:
         BackfillAssetsError: a declaration is wrong; it says which and what to write instead.
@@ -51,6 +51,11 @@ def build_definitions(
 
 
 def _definitions(graph: Graph, landings: Mapping[str, Landing]) -> dg.Definitions:
+    if unknown := sorted(landings.keys() - graph.sources.keys()):
+        raise DeclarationError(
+            found=f"landings: there is no source {', '.join(unknown)}",
+            expected=f"some of {', '.join(sorted(graph.sources))}",
+        )
     snapshots = snapshots_of(graph)
     loaded_once = once(graph)
     assets: list[Any] = []

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from backfill_assets.engine.fill.observing import SourceLook, observe_sources
 from backfill_assets.engine.project.environment_graph import sources_read
-from backfill_assets.errors import RequestError
+from backfill_assets.errors import DeclarationError, RequestError
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.source import Source
 from backfill_assets.orchestration.metadata import asset_key, pool, subject
@@ -31,15 +31,21 @@ OBSERVE_JOB = "observe"
 _OBSERVE_OP = "observe_sources"
 _LOOK = "observe"
 
-Landing = Callable[[Any, str], object]
-"""Lands a source: ``(spark, data_root)``; does nothing when it is landed already."""
+Landing = Callable[[Any, str], object] | dg.AssetsDefinition
+"""Lands a source: ``(spark, data_root)``, which does nothing when it is landed already; or an asset with its key."""
 
 
-def source_asset(source: Source, landing: Landing | None, known: Known) -> Any:  # noqa: ANN401 - one of three kinds
+def source_asset(source: Source, landing: Landing | None, known: Known) -> Any:  # noqa: ANN401 - one of four kinds
     """Make the asset of a source: one that lands it if a landing is declared, else one that observes it.
 
-    A source that can't be observed, and that has no landing, is only shown.
+    A landing that is an asset is taken as it is. A source that can't be observed, and that has no landing, is only shown.
+
+    Raises:
+        DeclarationError: the asset that is to land it has another key.
     """
+    if isinstance(landing, dg.AssetsDefinition):
+        _require_key(source, landing)
+        return landing
     shown: dict[str, Any] = {
         "group_name": subject(source.name),
         "description": source.description or None,
@@ -52,7 +58,19 @@ def source_asset(source: Source, landing: Landing | None, known: Known) -> Any: 
     return _observable(source, shown, known)
 
 
-def _landed(source: Source, landing: Landing, shown: Mapping[str, Any]) -> dg.AssetsDefinition:
+def _require_key(source: Source, landing: dg.AssetsDefinition) -> None:
+    key = asset_key(source.name)
+    if key not in landing.keys:
+        names = ", ".join(sorted(found.to_user_string() for found in landing.keys))
+        raise DeclarationError(
+            found=f"landings: source '{source.name}' is to be landed by the asset {names}",
+            expected=f"an asset with key={key.path}",
+        )
+
+
+def _landed(
+    source: Source, landing: Callable[[Any, str], object], shown: Mapping[str, Any]
+) -> dg.AssetsDefinition:
     @dg.asset(key=asset_key(source.name), pool=pool(source.name), **shown)
     def landed(
         context: dg.AssetExecutionContext,

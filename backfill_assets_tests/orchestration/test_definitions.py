@@ -85,3 +85,17 @@ def test_definitions_of_a_project_with_a_spark_and_a_state_of_its_own_are_put_be
     own = dg.Definitions(resources={"spark": object(), "state": object()})
 
     dg.Definitions.validate_loadable(dg.Definitions.merge(defs, own))
+
+
+def test_landings_are_refused_of_an_unknown_source_and_by_an_asset_of_another_key():
+    @dg.asset
+    def events() -> None: ...
+
+    source = a_source("web.events")
+
+    with pytest.raises(
+        DeclarationError, match=r"no source web\.event; expected some of web\.events"
+    ):
+        build_definitions(models=[], sources=[source], landings={"web.event": events})
+    with pytest.raises(DeclarationError, match=r"by the asset events; expected .* key=.'web', 'ev"):
+        build_definitions(models=[], sources=[source], landings={"web.events": events})

@@ -160,6 +160,20 @@ def test_every_grain_is_filled_from_what_it_reads(shop: Shop):
     assert shop.published("toy.clicks_daily", "clicks") == [(5,)]
 
 
+def test_a_source_may_be_landed_by_an_asset_of_the_project_in_the_run_that_reads_it(shop: Shop):
+    @dg.asset(key=["toy", "raw_sales"])
+    def landed() -> None:
+        shop.sell(DAYS[0], "west", 7)
+
+    landings = {"toy.raw_sales": landed}
+    own = replace(shop, defs=build_definitions(models=MODELS, sources=SOURCES, landings=landings))
+
+    result = own.fill("toy.raw_sales", "toy.sales", cells=DAYS[0])
+
+    assert result.success, failure(result)
+    assert (DAYS[0], "west", 7) in own.published("toy.sales", "ds", "shop", "amount")
+
+
 def test_days_of_a_zone_are_filled_from_materialized_days_of_another(shop: Shop):
     berlin = replace(
         sales,
