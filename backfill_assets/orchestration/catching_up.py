@@ -26,7 +26,8 @@ def report_ready(
     """Report every ready cell whose content differs from what Dagster was told last, and the last audits of them.
 
     A cell that holds what Dagster was told last is left alone; one that a promotion, a rollback or
-    an undo has changed since gets a new materialization.
+    an undo has changed since gets a new materialization. So does one that needs no work and that Dagster shows as
+    failed, since a run that was to build it again has failed.
 
     Args:
         instance: whose event log gets the reports.
@@ -51,10 +52,12 @@ def _report_model(
     name: str,
     progress: Callable[[str, int, int], None] | None,
 ) -> int:
-    model, state = run.graph.model(name), run.view().models.get(name)
+    model, view = run.graph.model(name), run.view()
+    state = view.models.get(name)
     if state is None or not state.ready:
         return 0
-    versions = _known(instance, asset_key(name))
+    versions, failed = _known(instance, asset_key(name)), _failed(instance, asset_key(name))
+    settled = {*model.cadence.cells(state.ready - run.work(name, view).stale_cells)}
     contents = run.store.views.content_at_pin(run.environment.name, name, state.ready)
     batches = {
         cell: ready.batch_id for ready in state.runs for cell in model.cadence.cells(ready.interval)
@@ -63,6 +66,7 @@ def _report_model(
         cell
         for cell in sorted(contents)
         if versions.get(key_of(model.cadence, cell) or "") != data_version(contents[cell])
+        or (cell in settled and key_of(model.cadence, cell) in failed)
     ]
     reports = {
         batch_id: _plan_of(run, batch_id) for batch_id in {batches[cell] for cell in lacking}
@@ -173,6 +177,18 @@ def _report_check(
             blocking=audit.severity is Severity.BLOCKING,
         )
     )
+
+
+def _failed(instance: dg.DagsterInstance, key: dg.AssetKey) -> set[str]:
+    """Name the partitions that Dagster shows as failed: the last run that was to materialize them has failed."""
+    events = instance.event_log_storage
+    tried = events.get_latest_asset_partition_materialization_attempts_without_materializations(key)
+    if not tried:
+        return set()
+    runs = list({run_id for run_id, _ in tried.values()})
+    filters = dg.RunsFilter(run_ids=runs, statuses=[dg.DagsterRunStatus.FAILURE])
+    failed = {run.run_id for run in instance.get_runs(filters)}
+    return {partition for partition, (run_id, _) in tried.items() if run_id in failed}
 
 
 def _known(instance: dg.DagsterInstance, key: dg.AssetKey) -> dict[str, str]:

@@ -10,8 +10,10 @@ import pytest
 from backfill_assets import build_definitions
 from backfill_assets.engine.automatic import by_hand
 from backfill_assets.engine.plans.plan_verbs import apply_plan, promote_plan
+from backfill_assets.engine.project.opening import open_run
 from backfill_assets.models.graph import build_graph
 from backfill_assets.models.sql.query import SqlQuery
+from backfill_assets.orchestration.catching_up import report_ready
 from backfill_assets.orchestration.resources import StateResource, now
 from backfill_assets.planning.plan.plan_json import FORMAT, read_plan
 from backfill_assets.planning.plan.request import PlanRequest
@@ -125,6 +127,25 @@ def test_a_second_launch_over_cells_that_wait_is_refused_and_names_the_plan(shop
     [(given_up, status)] = [each for each in plans() if each[0] != waiting]
     assert status is PlanStatus.ABANDONED
     assert "abandoned" in events(given_up)
+
+
+def test_published_cells_of_a_launch_that_was_refused_are_green_again_once_they_are_reported(
+    shop: Shop,
+):
+    assert shop.fill("toy.sales", cells=ALL).success
+    shop.sell("2024-01-30", "west", 7)
+    assert shop.fill("toy.sales", cells=ALL).success
+    [(plan_id, _)] = plans()
+    assert not shop.fill("toy.sales", cells=ALL).success
+    assert shop.red("toy.sales") == [*DAYS]
+    promote(shop, plan_id)
+
+    state = StateResource()
+    loaded = Loaded.of(build_graph(MODELS, SOURCES))
+    report_ready(shop.instance, open_run(state.project(loaded, "report"), PROD))
+    state.store.close()
+
+    assert shop.red("toy.sales") == []
 
 
 @pytest.fixture
