@@ -123,7 +123,8 @@ def test_a_second_launch_over_cells_that_wait_is_refused_and_names_the_plan(shop
     result = shop.fill("toy.sales", cells=ALL)
 
     assert not result.success
-    assert f"plan {waiting}" in failure(result)
+    said = f"2024-01-28..2024-02-03 (7) by plan {waiting}. Promote or abandon the other plan first, then launch again"
+    assert said in failure(result)
     [(given_up, status)] = [each for each in plans() if each[0] != waiting]
     assert status is PlanStatus.ABANDONED
     assert "abandoned" in events(given_up)

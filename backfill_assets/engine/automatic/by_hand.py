@@ -75,8 +75,7 @@ def rebuild_by_hand(
         why: the reason, in words.
 
     Raises:
-        RequestError: none of the cells can be built again now.
-        PlanConflictError: another open plan is at work on these cells.
+        RequestError: none of the cells can be built again now, or another open plan is at work on them.
     """
     with leased(run, f"launch {run.root_id}", LONGEST_WAIT):
         plan = next(iter(_of_launch(run, why)), None) or _made(run, targets, why)
@@ -99,7 +98,10 @@ def _done(op: Operation) -> Outcome:
         return carried_out(op, _nothing_differs)
     except PlanConflictError as error:
         abandon_plan(op.project, op.plan, str(error))
-        raise
+        raise RequestError(
+            found=f"other work is on the published cells of this launch, nothing was written: {error.listed}",
+            do="Promote or abandon the other plan first, then launch again",
+        ) from error
 
 
 def _made(run: RunContext, targets: Mapping[str, IntervalSet], why: str) -> Plan:

@@ -70,13 +70,13 @@ class PlanConflictError(BackfillAssetsError):
 
     def __init__(self, plan_id: str, conflicts: tuple[InFlight, ...], graph: Graph) -> None:
         self.plan_id, self.conflicts = plan_id, conflicts
-        listed = "; ".join(
+        self.listed = "; ".join(
             f"{conflict.model} {ranges_text(graph.model(conflict.model).cadence, conflict.cells) if conflict.cells else 'its table'} "
             f"by {conflict.who}"
             for conflict in conflicts
         )
         super().__init__(
-            f"plan {plan_id} overlaps with other work, nothing was written: {listed}. Promote "
+            f"plan {plan_id} overlaps with other work, nothing was written: {self.listed}. Promote "
             "or abandon the other plan first, then run `backfill plan` again"
         )
 
