@@ -10,8 +10,7 @@ from backfill_assets.models.audit import Audit, Severity
 from backfill_assets.models.audit_result import AuditResult
 from backfill_assets.models.audits_of import audits_of
 from backfill_assets.models.model import Model
-from backfill_assets.orchestration.checks import PUBLISHED
-from backfill_assets.orchestration.metadata import asset_key, check_name, report_metadata
+from backfill_assets.orchestration.metadata import PUBLISHED, asset_key, check_name, report_metadata
 from backfill_assets.orchestration.partitions import key_of
 from backfill_assets.orchestration.private_names import report_without_run
 from backfill_assets.orchestration.reporting import DATA_VERSION_TAG, check_result, data_version

@@ -18,7 +18,7 @@ from backfill_assets.models.audit_words import audit_words
 from backfill_assets.models.audits_of import audits_of
 from backfill_assets.models.graph import Graph
 from backfill_assets.models.model import Model
-from backfill_assets.orchestration.metadata import asset_key, check_name
+from backfill_assets.orchestration.metadata import PUBLISHED, asset_key, check_name
 from backfill_assets.orchestration.partitions import cells_of, partitions_of
 from backfill_assets.orchestration.released_runs import CELLS_TAG, MODEL_TAG, cells_of_text
 from backfill_assets.orchestration.reporting import check_result, not_promoted
@@ -28,8 +28,6 @@ from backfill_assets.snapshots.environment import PROD
 from backfill_assets.snapshots.loaded import Loaded
 
 AUDITS_JOB = "audits"
-PUBLISHED = "published_"
-"""Prefix of the stand-alone twins; the plain name belongs to the step that audits its batches."""
 
 
 def published_checks(graph: Graph, model: Model) -> dg.AssetChecksDefinition:

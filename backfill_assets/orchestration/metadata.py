@@ -24,6 +24,9 @@ _FILLED_BY = {
 }
 """What fills a model, as its asset's page says it."""
 
+PUBLISHED = "published_"
+"""Prefix of the stand-alone twin of a check; the plain name belongs to the step that audits its batches."""
+
 
 def asset_key(name: str) -> dg.AssetKey:
     """Give the key of a model or source: its two parts."""

@@ -17,7 +17,7 @@ from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.audits_of import audits_of
 from backfill_assets.models.graph import Graph
-from backfill_assets.orchestration.metadata import asset_key, check_name
+from backfill_assets.orchestration.metadata import PUBLISHED, asset_key, check_name
 from backfill_assets.orchestration.partitions import partitions_of
 from backfill_assets.orchestration.private_names import backfills_at_work
 from backfill_assets.planning.queue.releasing import Release, ReleaseKind
@@ -94,8 +94,16 @@ def _cells(cadence: Cadence, text: str) -> Interval:
     return Interval(start.start, end.end)
 
 
-def run_request(graph: Graph, release: Release) -> dg.RunRequest:
-    """Ask Dagster for the run of a release: a range of one asset's partitions, or a job."""
+def run_request(
+    graph: Graph, release: Release, repository: dg.RepositoryDefinition | None = None
+) -> dg.RunRequest:
+    """Ask Dagster for the run of a release: a range of one asset's partitions, or a job.
+
+    Args:
+        graph: the models.
+        release: what is asked for.
+        repository: what else the code location defines; checks of a project's own are evaluated, too.
+    """
     tags = tags_of(graph, release)
     digest = hashlib.sha256(repr([tags.get(tag) for tag in _NAMING]).encode()).hexdigest()[:12]
     key = f"{release.environment}/{release.model or release.kind.value}/{release.attempt}/{digest}"
@@ -108,7 +116,10 @@ def run_request(graph: Graph, release: Release) -> dg.RunRequest:
         tags={**tags, **_range_tags(graph, release)},
         job_name=RELEASE_JOB,
         asset_selection=[asset_key(release.model)],
-        asset_check_keys=own_checks(graph, release.model),
+        asset_check_keys=[
+            *own_checks(graph, release.model),
+            *_further_checks(graph, release, repository),
+        ],
     )
 
 
@@ -117,6 +128,27 @@ def own_checks(graph: Graph, model: str) -> list[dg.AssetCheckKey]:
     return [
         dg.AssetCheckKey(asset_key(model), check_name(audit.name))
         for audit in audits_of(graph.models[model])
+    ]
+
+
+def _further_checks(
+    graph: Graph, release: Release, repository: dg.RepositoryDefinition | None
+) -> list[dg.AssetCheckKey]:
+    """Name the checks that a project has of an asset beside its model's; what a plan builds they could not see."""
+    if repository is None or release.plan_id:
+        return []
+    key, known = asset_key(release.model), repository.asset_graph
+    audits = {check.name for check in own_checks(graph, release.model)}
+    ours = audits | {f"{PUBLISHED}{audit}" for audit in audits}
+    return [
+        check
+        for check in known.asset_check_keys
+        if check.asset_key == key
+        and check.name not in ours
+        and all(
+            isinstance(part, dg.AssetCheckKey) and part.asset_key == key
+            for part in known.get_execution_set_asset_and_check_keys(check)
+        )
     ]
 
 

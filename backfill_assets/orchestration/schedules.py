@@ -118,7 +118,7 @@ def _schedule(
         )
         project = backfill_state.project(known(), name)
         ticked = tick(
-            context.instance,
+            context,
             project,
             kept.get(settings.state, ScanMemory()),
             batches=settings.cells_per_run,

@@ -46,7 +46,7 @@ def gap_fill_sensor(known: Known) -> dg.SensorDefinition:
         settings = read_settings()
         looked = look_by_logs(context.instance, backfill_state, known)
         ticked = tick(
-            context.instance,
+            context,
             backfill_state.project(known(), GAP_FILL),
             ScanMemory.read(context.cursor),
             batches=settings.cells_per_run,

@@ -45,7 +45,7 @@ class Ticked:
 
 
 def tick(
-    instance: dg.DagsterInstance,
+    context: dg.SensorEvaluationContext | dg.ScheduleEvaluationContext,
     project: Project,
     memory: ScanMemory,
     *,
@@ -56,14 +56,14 @@ def tick(
     """Look for work, and choose as many runs as there is room for.
 
     Args:
-        instance: whose runs and limits count.
+        context: of the sensor or schedule; the runs and limits of its instance count.
         project: where to look.
         memory: what earlier ticks found to need nothing.
         batches: how many batches one run carries.
         share: how many runs backfills and plans get at least.
         wanted: which offers may be released.
     """
-    graph, now = project.loaded.graph, project.clock()
+    graph, now, instance = project.loaded.graph, project.clock(), context.instance
     work = ready_work(project, memory)
     runs = under_way(instance)
     closed = pools_without_slots(instance, graph)
@@ -80,7 +80,10 @@ def tick(
     ]
     resting = {name for name, attempt in tried.items() if now < attempt.rests_until}
     chosen = _chosen_now(graph, offered, room, resting)
-    requests = [run_request(graph, release) for release in numbered(instance, graph, chosen)]
+    requests = [
+        run_request(graph, release, context.repository_def)
+        for release in numbered(instance, graph, chosen)
+    ]
     late = any(offer.kind is ReleaseKind.LATE for offer in work.offers)
     return Ticked(
         tuple(requests), work.memory, tuple(_notes(graph, work, closed, runs.backfills)), late

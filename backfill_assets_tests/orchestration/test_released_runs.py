@@ -1,18 +1,20 @@
 """Releases as runs: cells named in tags are read back, and names tell releases apart."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
+import dagster as dg
 import pytest
 from hypothesis import given, strategies as st
 
 from backfill_assets.intervals import Cadence, Daily, Hourly, IntervalSet, Monthly, Weekly
+from backfill_assets.orchestration.building import build_definitions
 from backfill_assets.orchestration.released_runs import (
     Tried,
     cells_of_text,
     cells_text,
     name_of,
+    own_checks,
     run_request,
 )
 from backfill_assets.planning.queue.releasing import Release, ReleaseKind
@@ -60,6 +62,34 @@ def test_a_release_of_other_cells_another_plan_or_another_reason_is_another_one(
 
     assert len({name_of(GRAPH, release) for release in releases}) == len(releases)
     assert len({run_request(GRAPH, release).run_key for release in releases}) == len(releases)
+
+
+def test_checks_of_a_project_are_evaluated_with_the_models_own_unless_a_plan_is_built():
+    visits = dg.AssetKey(["web", "visits"])
+
+    @dg.asset_check(asset=visits)
+    def as_usual() -> dg.AssetCheckResult:
+        return dg.AssetCheckResult(passed=True)
+
+    @dg.multi_asset_check(
+        specs=[dg.AssetCheckSpec("alike", asset=visits), dg.AssetCheckSpec("alike", asset="other")]
+    )
+    def of_two_assets() -> Iterator[dg.AssetCheckResult]:
+        yield from ()
+
+    made = build_definitions(models=GRAPH.models.values(), sources=GRAPH.sources.values())
+    own = dg.Definitions(asset_checks=[as_usual, of_two_assets])
+    repository = dg.Definitions.merge(made, own).get_repository_def()
+
+    def asked(release: Release) -> set[str]:
+        request = run_request(GRAPH, release, repository)
+        return {key.name for key in request.asset_check_keys or ()}
+
+    daily = asked(Release("prod", ReleaseKind.DAILY, "web.visits", days(1)))
+    plan = asked(Release("plan:p", ReleaseKind.PLAN, "web.visits", days(1), "p"))
+
+    assert daily - plan == {"as_usual"}
+    assert plan == {key.name for key in own_checks(GRAPH, "web.visits")}
 
 
 @pytest.mark.parametrize(("times", "minutes"), [(1, 0), (2, 1), (3, 2), (4, 4), (20, 60)])
