@@ -1,13 +1,11 @@
 """Build Dagster definitions from models, sources and consumers, of this project or of another."""
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import dagster as dg
 
-from backfill_assets.errors import DeclarationError
 from backfill_assets.models.consumer import Consumer
 from backfill_assets.models.graph import Graph, build_graph
 from backfill_assets.models.model import Model
@@ -18,10 +16,11 @@ from backfill_assets.orchestration.jobs import (
     plan_jobs,
     sensor_jobs,
 )
+from backfill_assets.orchestration.metadata import naming_what_is_refused
 from backfill_assets.orchestration.resources import SparkResource, StateResource
 from backfill_assets.orchestration.schedules import schedules
 from backfill_assets.orchestration.sensors import gap_fill_sensor, once
-from backfill_assets.orchestration.sources import Landing, source_asset
+from backfill_assets.orchestration.sources import Landing, require_sources, source_asset
 from backfill_assets.snapshots.snapshot import snapshots_of
 
 
@@ -51,16 +50,12 @@ def build_definitions(
 
 
 def _definitions(graph: Graph, landings: Mapping[str, Landing]) -> dg.Definitions:
-    if unknown := sorted(landings.keys() - graph.sources.keys()):
-        raise DeclarationError(
-            found=f"landings: there is no source {', '.join(unknown)}",
-            expected=f"some of {', '.join(sorted(graph.sources))}",
-        )
+    require_sources(landings, graph)
     snapshots = snapshots_of(graph)
     loaded_once = once(graph)
     assets: list[Any] = []
     for name in (*graph.order, *graph.sources):
-        with _naming(name):
+        with naming_what_is_refused(name):
             assets.append(
                 model_asset(graph, snapshots[name])
                 if name in graph.models
@@ -88,16 +83,3 @@ def _definitions(graph: Graph, landings: Mapping[str, Landing]) -> dg.Definition
         },
         executor=dg.in_process_executor,
     )
-
-
-@contextmanager
-def _naming(name: str) -> Iterator[None]:
-    """Say of what is declared that Dagster refuses it: its own words name no model.
-
-    Raises:
-        DeclarationError: Dagster refuses it.
-    """
-    try:
-        yield
-    except dg.DagsterInvalidDefinitionError as error:
-        raise DeclarationError(found=f"Dagster makes no asset of '{name}': {error}") from error

@@ -1,11 +1,14 @@
 """The names and metadata of a model's asset: key, group, pool, grain, schema, lineage."""
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import dagster as dg
 
 from backfill_assets.engine.project.project import InProject
 from backfill_assets.engine.review.evidence import report_of
+from backfill_assets.errors import DeclarationError
 from backfill_assets.models.automation import Automation
 from backfill_assets.models.graph import Graph
 from backfill_assets.models.model import Model
@@ -46,6 +49,19 @@ def subject(name: str) -> str:
 def pool(name: str) -> str:
     """Name the pool of a model, or of a source that is landed: one run of it writes at a time."""
     return name.replace(".", "__")
+
+
+@contextmanager
+def naming_what_is_refused(name: str) -> Iterator[None]:
+    """Say whose declaration it is that Dagster refuses: its own words name no model.
+
+    Raises:
+        DeclarationError: Dagster refuses it.
+    """
+    try:
+        yield
+    except dg.DagsterInvalidDefinitionError as error:
+        raise DeclarationError(found=f"Dagster makes no asset of '{name}': {error}") from error
 
 
 def description(model: Model) -> str:

@@ -11,6 +11,7 @@ from backfill_assets.engine.fill.observing import SourceLook, observe_sources
 from backfill_assets.engine.project.environment_graph import sources_read
 from backfill_assets.errors import DeclarationError, RequestError
 from backfill_assets.intervals.text import ranges_text
+from backfill_assets.models.graph import Graph
 from backfill_assets.models.source import Source
 from backfill_assets.orchestration.metadata import asset_key, pool, subject
 from backfill_assets.orchestration.plan_work import Known
@@ -33,6 +34,19 @@ _LOOK = "observe"
 
 Landing = Callable[[Any, str], object] | dg.AssetsDefinition
 """Lands a source: ``(spark, data_root)``, which does nothing when it is landed already; or an asset with its key."""
+
+
+def require_sources(landings: Mapping[str, Landing], graph: Graph) -> None:
+    """Refuse landings of what is no source.
+
+    Raises:
+        DeclarationError: there is no source of that name.
+    """
+    if unknown := sorted(landings.keys() - graph.sources.keys()):
+        raise DeclarationError(
+            found=f"landings: there is no source {', '.join(unknown)}",
+            expected=f"some of {', '.join(sorted(graph.sources))}",
+        )
 
 
 def source_asset(source: Source, landing: Landing | None, known: Known) -> Any:  # noqa: ANN401 - one of four kinds
