@@ -16,7 +16,8 @@ from backfill_assets.state.aggregate import Aggregate, D
 from backfill_assets.state.claims import CellsClaimedError
 from backfill_assets.state.counter import next_number
 from backfill_assets.state.cutoffs import save_cutoffs
-from backfill_assets.state.plans import NewEvent, find_plan, plans, tell, wrong_status
+from backfill_assets.state.moves import moves_in
+from backfill_assets.state.plans import NewEvent, find_plan, tell, wrong_status
 from backfill_assets.state.promotions import PromotionPendingError, open_intents
 from backfill_assets.state.rows import read_as, values_of
 from backfill_assets.state.tables import (
@@ -168,7 +169,8 @@ class Environments(Aggregate[D]):
     def drop_environment(self: Environments[Database], name: str) -> None:
         """Forget an environment and its pointers; its tables stay until they are collected.
 
-        The plans that have changed it are told: nothing of them is left to take back.
+        The plans that have changed it are told: nothing of them is left to take back, and what they
+        changed is no history of another environment that gets its name.
 
         Raises:
             UnknownEnvironmentError: there is none of this name.
@@ -195,8 +197,10 @@ class Environments(Aggregate[D]):
                 begun = f"work of plan {plan_id} is not finished"
                 raise _environment_needed(name, begun)
             forget_environment(connection, name, now)
-            for plan in plans(connection, name, (PlanStatus.PROMOTED,)):
-                tell(connection, NewEvent(plan.plan_id, PlanEventKind.DROPPED, "", ""), now)
+            moved_by = dict.fromkeys(move.plan_id for move in moves_in(connection, name, 0))
+            for plan_id in moved_by:
+                if find_plan(connection, plan_id) is not None:
+                    tell(connection, NewEvent(plan_id, PlanEventKind.DROPPED, "", ""), now)
 
         self._database.write(work)
 

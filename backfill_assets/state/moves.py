@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import sqlalchemy as sa
 
 from backfill_assets.snapshots.publication import PointerMove
+from backfill_assets.snapshots.stored_plan import PlanEventKind
 from backfill_assets.state.rows import insert_all, read_as, values_of
-from backfill_assets.state.tables import POINTER_MOVES
+from backfill_assets.state.tables import PLAN_EVENTS, POINTER_MOVES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -33,8 +34,13 @@ def moves_of_model(connection: sa.Connection, model: str) -> list[PointerMove]:
 
 
 def moves_in(connection: sa.Connection, environment: str, after: int) -> list[PointerMove]:
-    """Read an environment's moves after a number, the newest last."""
-    return _read(connection, sa.and_(_MOVES.environment == environment, _MOVES.number > after))
+    """Read an environment's moves after a number, the newest last; none of one that was dropped and had its name."""
+    event = PLAN_EVENTS.c
+    dropped = sa.exists().where(
+        event.plan_id == _MOVES.plan_id, event.event == PlanEventKind.DROPPED
+    )
+    here = _MOVES.environment == environment
+    return _read(connection, sa.and_(here, _MOVES.number > after, ~dropped))
 
 
 def all_moves(connection: sa.Connection) -> list[PointerMove]:

@@ -302,6 +302,35 @@ def test_an_environment_that_follows_another_again_reads_what_was_filled_there_m
     assert told(found) == [("rollback", Decimal(11), ["rollback"])]
 
 
+@pytest.mark.parametrize("taken_back", [False, True], ids=["published", "rolled back"])
+def test_what_a_dropped_environment_has_published_is_no_history_of_another_one_of_its_name(
+    world: World,
+    plans: Plans,
+    taken_back: bool,  # noqa: FBT001
+):
+    world.begin(OLD, *ROWS)
+    dev = Environment("dev", protected=False, follows=PROD)
+    world.store.environments.save_environment(dev)
+    world.environment = "dev"
+    later(world)
+    plan = plans.published(DOUBLED, "dev")
+    if taken_back:
+        later(world)
+        rollback_plan(plans.project(DOUBLED), plan)
+    world.store.environments.drop_environment("dev")
+    world.store.environments.save_environment(dev)
+    later(world)
+    published = plans.published(a_graph(visits(), costs("cost * 3")))
+
+    found = explain_number(world.open(OLD), OLD.model(COSTS), days(8), "total", (None, None))
+
+    assert told(found) == [
+        ("batch", Decimal(8), ["first build"]),
+        ("promote", Decimal(16), [f"logic {COSTS}"]),
+    ]
+    assert found.steps[-1].plan_id == published.plan_id
+
+
 def forget(world: World, version: str) -> None:
     """Collect a table, as `gc` does once no promise needs it."""
     shutil.rmtree(world.store.versions.version_path(version))
