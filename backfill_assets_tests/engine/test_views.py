@@ -30,6 +30,7 @@ from backfill_assets.settings import Dialect, Settings, ViewsFile
 from backfill_assets.snapshots.environment import PROD, Environment, workspace_name
 from backfill_assets.state.store import Store
 from backfill_assets.warehouse.views import view_file
+from backfill_assets.warehouse.views.published_views import nothing_of, null_of
 from backfill_assets.warehouse.views.view_file import replace_file, views_sql
 from backfill_assets_tests.builders import EVENTS, a_graph, a_model, a_source
 from backfill_assets_tests.engine.plans import Plans
@@ -260,6 +261,28 @@ def test_names_and_paths_hold_any_character(tmp_path: Path, session: Any, views:
         views.execute(world)
         assert views.rows(VISITS) == read(world, VISITS)
         assert list(views.columns(VISITS)) == ["ds", odd.name]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "shown"),
+    [
+        ("dec", "DECIMAL(10,0)"),
+        ("array<numeric>", "DECIMAL(10,0)[]"),
+        ("decimal(5)", "DECIMAL(5,0)"),
+        ("struct<a int not null comment 'b', `c-d`: decimal>", 'STRUCT(a INTEGER, "c-d" DECIMAL(10,0))'),
+        ("map<string, struct<A: timestamp_ltz>>", "MAP(VARCHAR, STRUCT(A TIMESTAMP WITH TIME ZONE))"),
+    ],
+)  # fmt: skip
+def test_a_column_has_its_type_in_whatever_spelling_it_is_declared(
+    views: Views, dtype: str, shown: str
+):
+    views.connection.execute(f"CREATE VIEW one AS {nothing_of({'x': dtype}, 'duckdb')}")
+    assert views.columns("one") == {"x": shown}
+
+
+def test_trino_is_told_types_that_it_knows():
+    assert null_of("timestamp_ltz", "trino") == "CAST(NULL AS TIMESTAMP WITH TIME ZONE)"
+    assert null_of("decimal", "trino") == "CAST(NULL AS DECIMAL(10, 0))"
 
 
 def statements(text: str) -> list[str]:

@@ -18,6 +18,12 @@ if TYPE_CHECKING:
     from backfill_assets.models.model import Model
     from backfill_assets.warehouse.files.tables import Table
 
+_ELSEWHERE = {
+    exp.DataType.Type.DECIMAL: "decimal(10,0)",
+    exp.DataType.Type.TIMESTAMPLTZ: "timestamp",
+}
+"""Names of types, without digits, that mean another type in other dialects, or none, and what they mean to Spark."""
+
 
 class ViewName(NamedTuple):
     """The name of a view.
@@ -122,7 +128,18 @@ def literal(text: str, dialect: str) -> str:
 
 def null_of(dtype: str, dialect: str) -> str:
     """Write a NULL of a Spark type."""
-    return exp.cast(exp.null(), exp.DataType.build(dtype, dialect="spark")).sql(dialect)
+    return exp.cast(exp.null(), _type(dtype)).sql(dialect)
+
+
+def _type(dtype: str) -> exp.DataType:
+    """Read a Spark type as every dialect takes it, without what may stand beside the type of a field."""
+    read = exp.DataType.build(dtype, dialect="spark")
+    for member in read.find_all(exp.ColumnDef):
+        member.set("constraints", None)
+    for part in read.find_all(exp.DataType):
+        if part.this in _ELSEWHERE and not part.expressions:
+            part.args |= exp.DataType.build(_ELSEWHERE[part.this], dialect="spark").args
+    return read
 
 
 def nothing_of(columns: Mapping[str, str], dialect: str) -> str:
