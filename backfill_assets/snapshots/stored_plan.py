@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from backfill_assets.models.cells_by_model import CellsByModel
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from datetime import datetime
 
 
@@ -136,3 +136,8 @@ class PlanEvent:
     who: str
     why: str = ""
     detail: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+def dropped_at(events: Iterable[PlanEvent]) -> datetime | None:
+    """Say when the environment that a plan had changed was dropped; None while it is there."""
+    return next((event.at for event in events if event.event == PlanEventKind.DROPPED), None)

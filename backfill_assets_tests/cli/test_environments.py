@@ -92,3 +92,21 @@ def test_no_command_tells_to_promote_a_plan_whose_dual_run_lasts(
     with time_passed(timedelta(days=2)):
         (waiting,) = backfill("status", "--json").json["plans"]
     assert f"backfill promote {plan_id}" in waiting["next"]
+
+
+def test_no_command_tells_to_take_back_what_went_with_a_dropped_environment(
+    backfill: Backfill, monkeypatch: pytest.MonkeyPatch
+):
+    _edited(monkeypatch)
+    plan_id = backfill("plan", "dev", "--start", SECOND, "--end", SECOND, "--json").json["plan_id"]
+    backfill("apply", plan_id)
+    backfill("promote", plan_id, "--watch", "24h")
+    assert backfill("show", plan_id, "--json").json["next"] == [
+        *(f"backfill {verb} {plan_id}" for verb in ("rollback", "undo"))
+    ]
+    backfill("envs", "drop", "dev", "--yes")
+
+    assert backfill("show", plan_id, "--json").json["next"] == []
+    assert backfill("aftercare").out == "No plan is watched.\n"
+    backfill("evidence", "write", plan_id)
+    assert "Go back   Environment 'dev' was dropped at" in backfill("evidence", "show", plan_id).out

@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from backfill_assets.engine.plans.plan_verbs import rollback_plan
+from backfill_assets.engine.project.project import InProject
 from backfill_assets.engine.review.aftercare import ask_watch, look_after, watches
+from backfill_assets.engine.review.evidence import facts_of
+from backfill_assets.engine.review.way_back import way_back
 from backfill_assets.errors import RequestError
 from backfill_assets.evidence.verify import verify
 from backfill_assets.intervals import Daily
@@ -21,6 +24,7 @@ from backfill_assets.orchestration.follow_ups import looks_due
 from backfill_assets.planning.plan.request import Restatement
 from backfill_assets.planning.review.aftercare import read_watch, watch_of
 from backfill_assets.render.plan_life import watch_text
+from backfill_assets.snapshots.environment import PROD, Environment
 from backfill_assets_tests.builders import COLUMNS, EVENTS, a_model, a_source
 from backfill_assets_tests.engine.plans import Plans
 from backfill_assets_tests.engine.world import row
@@ -172,6 +176,25 @@ def test_what_is_taken_back_is_watched_no_more(world: World, plans: Plans, plan:
     assert watches(world.store) == {}
     with pytest.raises(RequestError, match="it is rolled back"):
         looked(plans, plan)
+
+
+def test_what_a_dropped_environment_has_published_is_watched_no_more_and_has_no_way_back(
+    world: World, plans: Plans
+):
+    world.begin(READ, *ROWS)
+    world.store.environments.save_environment(Environment("dev", protected=False, follows=PROD))
+    plan = plans.published(READ, "dev", restate=(Restatement(VISITS),))
+    ask_watch(plans.project(READ), plan.plan_id, DAY)
+    project = InProject(project=plans.project(READ))
+    assert [*watches(world.store)] == [plan.plan_id]
+    assert way_back(facts_of(project, plan.plan_id)).commands
+
+    world.store.environments.drop_environment("dev")
+
+    assert watches(world.store) == {}
+    back = way_back(facts_of(project, plan.plan_id))
+    assert (back.commands, back.until) == ((), None)
+    assert back.instead.startswith("Environment 'dev' was dropped at")
 
 
 def test_the_evidence_is_written_anew_and_chained_when_the_watch_ends(

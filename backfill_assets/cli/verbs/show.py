@@ -33,7 +33,7 @@ from backfill_assets.render.plan_life import (
     watch_text,
 )
 from backfill_assets.render.plan_markdown import plan_markdown
-from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus
+from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus, dropped_at
 
 if TYPE_CHECKING:
     from backfill_assets.cli.before_publishing import BeforePublishing
@@ -82,7 +82,7 @@ def show(
     naming = at.naming
     done = progress(kept.plan, naming, rows, live)
     status = status_text(kept.stored, project.clock())
-    commands = _commands(kept.plan, status, control, checked)
+    commands = _commands(kept.plan, status, control, checked, events)
     if as_json:
         print_json(
             {
@@ -182,9 +182,18 @@ def _json(
 
 
 def _commands(
-    plan: Plan, status: str, control: Control, checked: BeforePublishing
+    plan: Plan,
+    status: str,
+    control: Control,
+    checked: BeforePublishing,
+    events: list[PlanEvent],
 ) -> tuple[str, ...]:
-    """List what can be done now; a plan that has waited for too long can only be given up."""
+    """List what can be done now; a plan that has waited for too long can only be given up.
+
+    Nothing can be done about one whose environment was dropped.
+    """
+    if dropped_at(events) is not None:
+        return ()
     if checked.outwaited:
         return tuple(f"backfill {verb} {plan.plan_id}" for verb in checked.verbs)
     return next_commands(plan.plan_id, status, control, checked.verbs)

@@ -11,7 +11,7 @@ from backfill_assets.intervals.instants import minute_text
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.planning.plan.plan_json import read_plan
 from backfill_assets.snapshots.publication import PublicationKind
-from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus
+from backfill_assets.snapshots.stored_plan import PlanStatus, dropped_at
 from backfill_assets.state.versions import UnknownVersionError
 from backfill_assets.warehouse.log.delta_log import head
 
@@ -59,13 +59,13 @@ def moves_to_take_back(op: Operation, kind: PublicationKind) -> list[PointerMove
 
 def _refuse_dropped(store: Store, plan: Plan) -> None:
     """Refuse where the environment that a plan has changed is gone, also if another one has its name."""
-    for event in store.plans.events(plan.plan_id):
-        if event.event == PlanEventKind.DROPPED:
-            raise RequestError(
-                found=f"environment '{plan.environment}' was dropped at {minute_text(event.at)}, and with it "
-                f"what plan {plan.plan_id} had published there. Nothing was changed",
-                do="Make a new plan for what should be built",
-            )
+    dropped = dropped_at(store.plans.events(plan.plan_id))
+    if dropped is not None:
+        raise RequestError(
+            found=f"environment '{plan.environment}' was dropped at {minute_text(dropped)}, and with it "
+            f"what plan {plan.plan_id} had published there. Nothing was changed",
+            do="Make a new plan for what should be built",
+        )
 
 
 def refuse_after_promise(op: Operation, moves: Sequence[PointerMove]) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.intervals.cadence import WHOLE_CELL
 from backfill_assets.intervals.instants import minute_text
+from backfill_assets.snapshots.stored_plan import dropped_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -35,23 +36,39 @@ class WayBack:
 
 def way_back(facts: Facts) -> WayBack:
     """Find the way back of a plan as it stands."""
-    name = facts.plan_id
+    gone = _gone(facts)
+    if gone is not None or not facts.promoted:
+        return WayBack((), None, gone or _unpublished(facts))
+    name, move = facts.plan_id, facts.promoted[0]
+    until = move.promised_until or move.at + timedelta(days=facts.noted.promise_days)
+    return WayBack((f"backfill rollback {name}", f"backfill undo {name}"), until, _anew(facts))
+
+
+def _gone(facts: Facts) -> str | None:
+    """Say why what a plan has published is not there any more; None of any other plan."""
     if facts.taken_back:
-        return WayBack((), None, "It has been taken back: `backfill plan` proposes what is loaded.")
-    if facts.promoted:
-        move, noted = facts.promoted[0], timedelta(days=facts.noted.promise_days)
-        until = move.promised_until or move.at + noted
-        return WayBack((f"backfill rollback {name}", f"backfill undo {name}"), until, _anew(facts))
+        return "It has been taken back: `backfill plan` proposes what is loaded."
+    dropped = dropped_at(facts.events)
+    if dropped is None:
+        return None
+    return (
+        f"Environment '{facts.stored.environment}' was dropped at {minute_text(dropped)}, and with it what the "
+        "plan had published there."
+    )
+
+
+def _unpublished(facts: Facts) -> str:
+    """Say why there is nothing to take back of a plan that was never promoted."""
     if facts.unfinished:
-        text = f"It is about to be published; then `backfill rollback {name}` takes it back."
-        return WayBack((), None, text)
+        return (
+            f"It is about to be published; then `backfill rollback {facts.plan_id}` takes it back."
+        )
     if any(row.environment == facts.stored.environment for row in facts.committed):
-        text = (
+        return (
             "It filled cells that were never published: there is nothing before them to go back to. "
             "`backfill plan --restate MODEL` builds them again."
         )
-        return WayBack((), None, text)
-    return WayBack((), None, "Nothing of it is published, so there is nothing to take back.")
+    return "Nothing of it is published, so there is nothing to take back."
 
 
 def _anew(facts: Facts) -> str:

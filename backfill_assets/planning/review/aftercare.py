@@ -75,7 +75,7 @@ class Watch:
 
 
 def watch_of(events: Iterable[PlanEvent]) -> Watch | None:
-    """Read the watch from a plan's history; None where it is not promoted, or none was asked for.
+    """Read the watch from a plan's history; None where nothing of it is published, or none was asked for.
 
     A watch that is asked for again replaces the earlier one; the look that had ended it does not count.
     """
@@ -87,6 +87,8 @@ def watch_of(events: Iterable[PlanEvent]) -> Watch | None:
             looks = [look for look in looks if look.event != PlanEventKind.WATCH_ENDED]
         elif event.event == PlanEventKind.PROMOTED:
             since = event.at
+        elif event.event == PlanEventKind.DROPPED:
+            since = None
         elif event.event in {PlanEventKind.LOOKED, PlanEventKind.WATCH_ENDED}:
             looks.append(event)
     if duration is None or since is None:
