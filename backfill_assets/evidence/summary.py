@@ -66,19 +66,27 @@ def _changed(outputs: dict[str, Any]) -> Iterator[str]:
     if not published:
         yield "Changed   nothing that readers read"
         return
-    models = [model for model in published[-1]["models"] if model["published_cells"]]
+    models = [
+        model for model in published[-1]["models"] if model["published_cells"] or model.get("gone")
+    ]
     for model in models[:_MODELS]:
         columns = model["differing_columns"]
         where = f" in {_listed(columns)}" if columns else ""
         cells = _listed(model["differ"], _RANGES) or "no cell"
         yield (
             f"Changed   {model['model']}: {cells} ({model['differing_cells']:,} of "
-            f"{model['published_cells']:,} cells differ{where})"
+            f"{model['published_cells']:,} cells differ{where}){_gone(model)}"
         )
     if len(models) > _MODELS:
         yield f"          and {len(models) - _MODELS:,} more models: outputs.json lists them"
     if not models:
         yield "Changed   no cell; pointers and descriptions alone"
+
+
+def _gone(model: dict[str, Any]) -> str:
+    """Name the cells that readers have lost; evidence of an earlier release counts them as published."""
+    gone = model.get("gone")
+    return f"; no longer published: {_listed(gone, _RANGES)}" if gone else ""
 
 
 def _depends(consumers: dict[str, Any]) -> str:

@@ -29,6 +29,7 @@ from backfill_assets.errors import RequestError
 from backfill_assets.evidence.manifest import EXPECTED, MANIFEST, SEAL, UNFINISHED
 from backfill_assets.evidence.summary import summary
 from backfill_assets.evidence.verify import Trouble, verify
+from backfill_assets.intervals import Daily
 from backfill_assets.models.audit import accepted_range
 from backfill_assets.models.consumer import Consumer, Reading
 from backfill_assets.models.graph import build_graph
@@ -149,6 +150,27 @@ def test_the_differences_are_kept_cell_by_cell_and_column_by_column(world: World
     cost = visits_["columns"]["cost"]
     assert (cost["changed"][at], cost["old_sum"][at], cost["new_sum"][at]) == (1, "8.00", "99.00")
     assert (visits_["differing"], visits_["differing_columns"]) == (["2024-01-08"], ["cost"])
+
+
+def test_cells_that_readers_have_lost_are_none_that_were_published(world: World, plans: Plans):
+    world.begin(OLD, *ROWS)
+    world.land(a_source(), *changed(row(8, 1, 99.0)))
+    short = Daily(start="2024-01-07", end="2024-01-08")
+    plan = plans.published(a_graph(visits(cadence=short), costs(cadence=short)))
+
+    (publication,) = part(world, plan, "outputs.json")["publications"]
+    of = next(each for each in publication["models"] if each["model"] == VISITS)
+    assert (of["published"], of["published_cells"]) == (["2024-01-07..2024-01-08"], 2)
+    assert (of["differ"], of["differing_cells"]) == (["2024-01-08"], 1)
+    assert (of["gone"], of["other_rows"]) == (["2024-01-09..2024-01-10"], [])
+    assert (
+        f"Changed   {VISITS}: 2024-01-08 (1 of 2 cells differ in cost); no longer published: "
+        "2024-01-09..2024-01-10"
+    ) in summary(folder_of(world, plan))
+    note = part(world, plan, "release_note.md")
+    assert "  - different: 2024-01-08, in cost\n" in note
+    assert "  - built and published again: 2024-01-07..2024-01-08 (2)\n" in note
+    assert "  - no longer published: 2024-01-09..2024-01-10 (2)\n" in note
 
 
 def test_of_a_plan_that_is_built_the_cells_that_differ_are_known_also_of_a_table_that_is_kept(

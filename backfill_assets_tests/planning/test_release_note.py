@@ -114,6 +114,16 @@ def test_a_consumer_reads_only_what_concerns_it():
     assert "different: 2024-03-04..2024-03-05 (2), in cost" in text
 
 
+def test_a_consumer_is_told_of_cells_that_are_no_longer_published():
+    gone = a_model_note(differ="", gone="2024-03-04..2024-03-05 (2)")
+
+    text = note_text(for_consumer(a_note(gone), "board"))
+
+    assert "no longer published: 2024-03-04..2024-03-05 (2)" in text
+    assert "different: 2024-03-04..2024-03-05 (2), in which rows there are" in text
+    assert f"a copy, an extract or a cache of {ROI} for these dates" in note_text(a_note(gone))
+
+
 def test_a_consumer_that_is_not_concerned_is_told_who_is():
     with pytest.raises(RequestError, match=r"'other' is declared to read; expected .* board"):
         for_consumer(a_note(), "other")

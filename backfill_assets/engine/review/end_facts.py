@@ -52,6 +52,7 @@ class Noted:
         results: registered results that rest on cells which it changes.
         built: of a plan that is built and not published, by model and column (and `ROWS`): the published
             cells where it differs; None of every other plan.
+        gone: by the number of a publication and by model: the cells that it took away from readers.
         approvals: why each approval does not count, by the SHA-256 of its text, empty where it does: as it
             was promoted, or as it is built; one that is not named was not judged.
     """
@@ -71,6 +72,9 @@ class Noted:
         default=None, metadata=ADDED_LATER
     )
     approvals: Mapping[str, str] = field(default_factory=dict[str, str], metadata=ADDED_LATER)
+    gone: Mapping[str, Mapping[str, IntervalSet]] = field(
+        default_factory=dict[str, "Mapping[str, IntervalSet]"], metadata=ADDED_LATER
+    )
 
 
 def end_facts_of(run: InProject, plan: StoredPlan, earlier: Noted | None) -> Noted:
@@ -107,6 +111,7 @@ def end_facts_of(run: InProject, plan: StoredPlan, earlier: Noted | None) -> Not
         results=earlier.results if earlier and is_known else _results(run.store, plan, moves),
         built=built,
         approvals=_approvals(run, plan, earlier),
+        gone={**(earlier.gone if earlier else {}), **_all_gone(run.store, new)},
     )
 
 
@@ -163,6 +168,24 @@ def _differing(store: Store, moves: Iterable[PointerMove]) -> Differing:
     return differing
 
 
+def _all_gone(
+    store: Store, moves: Iterable[PointerMove]
+) -> Mapping[str, Mapping[str, IntervalSet]]:
+    gone: dict[str, dict[str, IntervalSet]] = {}
+    for move in moves:
+        if cells := _gone(store, move):
+            gone.setdefault(str(move.number), {})[move.model] = cells
+    return gone
+
+
+def _gone(store: Store, move: PointerMove) -> IntervalSet:
+    """Find which of the changed cells readers have lost: those of the old table that the new one does not hold."""
+    if move.new is None or not all(store.versions.is_known(at.version) for at in move.new.layers):
+        return IntervalSet.empty()
+    stamped = store.views.stamps_at(move.new, move.changed)
+    return move.changed - IntervalSet.of_pairs(cell for cell, _ in stamped)
+
+
 def _columns(store: Store, move: PointerMove) -> dict[str, IntervalSet]:
     """Find in which of the changed cells which column differs; none of a model that came or went.
 
@@ -171,13 +194,11 @@ def _columns(store: Store, move: PointerMove) -> dict[str, IntervalSet]:
     if move.old is None or move.new is None or not move.changed:
         return {}
     bounds: dict[str, list[tuple[int, int]]] = {}
-    ready_bounds: list[tuple[int, int]] = []
     for cell, stamps in store.views.stamps_at(move.new, move.changed):
-        ready_bounds.append(cell)
         for name in _stamped(stamps, move.number):
             bounds.setdefault(name, []).append(cell)
     by_column = {name: IntervalSet.of_pairs(bounds[name]) for name in sorted(bounds)}
-    gone = move.changed - IntervalSet.of_pairs(ready_bounds)
+    gone = _gone(store, move)
     return (
         {**by_column, ROWS: by_column.get(ROWS, IntervalSet.empty()) | gone} if gone else by_column
     )

@@ -138,6 +138,11 @@ class Facts:
         cells_by_column = self.noted.differing.get(str(move.number), {}).get(move.model)
         return dict(cells_by_column) if cells_by_column else None
 
+    def gone(self, move: PointerMove) -> IntervalSet:
+        """Give the cells that a move took away from readers."""
+        by_model = self.noted.gone.get(str(move.number), {})
+        return by_model.get(move.model, IntervalSet.empty())
+
     def touched(self) -> tuple[Touched, ...]:
         """Find the consumers whom it concerns."""
         at = self.promoted[0].at if self.promoted else self.at

@@ -162,23 +162,25 @@ def _publication(facts: Facts, moves: list[PointerMove]) -> Json:
 
 
 def _move(facts: Facts, move: PointerMove) -> Json:
-    columns = facts.columns(move)
+    columns, gone = facts.columns(move), facts.gone(move)
+    published, differ = move.cells - gone, move.changed - gone
     named = {
         name: facts.named(move.model, cells)
         for name, cells in (columns or {}).items()
         if name != ROWS
     }
-    rows = (columns or {}).get(ROWS)
+    rows = (columns or {}).get(ROWS, gone) - gone
     return {
         "model": move.model,
         "before": _pointer(move.old),
         "after": _pointer(move.new),
-        "published": facts.named(move.model, move.cells),
-        "published_cells": facts.naming.count(move.model, move.cells),
-        "differ": facts.named(move.model, move.changed),
-        "differing_cells": facts.naming.count(move.model, move.changed),
+        "published": facts.named(move.model, published),
+        "published_cells": facts.naming.count(move.model, published),
+        "gone": facts.named(move.model, gone),
+        "differ": facts.named(move.model, differ),
+        "differing_cells": facts.naming.count(move.model, differ),
         "differing_columns": None if columns is None else named,
-        "other_rows": facts.named(move.model, rows) if rows else [],
+        "other_rows": facts.named(move.model, rows),
     }
 
 

@@ -73,15 +73,16 @@ def _model(facts: Facts, planned: ModelPlan, move: PointerMove | None) -> ModelN
     cause, because = _cause(planned), _because(planned)
     if move is None:
         return ModelNote(model=planned.model, because=because, cause=cause)
-    columns = facts.columns(move) or {}
+    columns, gone = facts.columns(move) or {}, facts.gone(move)
     return ModelNote(
         model=planned.model,
         because=because,
         cause=cause,
-        published=_ranges(facts, move.model, move.cells),
-        differ=_ranges(facts, move.model, move.changed),
+        published=_ranges(facts, move.model, move.cells - gone),
+        differ=_ranges(facts, move.model, move.changed - gone),
+        gone=_ranges(facts, move.model, gone),
         columns=tuple(name for name in columns if name != ROWS),
-        rows_differ=bool(columns.get(ROWS)),
+        rows_differ=bool(columns.get(ROWS, gone) - gone),
         boundary=_boundary(facts, planned, move, cause),
     )
 

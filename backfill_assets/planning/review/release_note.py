@@ -42,6 +42,7 @@ class ModelNote:
         cause: what that means for answers that were given before.
         published: the cells that were published anew, in words; empty for none.
         differ: those of them whose content differs, in words; empty for none.
+        gone: the cells that readers have lost, in words; empty for none.
         columns: that differ; empty where they are not known, or all do.
         rows_differ: whether rows came or went.
         boundary: comparisons over time that have new cells on one side and old ones on the other.
@@ -52,6 +53,7 @@ class ModelNote:
     cause: Cause
     published: str = ""
     differ: str = ""
+    gone: str = ""
     columns: tuple[str, ...] = ()
     rows_differ: bool = False
     boundary: Straddling = field(default_factory=Straddling)
@@ -134,6 +136,7 @@ def for_consumer(note: ReleaseNote, consumer: str) -> ReleaseNote:
             model,
             columns=read[model.model].columns or model.columns,
             differ=read[model.model].cells,
+            rows_differ=model.rows_differ or bool(model.gone),
         )
         for model in note.models
         if model.model in read
@@ -182,6 +185,8 @@ def _changed(note: ReleaseNote) -> Iterator[str]:
             yield f"  - built and published again: {model.published}"
         if model.published and not model.differ:
             yield "  - no cell differs"
+        if model.gone:
+            yield f"  - no longer published: {model.gone}"
     for name in note.removed:
         yield f"- **{name}**: removed; it is no longer available to readers."
     for name, because in note.left_alone:
@@ -242,7 +247,7 @@ def _refresh(note: ReleaseNote) -> Iterator[str]:
     for reader in note.consumers:
         what = _listed(reader.columns) if reader.columns else "all that it reads"
         yield f"- {reader.consumer} ({reader.owner}): {what} of {reader.model}, {reader.cells}"
-    changed = [model.model for model in note.models if model.differ]
+    changed = [model.model for model in note.models if model.differ or model.gone]
     if changed:
         yield f"- whatever keeps a copy, an extract or a cache of {_listed(changed)} for these dates"
 

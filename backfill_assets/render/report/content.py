@@ -380,12 +380,13 @@ def _series(name: str, numbers: Json) -> Series:
 def _published(model: Json) -> str:
     columns = model["differing_columns"]
     where = f" in {', '.join(columns)}" if columns else ""
-    if not model["published_cells"]:
+    gone = model.get("gone")
+    if not (model["published_cells"] or gone):
         return f"{model['model']}: pointers and descriptions alone"
     cells = f": {ranges(model['differ'])}" if model["differ"] else ""
     return (
         f"{model['model']}: {model['differing_cells']:,} of {counted(model['published_cells'], 'cell')} "
-        f"differ{where}{cells}"
+        f"differ{where}{cells}{f'; no longer published: {ranges(gone)}' if gone else ''}"
     )
 
 
