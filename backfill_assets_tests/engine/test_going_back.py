@@ -956,3 +956,23 @@ def _with_sum(extra: str = "") -> Graph:
     whole: Any = {"cadence": Whole(), "kind": Full(), "unique_key": ["id"], "columns": columns}
     reads = [Upstream(VISITS, reopens=Reopens.ALL)]
     return a_graph(visits(), a_model(SUM, sql=sql, upstreams=reads, grain="one row", **whole))
+
+
+def test_a_table_that_holds_a_column_of_another_type_is_not_planned_to_be_kept(
+    world: World, plans: Plans
+):
+    world.begin(OLD, *ROWS)
+    plan = plans.published(MORE, forward_only=True)
+    next_day(world, *ROWS)
+    world.fill(MORE)
+    rollback_plan(plans.project(MORE), plan)
+    columns = (*visits().schema, Column("double", "bigint"))
+    sql = f"SELECT ds, id, cost, CAST(cost * 2 AS BIGINT) AS double FROM web.events {WHERE}"
+    retyped = a_graph(a_model(VISITS, sql=sql, columns=columns, cadence=CADENCE), costs())
+
+    with pytest.raises(RequestError, match="changes the type of double decimal"):
+        plans.make(retyped, forward_only=True)
+
+    plans.published(retyped)
+    doubled = world.rows(VISITS, "ds", "double")
+    assert doubled == [(on(day), 2 * day) for day in range(7, 12)]

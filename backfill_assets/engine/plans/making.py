@@ -26,6 +26,7 @@ from backfill_assets.engine.review.acting import acting
 from backfill_assets.errors import RequestError
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.plan.build_plan import build_plan
+from backfill_assets.planning.plan.plan import Build, Change
 from backfill_assets.planning.plan.plan_json import content_hash, identified, plan_json
 from backfill_assets.planning.plan.plan_state import PlanState
 from backfill_assets.planning.plan.smaller_window import furthest_read
@@ -34,7 +35,8 @@ from backfill_assets.snapshots.environment import PROD, Environment, Pointer
 from backfill_assets.snapshots.places import located
 from backfill_assets.snapshots.stored_plan import PlanStatus, StoredPlan
 from backfill_assets.state.versions import UnknownVersionError
-from backfill_assets.warehouse.log.delta_log import head
+from backfill_assets.warehouse.files.housekeeping import lacking_columns
+from backfill_assets.warehouse.log.delta_log import ABSENT, head
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -125,6 +127,7 @@ def plan_of(project: Project, request: PlanRequest, as_of: datetime | None = Non
 
     Raises:
         RequestError: the environment is a new one that can't be called so.
+        RequestError: a table that is kept has a column of another type.
         BackfillAssetsError: the request can't be met; each cause has its own class.
     """
     with project.at_work.at(Phase.PLANNING):
@@ -132,10 +135,23 @@ def plan_of(project: Project, request: PlanRequest, as_of: datetime | None = Non
         until = as_of or made_at
         graph, state = project.loaded.graph, _state(project, request, until)
         built = build_plan(request, graph, state, until, project.loaded)
+        _refuse_other_types(project, built)
         if as_of is not None:
             lasts = built.expires_at - built.created_at
             built = identified(replace(built, created_at=made_at, expires_at=made_at + lasts))
         return estimated(project, built)
+
+
+def _refuse_other_types(project: Project, plan: Plan) -> None:
+    """Refuse to keep a table that has a column of another type: no batch could write into it.
+
+    A definition that had added the column, and was taken back, leaves it there.
+    """
+    for planned in plan.models:
+        if planned.change is Change.MODIFIED and planned.build is not Build.NEW_VERSION:
+            path = project.store.versions.version_path(planned.version)
+            if head(path) > ABSENT:
+                lacking_columns(project.loaded.graph.model(planned.model), path)
 
 
 def keep(project: Project, plan: Plan, told: NewEvent | None = None) -> None:

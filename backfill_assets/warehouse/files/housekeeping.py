@@ -238,6 +238,26 @@ def evolve_table(
     """
     from deltalake import Field  # noqa: PLC0415 - only where a column is added
 
+    added = lacking_columns(model, path)
+    if not added:
+        return None
+    fields = [Field.from_json(json.dumps(field)) for field in _fields(spark, added)]
+
+    def add(table: DeltaTable, properties: CommitProperties) -> None:
+        table.alter.add_columns(
+            fields, commit_properties=properties, post_commithook_properties=kept_log()
+        )
+
+    return write_entry(Ticket(path, app_id, token, f"{EVOLVED}{json.dumps(added)}}}"), add)
+
+
+def lacking_columns(model: Model, path: str) -> Mapping[str, str]:
+    """Name the columns that a model declares and its table lacks, with their types; nothing is written.
+
+    Raises:
+        RequestError: the table has a column of another type, which a definition may have left that was taken back.
+        CorruptTableError: its log is damaged.
+    """
     changes = column_changes(stored_columns(model), dict(delta_schema(path, head(path))))
     if changes.retyped:
         raise RequestError(
@@ -245,16 +265,7 @@ def evolve_table(
             f"{', '.join(changes.retyped)}. A table that history was written to only gains columns",
             do="Keep the column, or plan the change as breaking, which gives it a table of its own",
         )
-    if not changes.added:
-        return None
-    fields = [Field.from_json(json.dumps(field)) for field in _fields(spark, changes.added)]
-
-    def add(table: DeltaTable, properties: CommitProperties) -> None:
-        table.alter.add_columns(
-            fields, commit_properties=properties, post_commithook_properties=kept_log()
-        )
-
-    return write_entry(Ticket(path, app_id, token, f"{EVOLVED}{json.dumps(changes.added)}}}"), add)
+    return changes.added
 
 
 def cells_touched(cadence: Cadence, path: str, delta_version: int) -> IntervalSet:
