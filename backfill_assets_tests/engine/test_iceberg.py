@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -142,6 +143,36 @@ def test_names_read_on_after_gc_has_deleted_what_nothing_needs(named: World):
     named.clock.now += timedelta(days=60)
     collect(named.open(MORE), timedelta(days=30))
     collect(named.open(MORE), timedelta(days=30))
+    assert names_followed(named) == 2
+
+
+def test_who_reads_what_was_replaced_lately_reads_on_after_a_gc(named: World):
+    held = catalogue(named.root).load_table(PROD_COSTS)
+    folder, then = Path(named.path(COSTS)) / "_iceberg", named.clock.now.timestamp()
+    for file in folder.iterdir():
+        os.utime(file, (then, then))
+    named.clock.now += 2 * GRACE
+    named.land(a_source(), *ROWS, row(11, 1, 11.0), row(12, 1, 12.0))
+    named.fill(OLD)
+
+    collect(named.open(OLD), timedelta(days=30))
+
+    assert sorted(int(total) for total in held.scan().to_arrow()["total"].to_pylist()) == [
+        7,
+        8,
+        9,
+        10,
+    ]
+    past = (
+        catalogue(named.root)
+        .load_table(PROD_COSTS)
+        .scan(snapshot_id=held.history()[-1].snapshot_id)
+    )
+    assert past.to_arrow().num_rows == 4
+    named.clock.now = datetime.now(UTC) + 2 * GRACE  # files have the time of the disk
+    collect(named.open(OLD), timedelta(days=30))
+    with pytest.raises(FileNotFoundError):
+        held.scan().to_arrow()
     assert names_followed(named) == 2
 
 

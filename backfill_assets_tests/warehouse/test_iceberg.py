@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -20,7 +21,7 @@ from pyiceberg.table import StaticTable
 
 from backfill_assets.warehouse.iceberg.field_ids import field_id
 from backfill_assets.warehouse.iceberg.folder import Folder
-from backfill_assets.warehouse.iceberg.metadata import drop_metadata, write_metadata
+from backfill_assets.warehouse.iceberg.metadata import current_at, drop_metadata, write_metadata
 from backfill_assets.warehouse.iceberg.schema import iceberg_schema
 
 if TYPE_CHECKING:
@@ -226,6 +227,21 @@ def test_what_is_not_kept_is_deleted_unless_it_was_written_lately(tmp_path: Path
     assert Folder.of(path).read(first) is None
     assert sorted(by_iceberg(second)["a"].to_pylist()) == [1, 2]
     assert len([*Path(path, "_iceberg").iterdir()]) == 3
+
+
+def test_what_a_name_stood_for_at_an_instant_was_written_last_before_it(tmp_path: Path):
+    path = str(tmp_path / "web__visits__1")
+    for number in range(3):
+        write_deltalake(path, pa.table({"a": [number]}), mode="append")
+    by_version = {number: described(path, number) for number in range(3)}
+    at = {number: datetime(2024, 1, 1 + number, tzinfo=UTC) for number in by_version}
+    for number, location in by_version.items():
+        os.utime(location.removeprefix("file://"), (at[number].timestamp(), at[number].timestamp()))
+    assert current_at(path, by_version, at[0]) is None
+    assert current_at(path, by_version, at[2]) == 1
+    assert current_at(path, by_version, at[2] + timedelta(days=9)) == 2
+    Path(by_version[1].removeprefix("file://")).unlink()
+    assert current_at(path, by_version, at[2]) == 0, "of one that is gone nothing is known"
 
 
 def test_duckdb_reads_a_name_through_pyiceberg(tmp_path: Path):

@@ -90,13 +90,20 @@ def enable(run: InProject, name: str = CATALOGUE) -> tuple[Named, ...]:
 
 
 def drop_old(run: InProject, version: str, oldest: int) -> None:
-    """Delete the descriptions of a table that nothing needs any more: without a catalogue, all of them."""
-    from backfill_assets.warehouse.iceberg.metadata import drop_metadata  # noqa: PLC0415
+    """Delete the descriptions of a table that nothing needs any more: without a catalogue, all of them.
 
-    run.store.iceberg.drop_before(version, oldest)
-    kept = run.store.iceberg.entries(version).values()
-    path = run.store.versions.version_path(version)
-    drop_metadata(path, [*kept], since=run.clock() - GRACE)
+    What a name has stood for within the grace period stays: readers that have looked it up still read it.
+    """
+    from backfill_assets.warehouse.iceberg.metadata import (  # noqa: PLC0415
+        current_at,
+        drop_metadata,
+    )
+
+    path, since = run.store.versions.version_path(version), run.clock() - GRACE
+    then = current_at(path, run.store.iceberg.entries(version), since)
+    if then is not None:
+        run.store.iceberg.drop_before(version, min(then, oldest))
+    drop_metadata(path, [*run.store.iceberg.entries(version).values()], since=since)
 
 
 def _describe(

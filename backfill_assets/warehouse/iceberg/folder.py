@@ -64,6 +64,12 @@ class Folder:
         except FileNotFoundError:
             return None
 
+    def written_at(self, location: str) -> datetime | None:
+        """Say when a file was written (UTC); None if it was deleted."""
+        store, path = file_system(location)
+        (file,) = store.get_file_info([path])
+        return file.mtime
+
     def keep_only(self, locations: Collection[str], since: datetime) -> None:
         """Delete every file but these, and but those that were written since an instant."""
         names = {location.rsplit("/", 1)[-1] for location in locations}

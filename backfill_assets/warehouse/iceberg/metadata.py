@@ -17,7 +17,7 @@ from backfill_assets.warehouse.iceberg.folder import Folder
 from backfill_assets.warehouse.log.delta_log import opened_log
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
     from datetime import datetime
 
 Described = dict[str, Any]
@@ -70,6 +70,28 @@ def write_metadata(
     location = folder.new_name(f"{delta_version:08d}", "metadata.json")
     folder.write(location, json.dumps(described).encode())
     return location
+
+
+def current_at(path: str, descriptions: Mapping[int, str], instant: datetime) -> int | None:
+    """Find what a table's name stood for at an instant (UTC): the newest description that was written before.
+
+    Args:
+        path: of the table.
+        descriptions: of the table, by delta_version.
+        instant: when.
+
+    Returns:
+        The delta_version that it describes; None where each of them is newer.
+    """
+    folder = Folder.of(path)
+    return next(
+        (
+            delta_version
+            for delta_version, location in sorted(descriptions.items(), reverse=True)
+            if (written := folder.written_at(location)) is not None and written < instant
+        ),
+        None,
+    )
 
 
 def drop_metadata(path: str, kept: Collection[str], *, since: datetime) -> None:
