@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -25,6 +26,7 @@ from backfill_assets.engine.review.evidence import (
     write_again,
     write_owed_evidence,
 )
+from backfill_assets.engine.review.lineage import lineage_events
 from backfill_assets.errors import RequestError
 from backfill_assets.evidence.manifest import EXPECTED, MANIFEST, SEAL, UNFINISHED
 from backfill_assets.evidence.summary import summary
@@ -37,7 +39,7 @@ from backfill_assets.planning.plan.request import Restatement
 from backfill_assets.snapshots.environment import PROD
 from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets.warehouse.files.text_folder import TextFolder
-from backfill_assets_tests.builders import a_graph, a_model, a_source
+from backfill_assets_tests.builders import a_graph, a_model, a_source, days
 from backfill_assets_tests.engine.dying import MortalStore, before_call, doomed, mortal
 from backfill_assets_tests.engine.plans import Plans
 from backfill_assets_tests.engine.test_plans import (
@@ -60,6 +62,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from backfill_assets.engine.plans.outcome import Outcome
+    from backfill_assets.intervals import IntervalSet
     from backfill_assets.planning.plan.plan import Plan
 
 SCHEMAS = Path(__file__).parents[1] / "vectors" / "openlineage"
@@ -584,6 +587,32 @@ def test_lineage_tells_what_failed_and_what_was_given_up(world: World, plans: Pl
     assert ends() == ["START", "FAIL", "START", "FAIL"]
     abandon_plan(plans.project(strict), plan)
     assert ends() == ["START", "ABORT", "START", "FAIL"]
+
+
+def test_lineage_calls_no_model_failed_whose_failed_cells_were_built_by_other_batches():
+    at = datetime(2024, 1, 11, tzinfo=UTC)
+
+    def batch(cells: IntervalSet, delta_version: int | None = None) -> Any:  # noqa: ANN401
+        status = "failed" if delta_version is None else "committed"
+        of = {"model": VISITS, "inputs": (), "error": "the disk is full", "status": status}
+        times = {"started_at": at, "finished_at": at}
+        return SimpleNamespace(stretches=cells, delta_version=delta_version, **of, **times)
+
+    def outcome(*batches: Any) -> str:  # noqa: ANN401
+        facts: Any = SimpleNamespace(
+            plan_id="p1",
+            ended="promoted",
+            at=at,
+            batches=batches,
+            moves=(),
+            promoted=(),
+            stored=SimpleNamespace(created_at=at, environment=PROD, cells={}),
+            noted=SimpleNamespace(schemas={}),
+        )
+        return [*lineage_events(facts)][-1]["eventType"]
+
+    assert outcome(batch(days(7, 8)), batch(days(7), 1)) == "FAIL"
+    assert outcome(batch(days(7, 8)), batch(days(7), 1), batch(days(8, 9), 2)) == "COMPLETE"
 
 
 def _schema(name: str) -> Any:  # noqa: ANN401

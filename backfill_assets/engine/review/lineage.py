@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from uuid import NAMESPACE_URL, uuid5
 
+from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.snapshots.stored_plan import PlanStatus
 
 if TYPE_CHECKING:
@@ -78,14 +79,8 @@ def _built(facts: Facts, model: str, rows: Sequence[BatchRow]) -> Iterator[Json]
 
 def _outcome(facts: Facts, rows: Sequence[BatchRow]) -> tuple[str, BatchRow | None]:
     """Say how the building of a model ended, and by which failure if its cells are not there."""
-    failures = [
-        row
-        for row in rows
-        if row.status == "failed"
-        and not any(
-            row.stretches == done.stretches for done in rows if done.delta_version is not None
-        )
-    ]
+    built = IntervalSet.union_all(row.stretches for row in rows if row.delta_version is not None)
+    failures = [row for row in rows if row.status == "failed" and row.stretches - built]
     if failures:
         return "FAIL", failures[-1]
     aborted = facts.ended == PlanStatus.ABANDONED.value and any(
