@@ -32,6 +32,7 @@ from backfill_assets_tests.engine.test_plans import (
     VISITS,
     WHERE,
     costs,
+    visits,
 )
 from backfill_assets_tests.engine.world import row
 
@@ -108,6 +109,25 @@ def test_an_upstream_that_was_rebuilt_since_is_read_as_it_was(world: World, plan
     plans.promote(OLD, plan)
     verdicts = {each.verdict for each in replayed(world, OLD, COSTS, days(7, 8), upstreams=True)}
     assert verdicts == {Verdict.EQUAL}
+
+
+def test_an_upstream_has_the_columns_that_it_was_run_with_though_others_built_its_older_cells(
+    world: World, plans: Plans
+):
+    world.begin(OLD, *ROWS)
+    added = visits(", CAST(cost * 2 AS DECIMAL(18,2)) AS double")
+    wider = a_graph(added, costs("coalesce(double, 0)"))
+    plans.published(wider, forward_only=True)
+    tenth = Restatement(COSTS, "2024-01-10", "2024-01-10")
+    plans.published(wider, restate=(tenth,))  # no cell has the column yet
+    world.clock.now += timedelta(days=1)
+    world.land(a_source(), *ROWS, row(11, 1, 11.0))
+    world.fill(wider)
+    assert [int(total) for _, total in world.rows(COSTS, "ds", "total")] == [7, 8, 9, 0, 22]
+
+    found = replayed(world, wider, COSTS, days(9, 10, 11))
+
+    assert [(each.verdict, each.causes) for each in found] == [(Verdict.EQUAL, ())] * 3
 
 
 def test_a_volatile_query_is_named_as_the_cause(world: World):

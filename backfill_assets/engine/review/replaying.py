@@ -15,13 +15,14 @@ from backfill_assets.engine.batch.computing import computing_into
 from backfill_assets.engine.batch.effects import effects_of
 from backfill_assets.engine.batch.requests import ADOPTED, input_cells
 from backfill_assets.engine.project.relied_sources import as_relied_on
-from backfill_assets.engine.review.number_history import RecordedCells
+from backfill_assets.engine.review.number_history import RecordedCells, committed, moves_read
 from backfill_assets.engine.upkeep.collecting import REPLAYS
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.kind import IncrementalByUniqueKey
 from backfill_assets.models.python.function_query import FunctionQuery, ModuleQuery
 from backfill_assets.models.source_reading import read_readings
+from backfill_assets.planning.plan.plan_json import read_plan
 from backfill_assets.planning.review.replayed import Replayed, Verdict, differing_columns
 from backfill_assets.snapshots.batch import EMPTY, BatchRequest, OpenBatch
 from backfill_assets.snapshots.environment import Layer, plan_of
@@ -211,7 +212,7 @@ class Replay:
         models = {**self.run.graph.models, built.model: declared}
         for name, pins in _by_upstream(built.row):
             if pins[0].version and name != built.model:
-                then = self._upstream_then(name, pins)
+                then = self._upstream_then(name, built.row, pins)
                 if then is None:
                     raise _CantReplayError(
                         f"the declaration of '{name}', which it read, was deleted by `backfill gc`"
@@ -224,13 +225,39 @@ class Replay:
         relied = read_readings(self.run.store.snapshots.get(built.row.fingerprint).sources)
         return as_relied_on(graph, {built.model: relied}, {built.model})[0]
 
-    def _upstream_then(self, name: str, pins: tuple[InputPin, ...]) -> Model | None:
-        """Give the declaration that built what was read; today's where no cell says one."""
+    def _upstream_then(self, name: str, row: BatchRow, pins: tuple[InputPin, ...]) -> Model | None:
+        """Give the declaration of what was read that was run then; else one that built some of it, else today's.
+
+        A table that is kept holds cells of several, and only the one that is run has all of its columns.
+        """
+        if then := self.run.store.snapshots.model(self._run_then(name, row)):
+            return then
         for pin in pins:
             for record in self.run.store.versions.ready_records(pin.version, pin.delta_version):
                 if then := self.run.store.snapshots.model(record.fingerprint):
                     return then
         return self.run.graph.models.get(name)
+
+    def _run_then(self, name: str, row: BatchRow) -> str:
+        """Name the snapshot of a model that a batch's environment ran when it read; empty where that is not recorded."""
+        store, environment = self.run.store, row.environment
+        try:
+            if (plan_id := plan_of(environment)) is not None:
+                plan = read_plan(store.plans.get(plan_id).content)
+                planned = {each.model: each.fingerprint for each in plan.models}
+                if name in planned:
+                    return planned[name]
+                environment = plan.environment
+            reading = store.reading()
+            moves = moves_read(
+                reading, store.history.moves_in, environment, name, committed(reading, name)
+            )
+            now = store.environments.pointers(environment).get(name)
+        except BackfillAssetsError:  # the plan or the environment is gone, or of another release
+            return ""
+        before = [move for move in moves if move.number < row.built_at]
+        at = before[-1].new if before else moves[0].old if moves else now
+        return "" if at is None else at.fingerprint
 
     def _causes(self, built: _Built, differing: Mapping[Interval, HeldContent]) -> tuple[str, ...]:
         """Say why rebuilt cells may differ; what is known comes before what is possible."""
