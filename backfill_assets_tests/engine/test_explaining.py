@@ -302,6 +302,37 @@ def test_an_environment_that_follows_another_again_reads_what_was_filled_there_m
     assert told(found) == [("rollback", Decimal(11), ["rollback"])]
 
 
+def test_what_a_plan_publishes_under_the_table_of_another_environment_is_a_step_there_too(
+    world: World, plans: Plans
+):
+    world.begin(OLD, *ROWS)
+    world.store.environments.save_environment(Environment("dev", protected=False, follows=PROD))
+    later(world)
+    world.land(a_source(), *changed(row(8, 1, 80.0)))
+    own = plans.published(OLD, "dev", restate=(Restatement(VISITS, "2024-01-08", "2024-01-08"),))
+    later(world)
+    world.land(a_source(), *changed(row(8, 1, 80.0), row(9, 1, 90.0)))
+    ninth = plans.published(OLD, restate=(Restatement(VISITS, "2024-01-09", "2024-01-09"),))
+    world.clock.now += timedelta(days=1)
+    world.land(a_source(), *changed(row(8, 1, 80.0), row(9, 1, 90.0)), row(11, 1, 11.0))
+    world.fill(OLD)
+    rollback_plan(plans.project(OLD), ninth)
+    world.environment = "dev"
+
+    found = explain_number(world.open(OLD), OLD.model(COSTS), days(8, 9, 11), "total", (None, None))
+
+    assert told(found) == [
+        ("batch", Decimal(17), ["first build"]),
+        ("promote", Decimal(72), [f"late rows {EVENTS}"]),
+        ("promote", Decimal(81), [f"late rows {EVENTS}"]),
+        ("batch", Decimal(11), ["first build"]),
+        ("rollback", Decimal(-92), ["rollback"]),
+    ]
+    assert [step.plan_id for step in found.steps if step.plan_id] == [
+        *(own.plan_id, ninth.plan_id, ninth.plan_id)
+    ]
+
+
 @pytest.mark.parametrize("taken_back", [False, True], ids=["published", "rolled back"])
 def test_what_a_dropped_environment_has_published_is_no_history_of_another_one_of_its_name(
     world: World,

@@ -195,7 +195,8 @@ def moves_read(
     """Give the moves of what an environment read of a model, the oldest first.
 
     While it has no pointer of its own, these are the moves of the environment that it follows. A move that
-    leaves it without one leads to what that environment read then.
+    leaves it without one leads to what that environment read then. While its own table lies over others, it reads
+    what is published in those, too.
 
     Args:
         store: the state.
@@ -206,8 +207,9 @@ def moves_read(
     """
     own = [move for move in moves_in(environment) if move.model == model]
     current = store.environments.pointers(environment).get(model)
-    first = own[0].old if own else current
-    on_its_own = first is not None and first.environment == environment
+    at = own[0].old if own else current
+    if at is not None and at.environment != environment:
+        at = None
     follows = store.environments.get(environment).follows
     if follows is None:
         return own
@@ -215,12 +217,27 @@ def moves_read(
     read: list[PointerMove] = []
     for move in sorted((*own, *theirs), key=attrgetter("number")):
         if move.environment == environment:
-            on_its_own = move.new is not None
+            at = move.new
             new = move.new or _followed(store, follows, theirs, move, rows)
             read.append(replace(move, new=new))
-        elif not on_its_own:
+        elif at is None:
             read.append(move)
+        else:
+            old, new = _raised(at, move.old), _raised(at, move.new)
+            if new != old:
+                read.append(replace(move, old=old, new=new))
+            at = new
     return read
+
+
+def _raised(own: Pointer, other: Pointer | None) -> Pointer:
+    """Give a pointer with the tables under its own one at the pins of another environment that reads them, too."""
+    pins = {} if other is None else _pins(other)
+    under = (
+        replace(each, delta_version=max(each.delta_version, pins.get(each.version, -1)))
+        for each in own.under
+    )
+    return replace(own, under=tuple(under))
 
 
 def _followed(
