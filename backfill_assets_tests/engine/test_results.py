@@ -21,7 +21,7 @@ from backfill_assets.engine.review.results import (
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals import Interval, IntervalSet
 from backfill_assets.planning.plan.request import Restatement
-from backfill_assets.snapshots.environment import PROD
+from backfill_assets.snapshots.environment import PROD, Environment
 from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets_tests.builders import a_graph, a_model, a_source
 from backfill_assets_tests.engine.plans import Plans
@@ -234,3 +234,26 @@ def test_what_a_result_can_not_have_used_is_refused(world: World, plans: Plans, 
     registered(plans, 8, 9)
     assert world.store.results.forget(PROD, REPORT) == 1
     assert world.store.results.forget(PROD, REPORT) == 0
+
+
+@pytest.mark.parametrize("has_own", [False, True], ids=["follows", "has a table of its own"])
+def test_a_result_of_another_environment_is_outdated_by_what_is_published_in_the_one_that_it_reads(
+    world: World,
+    plans: Plans,
+    has_own: bool,  # noqa: FBT001
+):
+    dev = Environment("dev", protected=False, follows=PROD)
+    world.store.environments.save_environment(dev)
+    if has_own:
+        world.land(a_source(), *changed(row(8, 1, 80.0)))
+        plans.published(OLD, "dev", restate=(Restatement(VISITS, "2024-01-08", "2024-01-08"),))
+        world.clock.now += timedelta(minutes=1)
+    wanted = (REPORT, VISITS, days(7, 10))
+    result = register_result(plans.project(OLD), "dev", wanted, "", "signed off", rerun=False)
+    assert not changed_since(world.store, OLD, result)
+
+    world.land(a_source(), *changed(row(8, 1, 88.0), row(9, 1, 90.0)))
+    plans.published(OLD, restate=(Restatement(VISITS, "2024-01-08", "2024-01-09"),))
+
+    expected = days(9, 9) if has_own else days(8, 9)
+    assert changed_since(world.store, OLD, result) == expected

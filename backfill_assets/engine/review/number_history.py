@@ -225,9 +225,17 @@ def moves_read(
         else:
             old, new = _raised(at, move.old), _raised(at, move.new)
             if new != old:
-                read.append(replace(move, old=old, new=new))
+                hidden = _own_cells(store, at)
+                cells, changed = move.cells - hidden, move.changed - hidden
+                read.append(replace(move, old=old, new=new, cells=cells, changed=changed))
             at = new
     return read
+
+
+def _own_cells(store: StateReader, pointer: Pointer) -> IntervalSet:
+    """Give the cells that come from a pointer's own table, whatever the tables under it hold."""
+    records = store.versions.ready_records(pointer.version, pointer.delta_version)
+    return IntervalSet.of(record.cell for record in records)
 
 
 def _raised(own: Pointer, other: Pointer | None) -> Pointer:

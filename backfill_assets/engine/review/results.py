@@ -5,7 +5,12 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from backfill_assets.engine.review.number_history import RecordedCells, steps_of
+from backfill_assets.engine.review.number_history import (
+    RecordedCells,
+    committed,
+    moves_read,
+    steps_of,
+)
 from backfill_assets.engine.review.reviewed import refuse_unbuilt
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.interval_set import IntervalSet
@@ -149,11 +154,13 @@ def changed_since(store: Store, graph: Graph, result: Result) -> IntervalSet:
     """
     if result.model not in store.environments.pointers(result.environment):
         return result.cells
-    own = (result.plan_id, PublicationKind.PROMOTE)
+    own, reading = (result.plan_id, PublicationKind.PROMOTE), store.reading()
+    rows = committed(reading, result.model)
+    moves = moves_read(reading, store.history.moves_in, result.environment, result.model, rows)
     published = IntervalSet.union_all(
         move.changed & result.cells
-        for move in store.history.moves_in(result.environment)
-        if move.model == result.model and move.at >= result.at and (move.plan_id, move.kind) != own
+        for move in moves
+        if move.at >= result.at and (move.plan_id, move.kind) != own
     )
     model = graph.models.get(result.model)
     return published if model is None else published | _changed_in_place(store, model, result)
