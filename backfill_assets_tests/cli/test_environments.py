@@ -110,3 +110,18 @@ def test_no_command_tells_to_take_back_what_went_with_a_dropped_environment(
     assert backfill("aftercare").out == "No plan is watched.\n"
     backfill("evidence", "write", plan_id)
     assert "Go back   Environment 'dev' was dropped at" in backfill("evidence", "show", plan_id).out
+
+
+def test_a_plan_that_is_over_begins_no_environment_anew(
+    backfill: Backfill, monkeypatch: pytest.MonkeyPatch
+):
+    _edited(monkeypatch)
+    plan_id = backfill("plan", "dev", "--start", SECOND, "--end", SECOND, "--json").json["plan_id"]
+    backfill("apply", plan_id)
+    backfill("envs", "drop", "dev", "--yes")
+
+    again = backfill("apply", plan_id)
+
+    assert (again.code, f"plan {plan_id} is promoted already" in again.err) == (1, True)
+    with opened_run(PROD) as run:
+        assert not run.store.environments.exists("dev")

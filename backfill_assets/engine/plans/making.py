@@ -200,14 +200,15 @@ def new_environment(project: Project, name: str) -> Environment | None:
 
 
 def prepare(project: Project, plan: Plan, who: Person, operators: Sequence[str]) -> None:
-    """Refuse a plan whose reach this person may not change; make the environment that it begins.
+    """Refuse a plan whose reach this person may not change; make the environment that it begins, if it still may.
 
     Raises:
         RequestError: it restates what others read, too, and the settings name who may.
     """
     refuse_reach(project.store, plan, who, operators)
-    new = new_environment(project, plan.environment)
-    if new is not None:
+    new, stored = new_environment(project, plan.environment), project.store.plans.get(plan.plan_id)
+    may_begin = stored.status is PlanStatus.PROPOSED and not stored.has_expired(project.clock())
+    if new is not None and may_begin:
         project.store.environments.save_environment(new)
 
 
