@@ -47,9 +47,11 @@ class Order(NamedTuple):
 
 
 ORDER = st.builds(
-    Order, st.integers(1, 3), st.sampled_from(DAYS), st.integers(0, 3), st.integers(1, 9)
+    Order, st.integers(1, 2), st.sampled_from(DAYS), st.integers(0, 1), st.integers(1, 9)
 )
-LANDED = st.lists(ORDER, max_size=8, unique_by=lambda order: (order.id, order.day, order.seen))
+LANDED = st.lists(
+    ORDER, min_size=3, max_size=8, unique_by=lambda order: (order.id, order.day, order.seen)
+)
 CELLS = st.lists(st.sampled_from(DAYS), min_size=1, unique=True)
 STEPS = st.lists(st.tuples(LANDED, st.lists(CELLS, max_size=2)), min_size=1, max_size=3)
 ALL = st.permutations(DAYS).flatmap(
@@ -112,7 +114,7 @@ def latest(rows: list[Order]) -> list[tuple[Any, ...]]:
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(before=STEPS, landed=LANDED, first=ALL, again=ALL)
-def test_once_every_cell_is_built_again_each_key_has_its_latest_row(
+def test_once_every_cell_is_built_twice_each_key_has_its_latest_row(
     world: World,
     before: list[tuple[list[Order], list[list[int]]]],
     landed: list[Order],
@@ -130,11 +132,8 @@ def test_once_every_cell_is_built_again_each_key_has_its_latest_row(
     land(world, landed)
     for numbers in first:
         build(world, graph, numbers)
-    held_then = world.rows(ORDERS, "id", "ds", "cost")
-    for (
-        numbers
-    ) in again:  # docs/soundness.md: a latest row that went may leave its key to an older cell
+    # A latest row that went leaves its key to an older cell when that is built again: docs/soundness.md.
+    for numbers in again:
         build(world, graph, numbers)
 
     assert world.rows(ORDERS, "id", "ds", "cost") == latest(landed)
-    assert {*held_then} <= {*latest(landed)}
