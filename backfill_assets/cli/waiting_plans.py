@@ -9,12 +9,12 @@ from backfill_assets.cli.output import say
 from backfill_assets.engine.project.plan_age import open_plans, waits_until
 from backfill_assets.engine.review.aftercare import watches
 from backfill_assets.engine.review.dual_runs import dual_run
+from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.instants import minute_text
 from backfill_assets.planning.plan.outline import why_unreadable
 from backfill_assets.planning.review.aftercare import watch_json
 from backfill_assets.planning.review.appointment import appointment_json, appointment_of
 from backfill_assets.planning.review.dual_run import dual_run_json
-from backfill_assets.planning.review.policy import PolicyError
 from backfill_assets.render.plan_life import next_commands, watch_text
 
 if TYPE_CHECKING:
@@ -85,11 +85,11 @@ def _row(run: RunContext, plan: Plan) -> dict[str, Any]:
 def _next(run: RunContext, plan: Plan, stored: StoredPlan) -> list[str]:
     """List what can be done with a plan; while its dual run lasts, both histories are compared.
 
-    Where the policy can't be used, `approvals` says why; how an environment stands is told all the same.
+    Where its approvals can't be judged, `approvals` says why; how an environment stands is told all the same.
     """
     try:
         before = before_publishing(run.project, plan)
-    except PolicyError:
+    except BackfillAssetsError:  # the policy or a key can't be used, or `ssh-keygen` is not there
         return [f"backfill approvals {plan.plan_id}"]
     control = run.store.queue.control_of(plan.plan_id)
     publishing = ("apply",) if before.runs else before.verbs

@@ -61,6 +61,20 @@ def test_a_typo_in_the_policy_is_told_by_whatever_relies_on_it(
     assert waiting["next"] == [f"backfill approvals {plan_id}"]
 
 
+def test_status_goes_on_where_the_key_of_the_webserver_can_not_be_used(
+    plan_id: str, policy: Path, backfill: Backfill, monkeypatch: pytest.MonkeyPatch
+):
+    policy.write_text(f"header = true\n{POLICY}")
+    monkeypatch.setenv("BACKFILL_IDENTITY_KEY", str(policy.parent / "no.key"))
+
+    said = backfill("approvals", plan_id)
+    assert said.code == 1
+    assert "no.key can't be used" in said.err
+
+    (waiting,) = backfill("status", "--json").json["plans"]
+    assert waiting["next"] == [f"backfill approvals {plan_id}"]
+
+
 def test_a_missing_file_of_signers_is_told_before_anything_is_signed(
     plan_id: str, policy: Path, backfill: Backfill
 ):
