@@ -20,7 +20,7 @@ from backfill_assets.orchestration.metadata import naming_what_is_refused
 from backfill_assets.orchestration.resources import SparkResource, StateResource
 from backfill_assets.orchestration.schedules import schedules
 from backfill_assets.orchestration.sensors import gap_fill_sensor, once
-from backfill_assets.orchestration.sources import Landing, require_sources, source_asset
+from backfill_assets.orchestration.sources import Landing, landings_by_source, source_asset
 from backfill_assets.snapshots.snapshot import snapshots_of
 
 
@@ -50,8 +50,7 @@ def build_definitions(
 
 
 def _definitions(graph: Graph, landings: Mapping[str, Landing]) -> dg.Definitions:
-    require_sources(landings, graph)
-    snapshots = snapshots_of(graph)
+    snapshots, by_source = snapshots_of(graph), landings_by_source(landings, graph)
     loaded_once = once(graph)
     assets: list[Any] = []
     for name in (*graph.order, *graph.sources):
@@ -59,7 +58,7 @@ def _definitions(graph: Graph, landings: Mapping[str, Landing]) -> dg.Definition
             assets.append(
                 model_asset(graph, snapshots[name])
                 if name in graph.models
-                else source_asset(graph.sources[name], landings.get(name), loaded_once)
+                else source_asset(graph.sources[name], by_source.get(name), loaded_once)
             )
     checks = [published_checks(graph, graph.models[name]) for name in graph.order]
     launched_by_sensor = sensor_jobs(loaded_once)

@@ -36,17 +36,22 @@ Landing = Callable[[Any, str], object] | dg.AssetsDefinition
 """Lands a source: ``(spark, data_root)``, which does nothing when it is landed already; or an asset with its key."""
 
 
-def require_sources(landings: Mapping[str, Landing], graph: Graph) -> None:
-    """Refuse landings of what is no source.
+def landings_by_source(landings: Mapping[str, Landing], graph: Graph) -> Mapping[str, Landing]:
+    """Say what lands each source: an asset lands every source whose key it has, for whichever it is declared.
 
     Raises:
-        DeclarationError: there is no source of that name.
+        DeclarationError: there is no source of a name.
     """
     if unknown := sorted(landings.keys() - graph.sources.keys()):
         raise DeclarationError(
             found=f"landings: there is no source {', '.join(unknown)}",
-            expected=f"some of {', '.join(sorted(graph.sources))}",
+            expected=f"some of {', '.join(sorted(graph.sources)) or 'none'}",
         )
+    assets = [each for each in landings.values() if isinstance(each, dg.AssetsDefinition)]
+    landed = {
+        name: asset for asset in assets for name in graph.sources if asset_key(name) in asset.keys
+    }
+    return {**landed, **landings}
 
 
 def source_asset(source: Source, landing: Landing | None, known: Known) -> Any:  # noqa: ANN401 - one of four kinds

@@ -99,3 +99,19 @@ def test_landings_are_refused_of_an_unknown_source_and_by_an_asset_of_another_ke
         build_definitions(models=[], sources=[source], landings={"web.event": events})
     with pytest.raises(DeclarationError, match=r"by the asset events; expected .* key=.'web', 'ev"):
         build_definitions(models=[], sources=[source], landings={"web.events": events})
+
+
+@pytest.mark.parametrize("named", [["web.events"], ["web.events", "web.shops"]])
+def test_an_asset_that_lands_several_sources_lands_all_of_them(named: list[str]):
+    @dg.multi_asset(specs=[dg.AssetSpec(["web", "events"]), dg.AssetSpec(["web", "shops"])])
+    def both() -> Any:  # noqa: ANN401
+        yield from ()
+
+    sources = [a_source("web.events"), a_source("web.shops")]
+    landings = dict.fromkeys(named, both)
+
+    made = build_definitions(models=[], sources=sources, landings=landings)
+
+    dg.Definitions.validate_loadable(made)
+    landed = made.resolve_asset_graph().materializable_asset_keys
+    assert landed == {dg.AssetKey(["web", "events"]), dg.AssetKey(["web", "shops"])}
