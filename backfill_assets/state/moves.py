@@ -35,12 +35,13 @@ def moves_of_model(connection: sa.Connection, model: str) -> list[PointerMove]:
 
 def moves_in(connection: sa.Connection, environment: str, after: int) -> list[PointerMove]:
     """Read an environment's moves after a number, the newest last; none of one that was dropped and had its name."""
-    event = PLAN_EVENTS.c
-    dropped = sa.exists().where(
-        event.plan_id == _MOVES.plan_id, event.event == PlanEventKind.DROPPED
-    )
-    here = _MOVES.environment == environment
-    return _read(connection, sa.and_(here, _MOVES.number > after, ~dropped))
+    return _read(connection, sa.and_(_made_in(environment), _MOVES.number > after))
+
+
+def models_moved_in(connection: sa.Connection, environment: str) -> frozenset[str]:
+    """Name every model that was moved in an environment; none of one that was dropped and had its name."""
+    named = sa.select(_MOVES.model).where(_made_in(environment)).distinct()
+    return frozenset(connection.execute(named).scalars())
 
 
 def all_moves(connection: sa.Connection) -> list[PointerMove]:
@@ -57,9 +58,17 @@ def moves_to_keep(
 
 
 def moved_models(connection: sa.Connection, environments: Iterable[str]) -> frozenset[str]:
-    """Name every model that was ever moved in one of these environments."""
+    """Name every model that was ever moved in one of these environments, or in a dropped one of their names."""
     named = sa.select(_MOVES.model).where(_MOVES.environment.in_([*environments])).distinct()
     return frozenset(connection.execute(named).scalars())
+
+
+def _made_in(environment: str) -> sa.ColumnElement[bool]:
+    event = PLAN_EVENTS.c
+    dropped = sa.exists().where(
+        event.plan_id == _MOVES.plan_id, event.event == PlanEventKind.DROPPED
+    )
+    return sa.and_(_MOVES.environment == environment, ~dropped)
 
 
 def _read(connection: sa.Connection, where: sa.ColumnElement[bool]) -> list[PointerMove]:

@@ -113,7 +113,7 @@ def never_filled(
         at_work.where(CLAIMS.c.version.in_([*first.values()])),
     )
     used = {*connection.execute(of).scalars()}
-    moved = {move.model for move in moves.moves_in(connection, environment, 0)}
+    moved = moves.models_moved_in(connection, environment)
     return frozenset(name for name, at in first.items() if at not in used and name not in moved)
 
 

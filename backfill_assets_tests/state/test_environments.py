@@ -169,3 +169,29 @@ def test_an_environment_that_is_being_published_to_stays(store: Store):
         store.environments.drop_environment("dev")
     store.publications.withdraw_promotion(begun)
     store.environments.drop_environment("dev")
+
+
+def test_what_a_dropped_environment_has_published_is_no_history_of_another_one_of_its_name(
+    store: Store,
+):
+    def begin(version: str) -> None:
+        store.environments.save_environment(DEV)
+        clicks = Pointer("dev_ada", "clicks", "print-clicks", version, -1)
+        store.environments.ensure_pointer(clicks, f"/data/{version}")
+
+    begin("clicks__v1")
+    trial = Trial(store, environment="dev_ada")
+    trial.in_place("clicks", cells((0, 1)))
+    trial.open()
+    trial.fill("clicks", 0, 1)
+    trial.save()
+    trial.promote()
+    assert [move.model for move in store.history.moves_in("dev_ada")] == ["clicks"]
+
+    store.environments.drop_environment("dev_ada")
+    begin("clicks__v2")
+
+    assert store.history.moves_in("dev_ada") == []
+    assert store.environments.never_filled("dev_ada") == {"clicks"}
+    (move,) = store.history.moves_of("p1")
+    assert move.environment == "dev_ada"
