@@ -36,6 +36,8 @@ _log = logging.getLogger(__name__)
 
 Differing = dict[str, dict[str, dict[str, IntervalSet]]]
 """By the number of a publication, by model, by column (and `ROWS`): the cells where it differs."""
+Gone = dict[str, dict[str, IntervalSet]]
+"""By the number of a publication and by model: the cells that it took away from readers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +54,7 @@ class Noted:
         results: registered results that rest on cells which it changes.
         built: of a plan that is built and not published, by model and column (and `ROWS`): the published
             cells where it differs; None of every other plan.
-        gone: by the number of a publication and by model: the cells that it took away from readers.
+        gone: the cells that its publications took away from readers.
         approvals: why each approval does not count, by the SHA-256 of its text, empty where it does: as it
             was promoted, or as it is built; one that is not named was not judged.
     """
@@ -73,7 +75,7 @@ class Noted:
     )
     approvals: Mapping[str, str] = field(default_factory=dict[str, str], metadata=ADDED_LATER)
     gone: Mapping[str, Mapping[str, IntervalSet]] = field(
-        default_factory=dict[str, "Mapping[str, IntervalSet]"], metadata=ADDED_LATER
+        default_factory=Gone, metadata=ADDED_LATER
     )
 
 
@@ -94,6 +96,7 @@ def end_facts_of(run: InProject, plan: StoredPlan, earlier: Noted | None) -> Not
     differing = dict(earlier.differing) if earlier else {}
     new = [move for move in moves if str(move.number) not in differing]
     is_known = len(new) < len(moves)  # an end before the publication knew only what was planned
+    gone = _all_gone(run.store, new)
     return Noted(
         cadences={name: node.cadence for name, node in declared.items()},
         schemas={
@@ -107,11 +110,11 @@ def end_facts_of(run: InProject, plan: StoredPlan, earlier: Noted | None) -> Not
         ),
         promise_days=run.project.terms.promise_days,
         timings=tuple(reversed(run.store.plans.timings(plan.plan_id))),
-        differing={**differing, **_differing(run.store, new)},
+        differing={**differing, **_differing(run.store, new, gone)},
         results=earlier.results if earlier and is_known else _results(run.store, plan, moves),
         built=built,
         approvals=_approvals(run, plan, earlier),
-        gone={**(earlier.gone if earlier else {}), **_all_gone(run.store, new)},
+        gone={**(earlier.gone if earlier else {}), **gone},
     )
 
 
@@ -161,17 +164,19 @@ def read_end_facts(text: str) -> Noted:
     )
 
 
-def _differing(store: Store, moves: Iterable[PointerMove]) -> Differing:
+def _differing(store: Store, moves: Iterable[PointerMove], gone: Gone) -> Differing:
     differing: Differing = {}
     for move in moves:
-        differing.setdefault(str(move.number), {})[move.model] = _columns(store, move)
+        number = str(move.number)
+        columns = _columns(store, move)
+        if lost := gone.get(number, {}).get(move.model):
+            columns = {**columns, ROWS: columns.get(ROWS, IntervalSet.empty()) | lost}
+        differing.setdefault(number, {})[move.model] = columns
     return differing
 
 
-def _all_gone(
-    store: Store, moves: Iterable[PointerMove]
-) -> Mapping[str, Mapping[str, IntervalSet]]:
-    gone: dict[str, dict[str, IntervalSet]] = {}
+def _all_gone(store: Store, moves: Iterable[PointerMove]) -> Gone:
+    gone: Gone = {}
     for move in moves:
         if cells := _gone(store, move):
             gone.setdefault(str(move.number), {})[move.model] = cells
@@ -180,14 +185,16 @@ def _all_gone(
 
 def _gone(store: Store, move: PointerMove) -> IntervalSet:
     """Find which of the changed cells readers have lost: those of the old table that the new one does not hold."""
-    if move.new is None or not all(store.versions.is_known(at.version) for at in move.new.layers):
+    if move.old is None or move.new is None:
+        return IntervalSet.empty()
+    if not all(store.versions.is_known(at.version) for at in move.new.layers):
         return IntervalSet.empty()
     stamped = store.views.stamps_at(move.new, move.changed)
     return move.changed - IntervalSet.of_pairs(cell for cell, _ in stamped)
 
 
 def _columns(store: Store, move: PointerMove) -> dict[str, IntervalSet]:
-    """Find in which of the changed cells which column differs; none of a model that came or went.
+    """Find in which of the changed cells that are left which column differs; none of a model that came or went.
 
     The stamps of a publication say so. A column that differs within its tolerance alone is not named.
     """
@@ -197,11 +204,7 @@ def _columns(store: Store, move: PointerMove) -> dict[str, IntervalSet]:
     for cell, stamps in store.views.stamps_at(move.new, move.changed):
         for name in _stamped(stamps, move.number):
             bounds.setdefault(name, []).append(cell)
-    by_column = {name: IntervalSet.of_pairs(bounds[name]) for name in sorted(bounds)}
-    gone = _gone(store, move)
-    return (
-        {**by_column, ROWS: by_column.get(ROWS, IntervalSet.empty()) | gone} if gone else by_column
-    )
+    return {name: IntervalSet.of_pairs(bounds[name]) for name in sorted(bounds)}
 
 
 def _stamped(stamps: ChangedAt, number: int) -> list[str]:
