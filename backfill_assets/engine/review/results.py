@@ -5,12 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from backfill_assets.engine.review.number_history import (
-    RecordedCells,
-    committed,
-    moves_read,
-    steps_of,
-)
+from backfill_assets.engine.review.number_history import RecordedCells, moves_read, steps_of
 from backfill_assets.engine.review.reviewed import refuse_unbuilt
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.interval_set import IntervalSet
@@ -27,7 +22,6 @@ if TYPE_CHECKING:
     from backfill_assets.engine.project.project import Project
     from backfill_assets.engine.review.reviewed import BuiltPlan
     from backfill_assets.models.graph import Graph
-    from backfill_assets.models.model import Model
     from backfill_assets.planning.plan.plan import Plan
     from backfill_assets.state.store import Store
 
@@ -154,22 +148,23 @@ def changed_since(store: Store, graph: Graph, result: Result) -> IntervalSet:
     """
     if result.model not in store.environments.pointers(result.environment):
         return result.cells
-    own, reading = (result.plan_id, PublicationKind.PROMOTE), store.reading()
-    rows = committed(reading, result.model)
-    moves = moves_read(reading, store.history.moves_in, result.environment, result.model, rows)
+    model, own = graph.models.get(result.model), (result.plan_id, PublicationKind.PROMOTE)
+    cells = () if model is None else tuple(model.cadence.cells(result.cells))
+    recorded = RecordedCells(store.reading(), result.model, cells)
+    moves = moves_read(
+        recorded.store, store.history.moves_in, result.environment, result.model, recorded.batches
+    )
     published = IntervalSet.union_all(
         move.changed & result.cells
         for move in moves
         if move.at >= result.at and (move.plan_id, move.kind) != own
     )
-    model = graph.models.get(result.model)
-    return published if model is None else published | _changed_in_place(store, model, result)
+    return published | _changed_in_place(recorded, result)
 
 
-def _changed_in_place(store: Store, model: Model, result: Result) -> IntervalSet:
-    """Give the cells of a result in which a batch has put something else since."""
-    recorded = RecordedCells(store.reading(), model.name, tuple(model.cadence.cells(result.cells)))
-    steps = steps_of(store.reading(), result.environment, recorded)
+def _changed_in_place(recorded: RecordedCells, result: Result) -> IntervalSet:
+    """Give the cells of a result in which a batch has put something else since; none of a model that is not declared."""
+    steps = steps_of(recorded.store, result.environment, recorded)
     return IntervalSet.of(
         cell
         for before, step in pairwise(steps)
