@@ -6,12 +6,13 @@ reads. Development environments and plans' workspaces are environments of this k
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from backfill_assets.intervals.interval_set import IntervalSet
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import datetime
 
 PROD = "prod"
@@ -85,6 +86,14 @@ class Pointer:
     def layers(self) -> tuple[Layer, ...]:
         """The tables that it reads, the upper first."""
         return (Layer(self.version, self.delta_version), *self.under)
+
+    def raised(self, pins: Mapping[str, int]) -> Pointer:
+        """Give it with each table under its own one at the pin of another reader, where that is higher."""
+        under = (
+            Layer(each.version, max(each.delta_version, pins.get(each.version, each.delta_version)))
+            for each in self.under
+        )
+        return replace(self, under=tuple(under))
 
 
 def workspace_name(plan_id: str) -> str:

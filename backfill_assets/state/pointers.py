@@ -14,7 +14,7 @@ from backfill_assets.state.tables import CLAIMS, ENVIRONMENTS, POINTERS, READY_R
 from backfill_assets.state.versions import NO_COMMIT, NewVersion, ensure_version
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from datetime import datetime, timedelta
 
 
@@ -198,12 +198,7 @@ def _live(own: Pointer, below: Sequence[Pointer]) -> Pointer:
     if not own.under:
         return own
     pins = {lower.version: lower.delta_version for lower in reversed(below)}
-    return replace(own, under=tuple(_raised(layer, pins) for layer in own.under))
-
-
-def _raised(layer: Layer, pins: Mapping[str, int]) -> Layer:
-    pin = max(layer.delta_version, pins.get(layer.version, layer.delta_version))
-    return Layer(layer.version, pin)
+    return own.raised(pins)
 
 
 def _stored(

@@ -223,7 +223,7 @@ def moves_read(
         elif at is None:
             read.append(move)
         else:
-            old, new = _raised(at, move.old), _raised(at, move.new)
+            old, new = (at if to is None else at.raised(_pins(to)) for to in (move.old, move.new))
             if new != old:
                 hidden = _own_cells(store, at)
                 cells, changed = move.cells - hidden, move.changed - hidden
@@ -236,16 +236,6 @@ def _own_cells(store: StateReader, pointer: Pointer) -> IntervalSet:
     """Give the cells that come from a pointer's own table, whatever the tables under it hold."""
     records = store.versions.ready_records(pointer.version, pointer.delta_version)
     return IntervalSet.of(record.cell for record in records)
-
-
-def _raised(own: Pointer, other: Pointer | None) -> Pointer:
-    """Give a pointer with the tables under its own one at the pins of another environment that reads them, too."""
-    pins = {} if other is None else _pins(other)
-    under = (
-        replace(each, delta_version=max(each.delta_version, pins.get(each.version, -1)))
-        for each in own.under
-    )
-    return replace(own, under=tuple(under))
 
 
 def _followed(
