@@ -174,7 +174,7 @@ def test_what_is_taken_back_is_watched_no_more(world: World, plans: Plans, plan:
     rollback_plan(plans.project(READ), plan)
 
     assert watches(world.store) == {}
-    with pytest.raises(RequestError, match="it is rolled back"):
+    with pytest.raises(RequestError, match=r"it is rolled back$"):
         looked(plans, plan)
 
 
@@ -195,6 +195,8 @@ def test_what_a_dropped_environment_has_published_is_watched_no_more_and_has_no_
     back = way_back(facts_of(project, plan.plan_id))
     assert (back.commands, back.until) == ((), None)
     assert back.instead.startswith("Environment 'dev' was dropped at")
+    with pytest.raises(RequestError, match=r"its environment was dropped$"):
+        looked(plans, plan)
 
 
 def test_the_evidence_is_written_anew_and_chained_when_the_watch_ends(

@@ -11,17 +11,17 @@ from backfill_assets.errors import RequestError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.audit import Severity
 from backfill_assets.planning.review.aftercare import NOT_JUDGED, Watched, findings, watch_of
-from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus
+from backfill_assets.snapshots.stored_plan import ENDS, PlanEventKind, PlanStatus, dropped_at
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from datetime import datetime, timedelta
 
     from backfill_assets.engine.project.project import Project
     from backfill_assets.engine.project.run_context import RunContext
     from backfill_assets.models.model import Model
     from backfill_assets.planning.review.aftercare import Watch
-    from backfill_assets.snapshots.stored_plan import StoredPlan
+    from backfill_assets.snapshots.stored_plan import PlanEvent, StoredPlan
     from backfill_assets.state.store import Store
 
 
@@ -82,9 +82,10 @@ def look_after(project: Project, plan_id: str) -> WatchedPlan:
         RequestError: it is not watched, or no longer.
     """
     store, plan = project.store, project.store.plans.get(plan_id)
-    watch = watch_of(store.plans.events(plan.plan_id))
+    events = store.plans.events(plan.plan_id)
+    watch = watch_of(events)
     if plan.status is not PlanStatus.PROMOTED or watch is None or watch.ended:
-        raise _not_watched(plan, watch)
+        raise _not_watched(plan, events, watch)
     run, now = look(project, plan.environment), project.clock()
     consumers = project.loaded.graph.consumers.values()
     problems = findings(list(_watched(run, plan, watch.since, now)), consumers, watch.since, now)
@@ -97,15 +98,25 @@ def look_after(project: Project, plan_id: str) -> WatchedPlan:
     return looked
 
 
-def _not_watched(plan: StoredPlan, watch: Watch | None) -> RequestError:
-    ended = watch is not None and watch.ended
-    reason = (
-        "its watch has ended" if ended else f"it is {plan.status.value}, and no watch was asked for"
-    )
+def _not_watched(
+    plan: StoredPlan, events: Sequence[PlanEvent], watch: Watch | None
+) -> RequestError:
+    """Say why a plan is not watched, and how it would be, where it can be."""
+    over = _over(plan, events)
+    asked = "no watch was asked for" if watch is None else "its watch has ended"
+    now = asked if plan.status is PlanStatus.PROMOTED else f"it is {plan.status.value}"
+    how = f"`backfill promote {plan.plan_id} --watch 24h` watches what it publishes"
     return RequestError(
-        found=f"plan {plan.plan_id} is not watched: {reason}",
-        do=f"`backfill promote {plan.plan_id} --watch 24h` watches what it publishes",
+        found=f"plan {plan.plan_id} is not watched: {over or now}", do="" if over else how
     )
+
+
+def _over(plan: StoredPlan, events: Sequence[PlanEvent]) -> str:
+    """Say why nothing of a plan is published, nor will be; empty where it is, or may be."""
+    if dropped_at(events) is not None:
+        return "its environment was dropped"
+    is_over = plan.status in ENDS and plan.status is not PlanStatus.PROMOTED
+    return f"it is {plan.status.value}" if is_over else ""
 
 
 def _watched(
