@@ -59,8 +59,8 @@ def _cells_of_run(context: dg.AssetExecutionContext, model: Model) -> IntervalSe
 def failing_alone(reporter: Reporter) -> Iterator[None]:
     """Let the failure of a run of the queue be that of the cells that have failed, and of no other published one.
 
-    Dagster shows each partition of a failed run as failed, until it is materialized again. A person's own launch has
-    failed, as a backfill says that counts materializations.
+    Dagster shows each partition of a failed run as failed, until it is materialized again. A person's own launch keeps
+    its failed partitions: a backfill counts materializations, and would say that it has succeeded.
     """
     try:
         yield

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -35,7 +36,7 @@ from backfill_assets.warehouse.rows.inputs import Input
 from backfill_assets.warehouse.spark.spark_errors import error_of_ours
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from backfill_assets.engine.project.run_context import RunContext
     from backfill_assets.intervals.interval import Interval
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from backfill_assets.models.graph import Graph
     from backfill_assets.models.model import Model
     from backfill_assets.planning.review.number_changes import HeldContent
+    from backfill_assets.snapshots.publication import PointerMove
     from backfill_assets.snapshots.ready import InputPin
     from backfill_assets.state.batch_rows import BatchRow
 
@@ -248,16 +250,23 @@ class Replay:
                 if name in planned:
                     return planned[name]
                 environment = plan.environment
-            reading = store.reading()
-            moves = moves_read(
-                reading, store.history.moves_in, environment, name, committed(reading, name)
-            )
+            moves = self._moves(environment, name)
             now = store.environments.pointers(environment).get(name)
         except BackfillAssetsError:  # the plan or the environment is gone, or of another release
             return ""
         before = [move for move in moves if move.number < row.built_at]
         at = before[-1].new if before else moves[0].old if moves else now
         return "" if at is None else at.fingerprint
+
+    @cached_property
+    def _moves(self) -> Callable[[str, str], list[PointerMove]]:
+        """Give the moves of what an environment read of a model; each is asked for once."""
+        reading, moves_in = self.run.store.reading(), cache(self.run.store.history.moves_in)
+        return cache(
+            lambda environment, name: moves_read(
+                reading, moves_in, environment, name, committed(reading, name)
+            )
+        )
 
     def _causes(self, built: _Built, differing: Mapping[Interval, HeldContent]) -> tuple[str, ...]:
         """Say why rebuilt cells may differ; what is known comes before what is possible."""
