@@ -18,10 +18,11 @@ _VIEWS = ("iceberg_namespace_properties", "iceberg_tables")
 
 
 def begin_sqlite(path: Path) -> str:
-    """Put a new state into a file; give its URL."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(_migrated())
-    path.chmod(0o600)
+    """Put a new state into a file where none is yet; give its URL."""
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(_migrated())
+        path.chmod(0o600)
     return f"sqlite:///{path}"
 
 
