@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from datetime import datetime, timedelta
 
 _MOVES = POINTER_MOVES.c
+_DROPPED = sa.exists().where(
+    PLAN_EVENTS.c.plan_id == _MOVES.plan_id, PLAN_EVENTS.c.event == PlanEventKind.DROPPED
+)
+"""Whether the environment of a move's plan has been dropped since."""
 
 
 def save_moves(connection: sa.Connection, made: list[PointerMove]) -> None:
@@ -52,9 +56,12 @@ def all_moves(connection: sa.Connection) -> list[PointerMove]:
 def moves_to_keep(
     connection: sa.Connection, now: datetime, promise: timedelta
 ) -> list[PointerMove]:
-    """Read every move whose way back is open, as was promised then or is promised now, the newest last."""
-    is_promised = _MOVES.promised_until >= now
-    return _read(connection, sa.or_(is_promised, _MOVES.at >= now - promise))
+    """Read every move whose way back is open, as was promised then or is promised now, the newest last.
+
+    What a dropped environment had published has none.
+    """
+    is_promised = sa.or_(_MOVES.promised_until >= now, _MOVES.at >= now - promise)
+    return _read(connection, sa.and_(is_promised, ~_DROPPED))
 
 
 def moved_models(connection: sa.Connection, environments: Iterable[str]) -> frozenset[str]:
@@ -64,11 +71,7 @@ def moved_models(connection: sa.Connection, environments: Iterable[str]) -> froz
 
 
 def _made_in(environment: str) -> sa.ColumnElement[bool]:
-    event = PLAN_EVENTS.c
-    dropped = sa.exists().where(
-        event.plan_id == _MOVES.plan_id, event.event == PlanEventKind.DROPPED
-    )
-    return sa.and_(_MOVES.environment == environment, ~dropped)
+    return sa.and_(_MOVES.environment == environment, ~_DROPPED)
 
 
 def _read(connection: sa.Connection, where: sa.ColumnElement[bool]) -> list[PointerMove]:

@@ -108,6 +108,26 @@ def test_a_table_that_lies_under_another_is_needed(store: Store, clock: Clock):
     assert _names(store) == ["orders__v1", "orders__v1__p1"]
 
 
+def test_what_a_dropped_environment_had_published_has_no_way_back_to_keep_tables_for(
+    store: Store, clock: Clock
+):
+    store.environments.save_environment(Environment("dev", protected=False, follows="prod"))
+    keep_plan(store, "p1")
+    dev = Trial(store, environment="dev")
+    dev.new_version("orders")
+    dev.open()
+    dev.fill("orders", 0, 3)
+    dev.promote()
+    clock.pass_by(MONTH.total_seconds() - 1)
+    assert _names(store) == []
+
+    store.environments.drop_environment("dev")
+
+    assert store.history.moves_to_keep(MONTH) == []
+    assert _names(store) == ["orders__v2"]
+    assert store.collection.collectable_versions(MONTH, timedelta(days=1)) == []
+
+
 def test_a_table_that_somebody_writes_or_promotes_is_needed(store: Store, clock: Clock):
     store.environments.save_environment(Environment("dev", protected=False))
     at = Pointer("dev", "clicks", "p", "clicks__v1", -1)
