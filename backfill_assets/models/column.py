@@ -46,6 +46,7 @@ TYPES = frozenset((
 _NOT_STORED = {
     "char": "string", "character": "string", "varchar": "string", "collate": "string without a collation",
     "interval": "a number of days, months or seconds", "time": "a timestamp, or a number of seconds",
+    "geography": "binary, as WKB", "geometry": "binary, as WKB",
 }  # fmt: skip
 """Words of types that no Delta table gives back, and what to declare instead."""
 _COLLATED = re.compile(r"\bstring\s+(collate)\b")

@@ -428,6 +428,8 @@ def test_a_type_that_spark_does_not_have_is_refused_when_the_catalog_loads(dtype
         ("struct<a: STRING COLLATE UNICODE>", "string without a collation"),
         ("interval day to second", "a number of days, months or seconds"),
         ("time(6)", "a timestamp, or a number of seconds"),
+        ("geometry(4326)", "binary, as WKB"),
+        ("array<geography(4326)>", "binary, as WKB"),
     ],
 )
 def test_a_type_that_no_table_gives_back_is_refused_with_another_one(dtype: str, instead: str):
