@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,7 +18,7 @@ from backfill_assets.snapshots.publication import PROMOTED
 from backfill_assets.state.store import Store
 from backfill_assets_tests.builders import a_graph, a_model, a_source
 from backfill_assets_tests.engine.plans import Plans
-from backfill_assets_tests.engine.test_plans import COSTS, OLD, ROWS, VISITS, changed
+from backfill_assets_tests.engine.test_plans import COSTS, MORE, OLD, ROWS, VISITS, changed
 from backfill_assets_tests.engine.world import row
 from backfill_assets_tests.state.building import (
     NOON,
@@ -31,6 +32,7 @@ from backfill_assets_tests.state.building import (
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from backfill_assets.models.graph import Graph
     from backfill_assets_tests.engine.world import World
 
 MODELS = ("web.visits", "web.costs")
@@ -95,6 +97,22 @@ def test_what_was_published_with_its_upstream_is_not_stale_in_a_rebuilt_state(
         work = needs_work(OLD, store.views.of("prod"), OLD.model(COSTS), now=world.clock())
         assert work.ready
         assert not work.stale_cells
+
+
+@pytest.mark.parametrize(("loaded", "unsure"), [(OLD, (COSTS, VISITS)), (MORE, ())])
+def test_a_definition_that_no_log_holds_is_named_where_it_is_not_loaded(
+    world: World, loaded: Graph, unsure: tuple[str, ...]
+):
+    world.begin(OLD, *ROWS)
+    Plans(world).published(MORE, forward_only=True)
+    world.clock.now += timedelta(days=1)
+    world.fill(MORE)
+    with Store.open(
+        f"sqlite:///{world.root / 'again.db'}", clock=world.clock, data_root=str(world.root)
+    ) as store:
+        rebuilt = rebuild_state(store, loaded, read_logs(loaded, str(world.root)))
+
+    assert rebuilt.unsure == unsure
 
 
 @pytest.mark.parametrize(

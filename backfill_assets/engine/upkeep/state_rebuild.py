@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.engine.project.opening import save_snapshot
 from backfill_assets.snapshots.batch import BatchCommit
+from backfill_assets.snapshots.environment import PROD
 from backfill_assets.snapshots.publication import PROMOTED
 from backfill_assets.snapshots.snapshot import snapshots_of, stored_model
 from backfill_assets.state.rebuild import LoggedCommit, TableHead
@@ -61,10 +62,13 @@ class RebuiltState:
     Attributes:
         batches: per version, how many batches of its log count.
         left_out: the ends of logs that do not count.
+        unsure: models that prod runs by the definition that their tables were made for, though their last batches
+            ran another one, or under another one upstream: it is not loaded, and no log holds it.
     """
 
     batches: dict[str, int]
     left_out: tuple[LeftOut, ...]
+    unsure: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,11 +130,18 @@ def rebuild_state(store: Store, loaded: Graph, logs: Logs) -> RebuiltState:
     )
     for snapshot in snapshots_of(loaded).values():
         save_snapshot(store, snapshot)
+    loaded_ids = {each.fingerprint.id for each in snapshots_of(loaded).values()}
+    unsure = set[str]()
     for version, path in logs.tables.items():
-        _save_creator(store, path, commits[version])
+        unsure |= _save_creator(store, path, commits[version]) - loaded_ids
     return RebuiltState(
         {version: len(of_table) for version, of_table in commits.items()},
         _left_out(logs.accounted, known),
+        tuple(
+            name
+            for name, at in sorted(store.environments.pointers(PROD).items())
+            if at.fingerprint in unsure
+        ),
     )
 
 
@@ -247,17 +258,19 @@ def _creator(path: str) -> str | None:
     )
 
 
-def _save_creator(store: Store, path: str, batches: list[LoggedCommit]) -> None:
+def _save_creator(store: Store, path: str, batches: list[LoggedCommit]) -> set[str]:
     """Store the model that a table was made for, under every fingerprint that its batches ran.
 
     One that is loaded is stored by now, with its own words, and stays.
+
+    Returns:
+        The fingerprints whose definition may be another one: a table that was kept has run it later.
     """
     definition = _creator(path)
     if definition is None:
-        return
-    for fingerprint, commit in {
-        batch.commit.fingerprint: batch.commit for batch in batches
-    }.items():
+        return set()
+    ran = {batch.commit.fingerprint: batch.commit for batch in batches}
+    for fingerprint, commit in ran.items():
         store.snapshots.save_snapshot(
             fingerprint_id=fingerprint,
             model=commit.model,
@@ -267,3 +280,4 @@ def _save_creator(store: Store, path: str, batches: list[LoggedCommit]) -> None:
             upstream="",
             metadata="",
         )
+    return {*ran} - {batch.commit.fingerprint for batch in batches[:1]}

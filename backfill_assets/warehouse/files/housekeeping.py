@@ -67,8 +67,7 @@ def keeps_rows(metadata: str | None) -> bool:
 def created_by(metadata: str | None) -> str | None:
     """Give the stored model that a new table was made for; None for other commits.
 
-    Snapshots of one version differ in metadata only, so this is enough to run it again after the
-    state was lost.
+    It is what runs again after the state was lost, unless a later definition that kept the table is loaded.
     """
     if not metadata or not metadata.startswith(CREATED):
         return None
