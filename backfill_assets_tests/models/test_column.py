@@ -341,7 +341,7 @@ def test_a_tolerance_on_a_column_of_a_source_or_of_a_key_is_refused():
 WRITTEN = (
     "decimal(10,2)", "array<struct<a:int,b:string>>", "map<string,bigint>", "timestamp_ntz",
     "variant", "void", " Bigint ", "struct<`a:b`: int, c string not null comment 'd: e'>",
-    "struct<array: int, map: array < double >>", "geometry(4326)", "dec(5)", "long",
+    "struct<array: int, map: array < double >>", "dec(5)", "long",
     "struct<time: int, char: string, `string collate x`: int>",
     r"struct<a: int comment 'it\'s: so'>", r'struct<a: int comment "say \": so">',
 )  # fmt: skip
