@@ -48,16 +48,15 @@ def source() -> Source:
 
 
 def orders(kind: IncrementalByUniqueKey | None = None, **declared: Any) -> Graph:  # noqa: ANN401
-    """Orders of the 9th and 10th, merged by id."""
+    """Orders of the 9th and 10th, where nothing else is said, merged by id."""
+    usual: dict[str, Any] = {"query": SqlQuery(SQL), "cadence": Daily(start="2024-01-09")}
     model = a_model(
         ORDERS,
-        query=SqlQuery(SQL),
         kind=kind or IncrementalByUniqueKey("ds"),
         columns=COLUMNS,
         unique_key=["id"],
         grain="one row per order",
-        cadence=Daily(start="2024-01-09"),
-        **declared,
+        **{**usual, **declared},
     )
     return a_graph(model, sources=[source()])
 
