@@ -69,7 +69,7 @@ class BuiltPlan(InProject):
 
     def published(self, planned: ModelPlan) -> Mapping[Interval, Content]:
         """Give what readers read of a model now, by cell."""
-        view = self.store.views.of(self.plan.environment)
+        view = self.store.views.of(self.plan.environment, only={planned.model})
         if planned.model not in view.models:
             return {}
         ready = view.ready(planned.model)
