@@ -47,8 +47,8 @@ def rebuild(as_json: AsJson = False) -> None:
     for model in rebuilt.unsure:
         say(
             f"{model}: its last batches ran a definition, its own or upstream of it, that is not loaded and that no "
-            "log holds, so prod runs the one that its table was made for. Load the code that prod ran, and rebuild into an empty state again; or "
-            "publish what is loaded with `backfill plan`"
+            "log holds, so prod runs the one that its table was made for. Load the code that prod ran, and rebuild "
+            "into an empty state again; or publish what is loaded with `backfill plan`"
         )
     batches, tables = sum(rebuilt.batches.values()), counted(len(rebuilt.batches), "table")
     say("Next: backfill status")

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from backfill_assets.snapshots.stored_plan import StoredPlan
     from backfill_assets.state.store import Store
 
+    _Stamped = list[tuple[tuple[int, int], ChangedAt]]
+    """Cells by their bounds, in epoch seconds, with their stamps."""
+
 _log = logging.getLogger(__name__)
 
 Differing = dict[str, dict[str, dict[str, IntervalSet]]]
@@ -96,7 +99,7 @@ def end_facts_of(run: InProject, plan: StoredPlan, earlier: Noted | None) -> Not
     differing = dict(earlier.differing) if earlier else {}
     new = [move for move in moves if str(move.number) not in differing]
     is_known = len(new) < len(moves)  # an end before the publication knew only what was planned
-    gone = _all_gone(run.store, new)
+    newly_differing, newly_gone = _changed(run.store, new)
     return Noted(
         cadences={name: node.cadence for name, node in declared.items()},
         schemas={
@@ -110,11 +113,11 @@ def end_facts_of(run: InProject, plan: StoredPlan, earlier: Noted | None) -> Not
         ),
         promise_days=run.project.terms.promise_days,
         timings=tuple(reversed(run.store.plans.timings(plan.plan_id))),
-        differing={**differing, **_differing(run.store, new, gone)},
+        differing={**differing, **newly_differing},
         results=earlier.results if earlier and is_known else _results(run.store, plan, moves),
         built=built,
         approvals=_approvals(run, plan, earlier),
-        gone={**(earlier.gone if earlier else {}), **gone},
+        gone={**(earlier.gone if earlier else {}), **newly_gone},
     )
 
 
@@ -164,45 +167,43 @@ def read_end_facts(text: str) -> Noted:
     )
 
 
-def _differing(store: Store, moves: Iterable[PointerMove], gone: Gone) -> Differing:
-    differing: Differing = {}
+def _changed(store: Store, moves: Iterable[PointerMove]) -> tuple[Differing, Gone]:
+    """Find where publications differ from what was read before, and which cells they took away from readers."""
+    differing, gone = Differing(), Gone()
     for move in moves:
-        number = str(move.number)
-        columns = _columns(store, move)
-        if lost := gone.get(number, {}).get(move.model):
+        number, left = str(move.number), _left(store, move)
+        columns = _columns(left, move.number)
+        if lost := _gone(store, move, left):
             columns = {**columns, ROWS: columns.get(ROWS, IntervalSet.empty()) | lost}
+            gone.setdefault(number, {})[move.model] = lost
         differing.setdefault(number, {})[move.model] = columns
-    return differing
+    return differing, gone
 
 
-def _all_gone(store: Store, moves: Iterable[PointerMove]) -> Gone:
-    gone: Gone = {}
-    for move in moves:
-        if cells := _gone(store, move):
-            gone.setdefault(str(move.number), {})[move.model] = cells
-    return gone
+def _left(store: Store, move: PointerMove) -> _Stamped:
+    """Read the changed cells that the new table holds, with their stamps; none of a model that came or went."""
+    if move.old is None or move.new is None or not move.changed:
+        return []
+    return store.views.stamps_at(move.new, move.changed)
 
 
-def _gone(store: Store, move: PointerMove) -> IntervalSet:
+def _gone(store: Store, move: PointerMove, left: _Stamped) -> IntervalSet:
     """Find which of the changed cells readers have lost: those of the old table that the new one does not hold."""
     if move.old is None or move.new is None:
         return IntervalSet.empty()
     if not all(store.versions.is_known(at.version) for at in move.new.layers):
         return IntervalSet.empty()
-    stamped = store.views.stamps_at(move.new, move.changed)
-    return move.changed - IntervalSet.of_pairs(cell for cell, _ in stamped)
+    return move.changed - IntervalSet.of_pairs(cell for cell, _ in left)
 
 
-def _columns(store: Store, move: PointerMove) -> dict[str, IntervalSet]:
-    """Find in which of the changed cells that are left which column differs; none of a model that came or went.
+def _columns(left: _Stamped, number: int) -> dict[str, IntervalSet]:
+    """Find in which of these cells which column differs since a publication, as their stamps say.
 
-    The stamps of a publication say so. A column that differs within its tolerance alone is not named.
+    A column that differs within its tolerance alone is not named.
     """
-    if move.old is None or move.new is None or not move.changed:
-        return {}
     bounds: dict[str, list[tuple[int, int]]] = {}
-    for cell, stamps in store.views.stamps_at(move.new, move.changed):
-        for name in _stamped(stamps, move.number):
+    for cell, stamps in left:
+        for name in _stamped(stamps, number):
             bounds.setdefault(name, []).append(cell)
     return {name: IntervalSet.of_pairs(bounds[name]) for name in sorted(bounds)}
 

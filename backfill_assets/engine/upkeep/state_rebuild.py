@@ -128,10 +128,10 @@ def rebuild_state(store: Store, loaded: Graph, logs: Logs) -> RebuiltState:
         heads=heads,
         seen=logs.seen,
     )
-    for snapshot in snapshots_of(loaded).values():
+    snapshots, unsure = snapshots_of(loaded).values(), set[str]()
+    for snapshot in snapshots:
         save_snapshot(store, snapshot)
-    loaded_ids = {each.fingerprint.id for each in snapshots_of(loaded).values()}
-    unsure = set[str]()
+    loaded_ids = {snapshot.fingerprint.id for snapshot in snapshots}
     for version, path in logs.tables.items():
         unsure |= _save_creator(store, path, commits[version]) - loaded_ids
     return RebuiltState(
