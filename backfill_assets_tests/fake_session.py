@@ -21,8 +21,11 @@ from pyspark.sql import Row, types as T
 from sqlglot import exp
 
 from backfill_assets.models.column import quoted
-from backfill_assets.warehouse.log.delta_log import CorruptTableError
-from backfill_assets.warehouse.spark.spark_errors import JobsCancelledError, PinGoneError
+from backfill_assets.warehouse.spark.spark_errors import (
+    DamagedFileError,
+    JobsCancelledError,
+    PinGoneError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -90,8 +93,10 @@ class Session:
             raise PinGoneError(path=path, found=str(error)) from error
         try:
             return self.held(table.to_pyarrow_table())
+        except FileNotFoundError as error:
+            raise PinGoneError(path=path, found=str(error)) from error
         except OSError as error:
-            raise CorruptTableError(path=path, found=str(error)) from error
+            raise DamagedFileError(path=path, found=str(error)) from error
 
     @property
     def read(self) -> Reader:

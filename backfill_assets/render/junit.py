@@ -12,11 +12,12 @@ if TYPE_CHECKING:
     from backfill_assets.models.audit_result import AuditResult
 
 
-def junit_xml(results: Mapping[str, Iterable[AuditResult]]) -> bytes:
+def junit_xml(results: Mapping[str, Iterable[AuditResult]], unreadable: Mapping[str, str]) -> bytes:
     """Give one suite per model and one case per audit; a warning passes, and its numbers are its output.
 
     Args:
         results: by model.
+        unreadable: why a model can't be audited, by model: a case of its own, which has an error.
     """
     root = ET.Element("testsuites", name="backfill audit")
     for model, audited in results.items():
@@ -32,6 +33,10 @@ def junit_xml(results: Mapping[str, Iterable[AuditResult]]) -> bytes:
                 ET.SubElement(case, "system-out").text = text
         suite.set("tests", str(len(listed)))
         suite.set("failures", str(sum(result.blocks for result in listed)))
+    for model, why in unreadable.items():
+        suite = ET.SubElement(root, "testsuite", name=model, tests="1", failures="0", errors="1")
+        case = ET.SubElement(suite, "testcase", classname=model, name="readable")
+        ET.SubElement(case, "error", message=_written(why))
     ET.indent(root)
     return ET.tostring(root, encoding="utf-8", xml_declaration=True)
 

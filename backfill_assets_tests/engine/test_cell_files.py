@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 from deltalake import DeltaTable
 
+from backfill_assets.engine.batch.audit_run import audit_and_keep_each
 from backfill_assets.engine.plans.plan_verbs import rollback_plan, undo_plan
 from backfill_assets.engine.project.events import Committed, Failed
 from backfill_assets.engine.project.run_context import PublishedCells
@@ -25,7 +26,7 @@ from backfill_assets.snapshots.environment import Environment
 from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets_tests.builders import a_graph, a_model, a_source, days
 from backfill_assets_tests.engine.plans import Plans
-from backfill_assets_tests.engine.test_plans import MORE, OLD, ROWS, VISITS, changed, visits
+from backfill_assets_tests.engine.test_plans import COSTS, MORE, OLD, ROWS, VISITS, changed, visits
 from backfill_assets_tests.engine.world import World, ended, kept, row, told
 from backfill_assets_tests.warehouse.shop import partitions_touched
 
@@ -100,6 +101,31 @@ def test_a_cell_whose_files_a_stranger_took_gets_new_ones_though_its_rows_are_th
     again = world.fill(graph, cells=days(*range(7, 11)), published=PublishedCells.REBUILT)
     assert told(again[VISITS]) == ["committed"]
     assert world.rows(VISITS) == kept(*ROWS)
+
+
+def test_a_restatement_replaces_files_that_are_gone_though_its_rows_are_the_same(world: World):
+    world.begin(OLD, *ROWS)
+    (lost,) = (path for path in files(world) if "2024-01-08" in path)
+    (Path(world.path(VISITS)) / lost).unlink()
+
+    plan = Plans(world).published(OLD, restate=(Restatement(VISITS, "2024-01-08", "2024-01-09"),))
+
+    assert world.rows(VISITS) == kept(*ROWS)
+    rollback_plan(Plans(world).project(OLD), plan)
+    assert world.rows(VISITS) == kept(*ROWS)
+
+
+def test_a_model_whose_files_are_gone_is_named_and_the_others_are_audited(world: World):
+    world.begin(OLD, *ROWS)
+    for path in Path(world.path(COSTS)).glob("**/_cell=2024-01-08/*.parquet"):
+        path.unlink()
+
+    results, unreadable = audit_and_keep_each(world.open(OLD), (COSTS, VISITS))
+
+    assert [each.passed for each in results.pop(VISITS)]
+    assert (results, [*unreadable]) == ({}, [COSTS])
+    assert "_cell=2024-01-08" in unreadable[COSTS]
+    assert "backfill plan --restate" in unreadable[COSTS]
 
 
 @pytest.mark.parametrize("kind", [None, IncrementalByUniqueKey("ds")], ids=["cells", "keys"])

@@ -20,7 +20,7 @@ WARNED = AuditResult(
 
 
 def test_a_blocking_failure_is_a_failed_case_with_its_numbers_and_rows():
-    root = ET.fromstring(junit_xml({"web.visits": [PASSED, FAILED, WARNED], "web.empty": []}))  # noqa: S314
+    root = ET.fromstring(junit_xml({"web.visits": [PASSED, FAILED, WARNED], "web.empty": []}, {}))  # noqa: S314
 
     suite, empty = root.findall("testsuite")
     assert (suite.get("name"), suite.get("tests"), suite.get("failures")) == (
@@ -35,17 +35,26 @@ def test_a_blocking_failure_is_a_failed_case_with_its_numbers_and_rows():
 
 
 def test_a_warning_passes_and_says_so():
-    root = ET.fromstring(junit_xml({"web.visits": [WARNED]}))  # noqa: S314
+    root = ET.fromstring(junit_xml({"web.visits": [WARNED]}, {}))  # noqa: S314
 
     (said,) = root.iter("system-out")
     assert str(said.text).startswith("warning: found")
     assert not [*root.iter("failure")]
 
 
+def test_a_model_that_can_not_be_read_is_an_error_of_its_own():
+    root = ET.fromstring(junit_xml({}, {"web.visits": "its files are gone"}))  # noqa: S314
+
+    (suite,) = root.iter("testsuite")
+    assert (suite.get("name"), suite.get("errors")) == ("web.visits", "1")
+    assert [error.get("message") for error in root.iter("error")] == ["its files are gone"]
+
+
 def test_a_character_that_xml_does_not_have_is_replaced():
     odd = replace(FAILED, found="fails the query '\x1b'", sample=('{"name":"\ufffe"}',))
 
-    root = ET.fromstring(junit_xml({"web.visits": [odd, replace(odd, severity=Severity.WARNING)]}))  # noqa: S314
+    both = {"web.visits": [odd, replace(odd, severity=Severity.WARNING)]}
+    root = ET.fromstring(junit_xml(both, {}))  # noqa: S314
 
     (failure,) = root.iter("failure")
     assert "the query '\N{REPLACEMENT CHARACTER}'" in str(failure.get("message"))

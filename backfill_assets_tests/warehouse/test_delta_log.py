@@ -16,6 +16,8 @@ from backfill_assets.warehouse.log.delta_log import (
 )
 from backfill_assets.warehouse.spark.spark_errors import (
     CommitConflictError,
+    DamagedFileError,
+    PinGoneError,
     WarehouseUnwritableError,
     error_of_ours,
 )
@@ -134,6 +136,12 @@ def test_types_are_compared_by_meaning():
         ("[TASK_WRITE_FAILED] ... (Read-only file system)", WarehouseUnwritableError),
         ("[DELTA_CONCURRENT_APPEND] Files were added", CommitConflictError),
         ("[DELTA_LOG_FILE_NOT_FOUND] missing", CorruptTableError),
+        ("[FAILED_READ_FILE.NO_HINT] reading file:/t/_delta_log/1.json", CorruptTableError),
+        ("[FAILED_READ_FILE.NO_HINT] reading file:/t/_cell=2024-01-05/a.parquet", DamagedFileError),
+        (
+            "[FAILED_READ_FILE.FILE_NOT_EXIST] reading file:/t/_cell=2024-01-05/a.parquet",
+            PinGoneError,
+        ),
     ],
 )
 def test_engine_errors_are_told_apart_by_their_words(text: str, kind: type[Exception]):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,12 +19,16 @@ from backfill_assets.warehouse.rows.inputs import Input, SchemaDriftError, compu
 from backfill_assets.warehouse.rows.reading import read_pinned
 from backfill_assets.warehouse.sources.source_rows import cells_with_rows
 from backfill_assets.warehouse.spark.session import batch_session
-from backfill_assets.warehouse.spark.spark_errors import PinGoneError
+from backfill_assets.warehouse.spark.spark_errors import (
+    DamagedFileError,
+    PinGoneError,
+    explaining_errors,
+)
 from backfill_assets_tests.models.authoring import query_of
 from backfill_assets_tests.warehouse.shop import batch, commit_cells, day, days, sale, sales, ticket
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Callable
 
     from pyspark.sql import SparkSession
 
@@ -182,5 +187,27 @@ def test_readers_do_not_see_the_cell_column(spark: SparkSession, tmp_path: Path)
 def test_a_pin_that_is_gone_is_named(spark: SparkSession, tmp_path: Path):
     path = str(tmp_path / "sales")
     upstream(spark, path)
-    with pytest.raises(PinGoneError, match="fill the cells"):
+    with pytest.raises(PinGoneError, match="built again by a plan"):
         read_pinned(spark, sales(), Table(path, 99))
+
+
+@pytest.mark.parametrize(
+    ("harm", "kind"),
+    [(Path.unlink, PinGoneError), (lambda path: path.write_bytes(b"PAR1?"), DamagedFileError)],
+    ids=["gone", "damaged"],
+)
+def test_a_file_that_can_not_be_read_is_named_with_what_to_do(
+    spark: SparkSession, tmp_path: Path, harm: Callable[[Path], object], kind: type[Exception]
+):
+    path = str(tmp_path / "sales")
+    upstream(spark, path)
+    (file, *_) = tmp_path.glob("sales/**/*.parquet")
+
+    rows = read_pinned(spark, sales(), Table(path, 1))
+    harm(file)
+
+    with (
+        pytest.raises(kind, match=f"{file.name}.*backfill plan --restate"),
+        explaining_errors(path),
+    ):
+        rows.collect()

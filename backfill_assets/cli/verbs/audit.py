@@ -13,7 +13,7 @@ from backfill_assets.cli.operating import looking
 from backfill_assets.cli.options import AsJson, Env, Select, refuse_together, refuse_without
 from backfill_assets.cli.output import Heading, err, print_json, print_table, say, writing
 from backfill_assets.engine.batch.audit_run import (
-    audit_and_keep,
+    audit_and_keep_each,
     audited_model,
     refuse_nothing_published,
 )
@@ -67,13 +67,14 @@ def audit(
 ) -> None:
     """Run every audit over published data, without rebuilding it, and keep the results.
 
-    `backfill audits` lists the latest results; `backfill report` reports the last result to Dagster.
+    `backfill audits` lists the latest results; `backfill report` reports the last result to Dagster. A model whose files are gone or damaged
+    is named, and the others are audited all the same.
 
     With `--mutate` the audits themselves are tested: duplicates, a fanned-out join, dropped rows, a cell that stops half-way, a shifted zone, doubled values, a
     flipped sign and a burst of NULLs are planted in a copy of the newest published cells, one after the other, and judged as a batch of
     these rows would be. Nothing is written. Audits count as they are declared now, where the edit leaves how rows are computed.
 
-    Exit code: 0 when no blocking audit fails, else 1, also when nothing is published that could be audited; with `--mutate` 1 when fewer defects are stopped than `--min` says.
+    Exit code: 0 when no blocking audit fails, else 1, also when a model can't be read or nothing is published that could be audited; with `--mutate` 1 when fewer defects are stopped than `--min` says.
 
     Example: backfill audit
 
@@ -90,28 +91,27 @@ def audit(
         if _mutated(env, mutate, as_json=as_json) < least:
             raise typer.Exit(1)
         return
-    results: dict[str, tuple[AuditResult, ...]] = {}
     with looking() as at:
         run = at.run(env)
         names = selected(run.graph, chosen(select))
         refuse_nothing_published(run, names)
         _announce(run, names)
-        with run.at_work.at(Phase.CHECKING, of=len(names)) as step:
-            for name in names:
-                step.next(name)
-                results[name] = audit_and_keep(run, name)
+        results, unreadable = audit_and_keep_each(run, names)
     blocking = sum(result.blocks for audited in results.values() for result in audited)
     if junit is not None:
         with writing(
             junit, "give --junit another file; the audits have run, nothing else was written"
         ):
-            junit.write_bytes(junit_xml(results))
+            junit.write_bytes(junit_xml(results, unreadable))
     if as_json:
         models = {name: [asdict(result) for result in audited] for name, audited in results.items()}
-        print_json({"environment": env, "blocking": blocking, "models": models})
+        told = {"environment": env, "blocking": blocking, "models": models}
+        print_json({**told, "unreadable": unreadable})
     else:
+        for name, why in unreadable.items():
+            say(f"{name} can't be audited: {why}", indent=2, style="red")
         _print(env, results, blocking)
-    if blocking:
+    if blocking or unreadable:
         raise typer.Exit(1)
 
 

@@ -6,13 +6,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.batch.batch_inputs import published_table
+from backfill_assets.engine.batch.failure_kinds import kind_of
 from backfill_assets.engine.batch.judge import judge
 from backfill_assets.engine.batch.requests import input_cells
-from backfill_assets.errors import RequestError
+from backfill_assets.engine.project.at_work import Phase
+from backfill_assets.errors import BackfillAssetsError, RequestError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.audits_of import audits_of
 from backfill_assets.models.fingerprint import changed_logic
 from backfill_assets.models.source import Source
+from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.snapshots.places import located
 from backfill_assets.state.published_audits import AuditedPublication
 from backfill_assets.warehouse.files.tables import table_now
@@ -23,7 +26,7 @@ from backfill_assets.warehouse.rows.samples import failing_rows
 from backfill_assets.warehouse.spark.session import batch_session
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from backfill_assets.engine.project.run_context import RunContext
     from backfill_assets.intervals.interval import Interval
@@ -116,6 +119,29 @@ def audit_and_keep(run: RunContext, name: str) -> tuple[AuditResult, ...]:
         )
         run.store.published_audits.keep(of, results)
     return results
+
+
+def audit_and_keep_each(
+    run: RunContext, names: Collection[str]
+) -> tuple[dict[str, tuple[AuditResult, ...]], dict[str, str]]:
+    """Audit several models as `audit_and_keep` does; what can't be read of one hinders no other.
+
+    Returns:
+        The results by model; and by model why it can't be audited: its files, or those of what its audits
+        compare with, are gone or damaged.
+    """
+    results: dict[str, tuple[AuditResult, ...]] = {}
+    unreadable: dict[str, str] = {}
+    with run.at_work.at(Phase.CHECKING, of=len(names)) as step:
+        for name in names:
+            step.next(name)
+            try:
+                results[name] = audit_and_keep(run, name)
+            except BackfillAssetsError as error:
+                if kind_of(error) is not FailureKind.INPUT:
+                    raise
+                unreadable[name] = str(error)
+    return results, unreadable
 
 
 def audited_subject(run: RunContext, model: Model, cells: Sequence[Interval]) -> Subject:

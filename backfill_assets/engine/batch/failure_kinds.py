@@ -51,6 +51,7 @@ from backfill_assets.warehouse.spark.session import (
 )
 from backfill_assets.warehouse.spark.spark_errors import (
     CommitConflictError,
+    DamagedFileError,
     JobsCancelledError,
     PinGoneError,
     SparkLostError,
@@ -80,7 +81,7 @@ _KINDS: Mapping[FailureKind, tuple[type[Exception], ...]] = {
     FailureKind.AUDIT: (AuditsFailedError,),
     FailureKind.INPUT: (
         UpstreamNotReadyError, MissingTableError, EmptySourceError, SchemaDriftError,
-        CorruptTableError, PinGoneError, ForeignTableError,
+        CorruptTableError, DamagedFileError, PinGoneError, ForeignTableError,
     ),
     FailureKind.TIMEOUT: (BatchTimeoutError, BatchTooOldError),
     FailureKind.CANCELLED: (

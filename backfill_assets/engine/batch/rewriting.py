@@ -11,6 +11,7 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.snapshots.batch import BatchCommit, CommittedCell
 from backfill_assets.snapshots.publication import PROMOTED
 from backfill_assets.snapshots.snapshot import stored_model
+from backfill_assets.warehouse.files.cell_files import whole_cells
 from backfill_assets.warehouse.files.tables import Table
 from backfill_assets.warehouse.log.ticket import Ticket
 from backfill_assets.warehouse.rows.copies import copy_cells, find_commit, restore_cells
@@ -71,6 +72,12 @@ def rewritten(
         )
     else:
         table = Table(run.store.versions.version_path(source.version), source.delta_version)
+        same = {
+            cell.cell: cell.content.rows
+            for cell in commit.cells
+            if cell.cell not in rewrite.differing
+        }
+        touched |= IntervalSet.of(same) - whole_cells(path, model.cadence, same)
         done = copy_cells(
             lambda: batch_session(run.spark()),
             model,

@@ -41,6 +41,7 @@ from backfill_assets.warehouse.sources.source_changes import (
     touched,
 )
 from backfill_assets.warehouse.spark.spark_errors import (
+    DamagedFileError,
     NeedsSparkError,
     PinGoneError,
     error_of_ours,
@@ -338,7 +339,11 @@ class _Looking:
             both = _spark_side().content_by_cell(
                 session, self.path, self.source, (since, until), cells
             )
-        except (PinGoneError, CorruptTableError):  # vacuumed: what it held is not known
+        except (
+            PinGoneError,
+            DamagedFileError,
+            CorruptTableError,
+        ):  # vacuumed: what it held is not known
             (now,) = _spark_side().content_by_cell(session, self.path, self.source, (until,), cells)
             return _against_known(stored, now, cells)
         before, now = both

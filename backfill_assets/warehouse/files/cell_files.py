@@ -24,8 +24,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.column import CELL_COLUMN
-from backfill_assets.warehouse.files.cells import instant_text
+from backfill_assets.warehouse.files.cells import cell_text, instant_text
 from backfill_assets.warehouse.files.file_statistics import statistics_of
 from backfill_assets.warehouse.log.delta_log import ABSENT, head, opened_log
 from backfill_assets.warehouse.log.places import file_system, folder_entries, local_folder
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from backfill_assets.intervals.cadence import Cadence
+    from backfill_assets.intervals.interval import Interval
 
 _SPARK = b"org.apache.spark.version"
 _PARQUET = ".parquet"
@@ -468,6 +470,23 @@ def missing_files(path: str, files: Iterable[NamedFile]) -> tuple[str, ...]:
         for file, info in zip(expected_files, infos, strict=True)
         if info.size != file.bytes
     )
+
+
+def whole_cells(path: str, cadence: Cadence, rows: Mapping[Interval, int]) -> IntervalSet:
+    """Give those of some cells whose files hold their rows, and are there, at a table's head.
+
+    A vacuum by another system, or a disk, may have lost files.
+
+    Args:
+        path: of the table.
+        cadence: of its cells.
+        rows: how many each cell has.
+    """
+    by_text = {cell_text(cadence, cell): cell for cell in rows}
+    files = files_at(path, head(path), by_text) if by_text else ()
+    gone = {*missing_files(path, files)}
+    held = rows_by_cell(path, (file for file in files if file.name not in gone))
+    return IntervalSet.of(cell for text, cell in by_text.items() if held[text] == rows[cell])
 
 
 def _copy_file(source: str, path: str, here: FileSystem, there: FileSystem) -> None:

@@ -11,18 +11,12 @@ from backfill_assets.errors import BackfillAssetsError, RequestError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.column import quoted
 from backfill_assets.models.kind import IncrementalByUniqueKey
-from backfill_assets.warehouse.files.cell_files import (
-    FOLDERS,
-    files_at,
-    missing_files,
-    rows_by_cell,
-)
+from backfill_assets.warehouse.files.cell_files import FOLDERS, rows_by_cell, whole_cells
 from backfill_assets.warehouse.files.cells import cell_text
 from backfill_assets.warehouse.files.commit import prepare_table, unwritten_cells, written_cells
 from backfill_assets.warehouse.files.housekeeping import cells_touched
 from backfill_assets.warehouse.files.layers import files_read
 from backfill_assets.warehouse.files.log_entry import refuse_gone
-from backfill_assets.warehouse.log.delta_log import head
 from backfill_assets.warehouse.rows.conform import RowStamp, contract, result_rows, without_cells
 from backfill_assets.warehouse.rows.doubles import refuse_doubles
 from backfill_assets.warehouse.rows.inputs import compute
@@ -162,7 +156,7 @@ class ComputedBatch:
                 raise MovedMeanwhileError(self.model.name)
         spark = self.rows.sparkSession
         prepare_table(lambda: spark, self.model, ticket)
-        kept = _whole(self.model, ticket.path, unchanged)
+        kept = whole_cells(ticket.path, self.model.cadence, unchanged)
         with explaining_errors(ticket.path):
             return self.written.commit(*self._changed(kept), ticket)
 
@@ -201,18 +195,6 @@ class ComputedBatch:
     @property
     def _subject(self) -> Subject:
         return Subject(self.model, self.cells, self.target, self.inputs, self.published)
-
-
-def _whole(model: Model, path: str, cells: Mapping[Interval, int]) -> IntervalSet:
-    """Name those of some cells whose files hold their rows, and are there.
-
-    A vacuum by another system may have removed files.
-    """
-    by_text = {cell_text(model.cadence, cell): cell for cell in cells}
-    files = files_at(path, head(path), by_text) if by_text else ()
-    gone = {*missing_files(path, files)}
-    rows = rows_by_cell(path, (file for file in files if file.name not in gone))
-    return IntervalSet.of(cell for text, cell in by_text.items() if rows[text] == cells[cell])
 
 
 @dataclass(frozen=True)

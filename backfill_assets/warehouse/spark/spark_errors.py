@@ -49,10 +49,10 @@ _DAMAGED = (
     "DELTA_INVALID_COMMITTED_VERSION",
     "DELTA_VERSIONS_NOT_CONTIGUOUS",
     "DELTA_MISSING_PART_FILES",
-    "FAILED_READ_FILE",
-    "FILE_NOT_EXIST",
 )
+_UNREADABLE = ("FAILED_READ_FILE",)
 _GONE = (
+    "FILE_NOT_EXIST",
     "DELTA_VERSION_NOT_FOUND",
     "DELTA_TIMESTAMP_EARLIER_THAN_COMMIT_RETENTION",
     "Find missing file",
@@ -112,6 +112,12 @@ _OF_VALUES = frozenset({"22", "P0"})
 """How the SQLSTATE begins of what a query makes of values (a cast, a parsed text, `raise_error`), which it quotes."""
 
 
+_BUILD_AGAIN = (
+    "Cells of a model are built again by a plan: `backfill plan --restate MODEL:FIRST..LAST`; a source has to be "
+    "repaired by its owner"
+)
+
+
 class NeedsSparkError(BackfillAssetsError):
     """The rows can't be read, or can't be compared, without Spark."""
 
@@ -143,13 +149,24 @@ class CommitConflictError(BackfillAssetsError):
 
 
 class PinGoneError(BackfillAssetsError):
-    """A pinned delta_version can't be read any more."""
+    """A pinned delta_version can't be read any more: its commits or files are gone."""
 
     def __init__(self, *, path: str, found: str) -> None:
         self.path, self.found = path, found
         super().__init__(
-            f"a pinned version of {path} is gone: {found}. The table was vacuumed, or another process cleaned "
-            "its log outside this project; fill the cells that it held again"
+            f"a pinned version of {path} is gone: {found}. The table was vacuumed, or its files or its log were "
+            f"deleted outside this project. {_BUILD_AGAIN}"
+        )
+
+
+class DamagedFileError(BackfillAssetsError):
+    """A data file can't be read."""
+
+    def __init__(self, *, path: str, found: str) -> None:
+        self.path, self.found = path, found
+        super().__init__(
+            f"a file of {path} can't be read: {found}. Nothing was written. Restore the file from a backup. "
+            f"Without a backup, delete it. {_BUILD_AGAIN}"
         )
 
 
@@ -202,11 +219,18 @@ def error_of_ours(error: Exception, path: str = "a table") -> Exception:
         (_GONE, PinGoneError),
         (_CONFLICTS, CommitConflictError),
         (_DAMAGED, CorruptTableError),
+        (_UNREADABLE, _unreadable),
     ):
         matched = next((mark for mark in marks if mark in text), None)
         if matched is not None:
             return kind(path=path, found=_line_with(text, matched))
     return error
+
+
+def _unreadable(*, path: str, found: str) -> CorruptTableError | DamagedFileError:
+    """Tell a file of the log, which no plan builds again, from a file of rows."""
+    kind = CorruptTableError if "_delta_log" in found else DamagedFileError
+    return kind(path=path, found=found)
 
 
 def _is_of_values(text: str) -> bool:
@@ -257,4 +281,4 @@ _CAUSE = re.compile("\\s*\n\\s*(\x1b\\[\\d+m)?↳(\x1b\\[\\d+m)?\\s*")
 def _line_with(text: str, mark: str) -> str:
     line = next(line for line in text.splitlines() if mark in line)
     at = max(line.find(mark) - 100, 0)
-    return line[at : at + 300].strip()
+    return line[at : at + 500].strip().removeprefix(": ")
