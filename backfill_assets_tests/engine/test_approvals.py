@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from backfill_assets.engine.fill.observing import observe_sources
-from backfill_assets.engine.plans.plan_verbs import rollback_plan, undo_plan
+from backfill_assets.engine.plans.plan_verbs import promote_plan, rollback_plan, undo_plan
 from backfill_assets.engine.project.project import InProject
 from backfill_assets.engine.project.ssh_signatures import SignatureError
 from backfill_assets.engine.review.acting import NotEntitledError, UnsignedActError
@@ -316,8 +316,6 @@ def test_only_a_principal_whom_the_policy_names_promotes_and_takes_back(
 
 
 def promoted(plans: Gated, plan: Plan, who: str) -> None:
-    from backfill_assets.engine.plans.plan_verbs import promote_plan  # noqa: PLC0415
-
     promote_plan(plans.project(OLD, signs=who), plan)
 
 
@@ -378,6 +376,19 @@ def test_a_policy_that_names_what_is_not_there_is_refused_before_anything_is_sig
 
     with pytest.raises(PolicyError, match=r"'bob@shop' was.*'web.visits' was probably meant"):
         to_approve(plans.project(OLD, gate=wrong), built.plan_id)
+
+
+def test_a_plan_that_removes_the_only_model_of_a_rule_can_be_approved(world: World, plans: Gated):
+    rule = f"[[rules]]\napprovers = ['{BOB}']\nmodels = ['{COSTS}']\n"
+    gate, left = quick_gate(rule, BOB), a_graph(OLD.models[VISITS])
+    plan = plans.make(left, asked_by="ana")
+    assert plan.removed == (COSTS,)
+    plans.apply(left, plan, gate=gate)
+
+    plans.approve(left, plan, BOB, gate=gate)
+
+    promote_plan(plans.project(left, gate=gate), plan)
+    assert COSTS not in world.store.environments.pointers("prod")
 
 
 def test_every_bound_part_is_hashed_once():

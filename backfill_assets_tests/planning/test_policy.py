@@ -162,7 +162,7 @@ def test_what_changes_no_published_cell_and_late_plans_need_no_approval():
 
 def test_late_data_before_a_closed_date_waits_where_a_rule_says_so():
     def closed(**rule: Any) -> date | None:  # noqa: ANN401
-        return closed_to_late_data(one_rule(**rule), "prod", "sales.days", NOW)
+        return closed_to_late_data(one_rule(**rule), "prod", "sales.days", NOW, "UTC")
 
     assert closed(closed_after_days=90) is None
     assert closed(late_data=True, closed_after_days=90) == date(2024, 3, 3)
@@ -182,6 +182,23 @@ def test_closed_periods_need_two():
     assert "closed before 2024-03-03" in said
     assert "needs 1 approval by bob@shop, cy@shop" in said
     assert still_required(policy, old, agreed("ann@shop", "bob@shop"), NOW) == ()
+
+
+def test_the_age_of_a_cell_is_counted_in_days_of_its_own_clocks():
+    policy = one_rule(late_data=True, closed_after_days=90)
+    late = NOW + timedelta(hours=6)  # it is the 2nd of June in Tokyo already
+    days = {
+        zone: closed_to_late_data(policy, "prod", "sales.days", late, zone)
+        for zone in ("UTC", "Asia/Tokyo")
+    }
+    assert days == {"UTC": date(2024, 3, 3), "Asia/Tokyo": date(2024, 3, 4)}
+
+    def said(zone: str) -> tuple[str, ...]:
+        fact = ModelFacts("sales.days", 1, date(2024, 3, 3), zone=zone)
+        return still_required(policy, PlanFacts("prod", models=(fact,)), (), late)
+
+    assert said("UTC") == ()
+    assert "closed before 2024-03-04" in said("Asia/Tokyo")[0]
 
 
 def test_a_cost_that_is_not_known_is_over_every_budget():

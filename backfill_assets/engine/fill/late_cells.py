@@ -174,7 +174,9 @@ def _reserved_by_policy(run: RunContext) -> CellsByModel:
         return CellsByModel()
     reserved = CellsByModel()
     for name, model in run.graph.models.items():
-        before = closed_to_late_data(gate.policy, run.environment.name, name, run.until)
+        before = closed_to_late_data(
+            gate.policy, run.environment.name, name, run.until, model.cadence.tz
+        )
         if before is not None:
             reserved |= {name: _cells_before(model.cadence, before)}
     return reserved

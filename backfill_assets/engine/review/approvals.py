@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from backfill_assets.engine.project.project import Project
     from backfill_assets.engine.review.acting import Judged
     from backfill_assets.engine.review.reviewed import Reviewed
+    from backfill_assets.intervals.cadence import Cadence
     from backfill_assets.intervals.interval import Interval
     from backfill_assets.planning.plan.plan import ModelPlan
     from backfill_assets.snapshots.signed_statement import SignedStatement
@@ -147,11 +148,11 @@ def to_approve(project: Project, plan_id: str) -> Reviewed:
             found=f"no policy asks for an approval in {stored.environment}",
             do="BACKFILL_POLICY names the policy; nothing was written",
         )
-    models = project.loaded.graph.models
+    of = reviewed(project, stored.plan_id, gate)
+    models = {*project.loaded.graph.models, *of.plan.removed}
     if wrong := unknown_names(gate.policy, gate.signers.principals(), models):
         raise PolicyError(gate.path, "; ".join(wrong))
     refuse_unbuilt(stored)
-    of = reviewed(project, stored.plan_id, gate)
     if of.plan.contract and not of.store.checks.of_plan(of.plan.plan_id):
         raise RequestError(
             found=f"the cells of plan {stored.plan_id} are built, and its checks have not run yet",
@@ -186,21 +187,20 @@ def _facts(of: Reviewed) -> PlanFacts:
 
 def _of_model(of: Reviewed, planned: ModelPlan) -> ModelFacts:
     cells = [cell for cell, (before, _) in of.differing(planned).items() if before is not None]
-    return ModelFacts(planned.model, len(cells), _oldest(of, planned, cells))
-
-
-def _oldest(of: Reviewed, planned: ModelPlan, cells: Iterable[Interval]) -> date | None:
-    """Give the local date of the first of these cells; None for a model without cells in time."""
-    first = min(cells, default=None)
-    if first is None:
-        return None
+    if not cells:
+        return ModelFacts(planned.model)
     graph = of.project.loaded.graph
     # One that is declared no more is as the plan has built it.
     built = None if planned.model in graph.models else of.store.snapshots.model(planned.fingerprint)
     cadence = (built or graph.model(planned.model)).cadence
+    return ModelFacts(planned.model, len(cells), _oldest(cadence, cells), zone=cadence.tz)
+
+
+def _oldest(cadence: Cadence, cells: Iterable[Interval]) -> date | None:
+    """Give the local date of the first of these cells; None for a model without cells in time."""
     if cadence.start is None:
         return None
-    return date.fromisoformat(cadence.key(first)[:10])
+    return date.fromisoformat(cadence.key(min(cells))[:10])
 
 
 def _appended(of: Reviewed) -> dict[str, str]:

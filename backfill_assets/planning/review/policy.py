@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.intervals.interval import epoch_of
 from backfill_assets.intervals.text import counted
+from backfill_assets.intervals.zones import local_day
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -188,12 +190,14 @@ class ModelFacts:
         oldest: the local date of the first of them; None where there is none, and for a model
             without cells in time, whose whole history is one cell.
         removed: whether readers lose it.
+        zone: the time zone in which its cells are dated.
     """
 
     model: str
     rewritten: int = 0
     oldest: date | None = None
     removed: bool = False
+    zone: str = "UTC"
 
     @property
     def changes_history(self) -> bool:
@@ -302,7 +306,9 @@ def unknown_names(
     return (*unkeyed, *unmatched)
 
 
-def closed_to_late_data(policy: Policy, environment: str, model: str, now: datetime) -> date | None:
+def closed_to_late_data(
+    policy: Policy, environment: str, model: str, now: datetime, zone: str
+) -> date | None:
     """Give the local date before which late data of a model waits for a plan that people approve.
 
     Args:
@@ -310,12 +316,13 @@ def closed_to_late_data(policy: Policy, environment: str, model: str, now: datet
         environment: whose history it is.
         model: its name.
         now: the instant (UTC).
+        zone: the time zone in which its cells are dated.
 
     Returns:
         The date; its maximum: every cell waits; None: none does.
     """
     dates = (
-        max(_closed(rule, now), default=date.max)
+        max(_closed(rule, now, zone), default=date.max)
         for rule in policy.rules_of(environment)
         if rule.late_data and any(fnmatchcase(model, glob) for glob in rule.models)
     )
@@ -403,7 +410,7 @@ def _conditions(
     rule: Rule, models: Sequence[ModelFacts], facts: PlanFacts, now: datetime
 ) -> Iterator[str]:
     """Say of each condition why it is met; empty: it is not."""
-    for closed in _closed(rule, now):
+    for closed in zip(*(_closed(rule, now, each.zone) for each in models), strict=True):
         yield _reaches(models, closed)
     if rule.over_cost is not None:
         yield _over(facts.cost, rule.over_cost, "cost")
@@ -411,21 +418,23 @@ def _conditions(
         yield _over(facts.hours, rule.over_hours, "hours")
 
 
-def _closed(rule: Rule, now: datetime) -> Iterator[date]:
+def _closed(rule: Rule, now: datetime, zone: str) -> Iterator[date]:
+    """Give the dates before which a rule closes the cells of a model, as its clocks have them."""
     if rule.closed_before is not None:
         yield rule.closed_before
     if rule.closed_after_days is not None:
-        yield now.date() - timedelta(days=rule.closed_after_days)
+        today = date.fromordinal(local_day(zone, epoch_of(now)))
+        yield today - timedelta(days=rule.closed_after_days)
 
 
-def _reaches(models: Sequence[ModelFacts], closed: date) -> str:
-    """Whether cells before a day change; a model that is removed, or has no cells in time, reaches back."""
-    reaching = (
-        each
-        for each in models
-        if each.changes_history and (each.removed or each.oldest is None or each.oldest < closed)
-    )
-    return f"closed before {closed}" if any(True for _ in reaching) else ""
+def _reaches(models: Sequence[ModelFacts], closed: Sequence[date]) -> str:
+    """Whether cells before a day change, of each model its own; one that is removed, or has no cells in time, reaches back."""
+    reached = [
+        day
+        for each, day in zip(models, closed, strict=True)
+        if each.changes_history and (each.removed or each.oldest is None or each.oldest < day)
+    ]
+    return f"closed before {max(reached)}" if reached else ""
 
 
 def _over(value: float | None, allowed: float, unit: str) -> str:
