@@ -171,9 +171,15 @@ def test_the_sensor_looks_an_even_while_apart_and_once_after_the_end(
 
 
 def test_what_is_taken_back_is_watched_no_more(world: World, plans: Plans, plan: Plan):
+    looked(plans, plan)
+    world.clock.now += timedelta(hours=1)
     rollback_plan(plans.project(READ), plan)
 
     assert watches(world.store) == {}
+    told = "was watched until 2024-01-11 01:00 UTC, 1 look, all well"
+    assert watch_text(watch(world, plan)) == told
+    folder = Path(world.root) / "evidence" / plan.plan_id
+    assert json.loads((folder / "aftercare.json").read_text())["watch"]["ended"] is True
     with pytest.raises(RequestError, match=r"it is rolled back$"):
         looked(plans, plan)
 
@@ -216,6 +222,9 @@ def test_the_evidence_is_written_anew_and_chained_when_the_watch_ends(
     assert verify(folder.parent).findings == ()
     assert (folder / "manifest-1.json").is_file()
     assert json.loads((folder / "manifest.json").read_text())["ended"] == "promoted and watched"
+    lineage = map(json.loads, (folder / "openlineage.ndjson").read_text().splitlines())
+    ends = [event["eventType"] for event in lineage if event["job"]["name"] == "plan"]
+    assert ends == ["START", "COMPLETE"]
 
 
 def test_a_watch_that_is_asked_for_again_goes_on(world: World, plans: Plans, plan: Plan):

@@ -23,10 +23,12 @@ from backfill_assets.engine.review.evidence import (
     REFUSED,
     WATCHED,
     EvidenceNotWrittenError,
+    facts_of,
     write_again,
     write_owed_evidence,
 )
 from backfill_assets.engine.review.lineage import lineage_events
+from backfill_assets.engine.review.parts import made_parts
 from backfill_assets.errors import RequestError
 from backfill_assets.evidence.manifest import EXPECTED, MANIFEST, SEAL, UNFINISHED
 from backfill_assets.evidence.summary import summary
@@ -36,6 +38,7 @@ from backfill_assets.models.audit import accepted_range
 from backfill_assets.models.consumer import Consumer, Reading
 from backfill_assets.models.graph import build_graph
 from backfill_assets.planning.plan.request import Restatement
+from backfill_assets.render.report.content import Report
 from backfill_assets.snapshots.environment import PROD
 from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets.warehouse.files.text_folder import TextFolder
@@ -295,6 +298,28 @@ def test_a_plan_whose_batches_fail_leaves_evidence_of_why(world: World, plans: P
     assert "Nothing of this plan is published: it is stopped" in part(
         world, plan, "release_note.md"
     )
+
+
+def test_what_is_told_of_a_plan_that_was_stopped_and_went_on_is_how_it_stands(
+    world: World, plans: Plans
+):
+    strict = a_graph(visits(audits=[accepted_range("cost", None, 50)]), costs())
+    world.begin(strict, *ROWS)
+    world.land(a_source(), *changed(row(8, 1, 99.0)))
+    plan = plans.make(strict, restate=(Restatement(VISITS, "2024-01-08", "2024-01-08"),))
+    run = InProject(project=plans.project(strict))
+    assert plans.apply(strict, plan).left
+    assert facts_of(run, plan.plan_id).ended == "stopped"
+
+    world.clock.now += timedelta(minutes=1)
+    world.land(a_source(), *changed(row(8, 1, 49.0)))
+    assert not plans.apply(strict, plan).left
+
+    facts = facts_of(run, plan.plan_id)
+    assert facts.ended == "built"
+    assert Report(made_parts(facts)[0]).verdict.startswith("Built, not published")
+    write_again(run, plan.plan_id)
+    assert part(world, plan, MANIFEST)["ended"] == "built"
 
 
 def test_a_promotion_that_is_refused_leaves_evidence_of_why(
@@ -667,4 +692,6 @@ def test_a_plan_whose_time_is_over_leaves_its_evidence_once(world: World, plans:
 
     (record,) = world.store.evidence.of_plan(plan.plan_id)
     assert record.ended == "expired"
+    lineage = part(world, plan, "openlineage.ndjson").splitlines()
+    assert [json.loads(line)["eventType"] for line in lineage] == ["START", "ABORT"]
     assert verify(folder_of(world)).findings == ()

@@ -40,6 +40,11 @@ def text_of(page: str) -> str:
     ("given", "tone", "verdict"),
     [
         ({}, Tone.GOOD, "Published. 1 expectation holds."),
+        (
+            {"ended": "promoted and watched"},
+            Tone.GOOD,
+            "Published, and watched. 1 expectation holds.",
+        ),
         ({"ended": "built"}, Tone.OPEN, "Built, not published. 1 expectation holds."),
         (
             {"ended": "built", "passed": False},

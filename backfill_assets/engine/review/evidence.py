@@ -33,7 +33,7 @@ from backfill_assets.evidence.manifest import (
     sha256,
 )
 from backfill_assets.snapshots.publication import PublicationKind
-from backfill_assets.snapshots.stored_plan import ENDS, OPEN, PlanStatus
+from backfill_assets.snapshots.stored_plan import ENDS, OPEN, PlanEventKind, PlanStatus
 from backfill_assets.state.database import StateBusyError, StateUnavailableError
 from backfill_assets.state.evidence import EvidenceRecord
 from backfill_assets.state.locks import PlanLeasedError
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from backfill_assets.engine.review.end_facts import Noted
     from backfill_assets.engine.review.facts import Facts
     from backfill_assets.snapshots.publication import Intent
+    from backfill_assets.snapshots.stored_plan import StoredPlan
 
 STOPPED, REFUSED, EXPIRED = "stopped", "refused", "expired"
 """Ends that are no status: not all is built, or what is built is refused (either plan may go on); or its time is over."""
@@ -159,7 +160,7 @@ def write_again(run: InProject, plan_id: str) -> None:
     with leased(run, _LEASE, _PATIENCE):
         records = run.store.evidence.of_plan(plan.plan_id)
         if not records or (records[-1].sha256 and not _is_what_was_kept(run, records)):
-            ended = plan.status.value if plan.status in ENDS or not records else records[-1].ended
+            ended = _stands_as(run, plan, records)
             records.append(run.store.evidence.owe(plan.plan_id, ended))
         folder = TextFolder(location_of(run, plan.plan_id))
         try:
@@ -173,18 +174,31 @@ def write_again(run: InProject, plan_id: str) -> None:
 
 
 def facts_of(run: InProject, plan_id: str) -> Facts:
-    """Give the facts of a plan as they were at its last end; of one that has not ended, as they are now.
+    """Give the facts of a plan as they were at its last end; of one that has not ended, or went on, as they are now.
 
     Raises:
         UnknownPlanError: there is no such plan.
     """
     plan = run.store.plans.get(plan_id)
     kept = _kept(run.store.evidence.of_plan(plan.plan_id))
-    if kept and kept[-1].noted:
-        last = kept[-1]
-        return gather(run.store, plan, last, read_end_facts(last.noted or ""))
+    if kept and kept[-1].noted and not _went_on(run, plan, kept[-1]):
+        return _facts_again(run, kept[-1])
     now = EvidenceRecord(number=0, plan_id=plan_id, ended=plan.status.value, at=run.clock())
     return gather(run.store, plan, now, end_facts_of(run, plan, None))
+
+
+def _went_on(run: InProject, plan: StoredPlan, record: EvidenceRecord) -> bool:
+    """Whether a plan that was stopped, refused or expired then has gone on since."""
+    if plan.status in ENDS:
+        return False
+    events = run.store.plans.events(plan.plan_id)
+    return any(event.at > record.at and event.event not in _BESIDE for event in events)
+
+
+def _stands_as(run: InProject, plan: StoredPlan, records: Sequence[EvidenceRecord]) -> str:
+    """Say how a plan has ended, or where it stands."""
+    is_left = not records or plan.status in ENDS or _went_on(run, plan, records[-1])
+    return plan.status.value if is_left else records[-1].ended
 
 
 def _write_owed(run: InProject, plan_id: str) -> None:
@@ -345,3 +359,12 @@ def _last_noted(records: Sequence[EvidenceRecord]) -> Noted | None:
 
 
 _FINAL = frozenset(status.value for status in ENDS)
+_BESIDE = frozenset(
+    {
+        PlanEventKind.MEASURED,
+        PlanEventKind.WATCH,
+        PlanEventKind.APPOINTED,
+        PlanEventKind.APPOINTMENT_ENDED,
+    }
+)
+"""Events with which a plan does not go on."""

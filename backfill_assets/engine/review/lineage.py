@@ -26,12 +26,12 @@ PRODUCER = "urn:backfill-assets"
 _SPEC = "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent"
 _ENDS = {
     PlanStatus.PROMOTED.value: "COMPLETE",
-    PlanStatus.ROLLED_BACK.value: "COMPLETE",
-    PlanStatus.UNDONE.value: "COMPLETE",
     PlanStatus.ABANDONED.value: "ABORT",
+    "expired": "ABORT",
     "stopped": "FAIL",
     "refused": "FAIL",
 }
+"""How the run of a plan ends that has moved no pointer; whatever comes later, one that has is complete."""
 
 
 def lineage_events(facts: Facts) -> Iterator[Json]:
@@ -47,9 +47,10 @@ def _plan(facts: Facts) -> Iterator[Json]:
     run, job = _run(facts, "plan"), _job(facts, "plan")
     outputs = [_dataset(facts, model) for model in sorted(facts.stored.cells)]
     yield _event("START", facts.stored.created_at, run, job, outputs=outputs)
-    if facts.ended in _ENDS:
-        at = facts.promoted[0].at if facts.promoted else facts.at
-        yield _event(_ENDS[facts.ended], at, run, job, outputs=outputs)
+    if facts.promoted:
+        yield _event("COMPLETE", facts.promoted[0].at, run, job, outputs=outputs)
+    elif facts.ended in _ENDS:
+        yield _event(_ENDS[facts.ended], facts.at, run, job, outputs=outputs)
 
 
 def _built(facts: Facts, model: str, rows: Sequence[BatchRow]) -> Iterator[Json]:

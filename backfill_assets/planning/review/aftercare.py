@@ -43,18 +43,20 @@ class Watch:
 
     Attributes:
         since: when the plan was promoted.
-        until: how long it is watched.
+        until: how long it is watched: no longer than until the plan was taken back.
         looks: the events of its looks, the earliest first.
+        is_over: whether the plan was taken back.
     """
 
     since: datetime
     until: datetime
     looks: tuple[PlanEvent, ...] = ()
+    is_over: bool = False
 
     @property
     def ended(self) -> bool:
-        """Whether its last look has been made."""
-        return any(look.event == PlanEventKind.WATCH_ENDED for look in self.looks)
+        """Whether its last look has been made, or the plan was taken back."""
+        return self.is_over or any(look.event == PlanEventKind.WATCH_ENDED for look in self.looks)
 
     @property
     def found(self) -> tuple[str, ...]:
@@ -79,7 +81,7 @@ def watch_of(events: Iterable[PlanEvent]) -> Watch | None:
 
     A watch that is asked for again replaces the earlier one; the look that had ended it does not count.
     """
-    duration = since = None
+    duration = since = over = None
     looks: list[PlanEvent] = []
     for event in events:
         if event.event == PlanEventKind.WATCH:
@@ -89,11 +91,14 @@ def watch_of(events: Iterable[PlanEvent]) -> Watch | None:
             since = event.at
         elif event.event == PlanEventKind.DROPPED:
             since = None
+        elif event.event in {PlanEventKind.ROLLED_BACK, PlanEventKind.UNDONE}:
+            over = event.at
         elif event.event in {PlanEventKind.LOOKED, PlanEventKind.WATCH_ENDED}:
             looks.append(event)
     if duration is None or since is None:
         return None
-    return Watch(since, since + duration, tuple(looks))
+    until = since + duration
+    return Watch(since, min(until, over or until), tuple(looks), over is not None)
 
 
 def read_watch(text: str) -> timedelta:

@@ -276,9 +276,9 @@ class Report:
     @property
     def tone(self) -> Tone:
         """How the verdict is to be taken."""
-        if not self.holds or self.ended in {"refused", "stopped", "expired"}:
+        if not self.holds or self.plan.get("why") or self.ended in _BAD:
             return Tone.BAD
-        return Tone.GOOD if self.ended in {"promoted", "about to be published"} else Tone.OPEN
+        return Tone.GOOD if self.ended in _GOOD else Tone.OPEN
 
     @property
     def verdict(self) -> str:
@@ -343,11 +343,14 @@ class Report:
             yield f"Promoted by {who} on {minute(self.publication['at'])}"
 
 
+_GOOD = {"promoted", "promoted and watched", "about to be published"}
+_BAD = {"refused", "stopped", "expired"}
 _STANDS = {
     "proposed": "Not built yet",
     "applying": "Being built",
     "built": "Built, not published",
     "promoted": "Published",
+    "promoted and watched": "Published, and watched",
     "about to be published": "About to be published",
     "stopped": "Not published: not all of it is built",
     "refused": "Not published: refused",
