@@ -100,9 +100,12 @@ def test_a_note_of_what_is_not_published_says_so_and_offers_no_way_back():
 
 
 def test_a_note_of_what_was_taken_back_says_since_when():
-    text = note_text(a_note(over="2024-04-03 09:00 UTC, by ann", back=()))
+    text = note_text(a_note(a_model_note(), over="2024-04-03 09:00 UTC, by ann", back=()))
 
     assert "Active from 2024-04-02 08:00 UTC, by grace until 2024-04-03 09:00 UTC, by ann" in text
+    assert "Answers given from 2024-04-02 08:00 UTC until 2024-04-03 09:00 UTC rest on" in text
+    assert "changed cells with unchanged ones" not in text
+    assert "right now" not in text
 
 
 def test_a_consumer_reads_only_what_concerns_it():

@@ -205,6 +205,9 @@ def _comparisons(note: ReleaseNote) -> Iterator[str]:
     for model in note.models:
         if not model.differ:
             continue
+        if note.over:
+            yield f"- {model.model}: {_taken_back(note)}"
+            continue
         if not model.boundary:
             yield f"- {model.model}: none straddles a boundary of the changed range."
         else:
@@ -220,6 +223,15 @@ def _straddling_texts(boundary: Straddling) -> Iterator[str]:
         yield f"year over year: {_pairs(boundary.years)}"
     if boundary.mixed:
         yield f"changed and unchanged days within one month: {_listed(boundary.mixed)}"
+
+
+def _taken_back(note: ReleaseNote) -> str:
+    """Say which answers rest on what readers read no more."""
+    since, until = (text.partition(",")[0] for text in (note.active, note.over))
+    return (
+        f"Answers given from {since} until {until} rest on what was taken back then: ask again. "
+        "Others stay valid."
+    )
 
 
 def _reinterpreted(note: ReleaseNote, model: ModelNote) -> str:
