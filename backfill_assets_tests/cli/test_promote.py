@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus
@@ -33,9 +34,27 @@ def test_a_promoted_plan_says_when_and_by_whom_it_was_and_ends_with_0(
     assert "by grace" in said.out
     assert (plain.json["promoted_by"], plain.json["number"]) == ("grace", 7)
 
+    watched = backfill("promote", plan_id, "--watch", "2d")
+    assert f"Watched until {told.at + timedelta(days=2):%Y-%m-%d %H:%M} UTC" in watched.out
+    until = datetime.fromisoformat(backfill("promote", plan_id, "--json").json["watched_until"])
+    assert until == told.at + timedelta(days=2)
+
     late = backfill("promote", plan_id, "--at", "Sun 03:00")
     assert (late.code, late.out) == (1, "")
     assert f"plan {plan_id} is promoted already, so --at 'Sun 03:00' has no effect" in late.err
+
+
+def test_what_can_not_be_promoted_is_not_watched_either(shop: Prepared, backfill: Backfill):
+    shop.fill("toy.sales", FIRST, LAST)
+    asked = f"toy.sales:{FIRST}..{FIRST}"
+    plan_id = backfill("plan", "--restate", asked, "--json").json["plan_id"]
+    assert backfill("abandon", plan_id).code == 0
+
+    refused = backfill("promote", plan_id, "--yes", "--watch", "2d")
+
+    assert (refused.code, "is abandoned already, nothing was written" in refused.err) == (1, True)
+    told = backfill("show", plan_id, "--json").json["events"]
+    assert "watch" not in [event["event"] for event in told]
 
 
 def test_an_appointment_is_asked_for_by_its_time_and_taken_back_without_a_question(

@@ -31,7 +31,7 @@ from backfill_assets.render.plan_life import (
     promoted_before_text,
     promotion_of,
 )
-from backfill_assets.snapshots.stored_plan import PlanStatus
+from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -83,7 +83,8 @@ def promote(
     watched = None if watch is None else read_watch(watch)
     with operating() as at:
         named = kept_plan(at.store, plan).plan
-        if at.store.plans.get(named.plan_id).status is PlanStatus.PROMOTED:
+        status = at.store.plans.get(named.plan_id).status
+        if status is PlanStatus.PROMOTED:
             refuse_time(named.plan_id, time)
             _ask_watch(at, named, watched)
             _already(at, named, as_json=as_json)
@@ -91,7 +92,8 @@ def promote(
         at.may_change(named.environment)
         if not is_never(time):
             _confirm(at, named, time, yes=yes)
-        _ask_watch(at, named, watched)  # before: a process that dies afterwards leaves no watch out
+        if status in OPEN:  # before: a process that dies afterwards leaves no watch out
+            _ask_watch(at, named, watched)
         if time is not None:
             _appoint(at, named, time, reason, as_json=as_json)
             return
@@ -161,18 +163,23 @@ def _besides(appended: dict[str, str], promoted: Outcome) -> tuple[str, ...]:
     return (*named, *(f"removed: {name}" for name in promoted.removed))
 
 
-def _say_next(plan: Plan, watching: Watch | None) -> None:
-    if watching:
+def _say_watch(plan: Plan, watching: Watch | None) -> None:
+    if watching and not watching.ended:
         until = minute_text(watching.until)
         say(f"Watched until {until}: backfill aftercare {plan.plan_id}, or the sensor, looks")
+
+
+def _say_next(plan: Plan, watching: Watch | None) -> None:
+    _say_watch(plan, watching)
     commands = next_commands(plan.plan_id, PlanStatus.PROMOTED.value)
     say(f"Next: {', or '.join(commands)} to go back")
 
 
 def _already(at: Operating, plan: Plan, *, as_json: bool) -> None:
-    """Say when and by whom a plan was promoted before."""
+    """Say when and by whom a plan was promoted before, and until when it is watched."""
     plan_id = plan.plan_id
-    done = promotion_of(at.store.plans.events(plan_id))
+    events = at.store.plans.events(plan_id)
+    done, watching = promotion_of(events), watch_of(events)
     if as_json:
         number = done.detail.get("number") if done else None
         print_json(
@@ -181,10 +188,12 @@ def _already(at: Operating, plan: Plan, *, as_json: bool) -> None:
                 "promoted_at": done.at if done else None,
                 "promoted_by": done.who if done else None,
                 "number": number,
+                "watched_until": watching.until if watching else None,
                 **cells_json(at.naming, cells_told(at, plan, number)),
             }
         )
         return
+    _say_watch(plan, watching)
     say(f"{plan_id}: {promoted_before_text(done)}.")
 
 
