@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from backfill_assets.testing import time_passed
 from backfill_assets_tests.toy import FIRST, LAST, raw_sales
 
 if TYPE_CHECKING:
@@ -49,6 +51,32 @@ def test_check_ends_with_1_while_an_item_is_not_met(shop: Prepared, backfill: Ba
     plan = planned(shop, backfill)
 
     assert backfill("checklist", plan, "--check").code == 1
+
+
+def test_a_plan_that_was_given_up_is_not_called_built_and_nothing_is_to_do(
+    shop: Prepared, backfill: Backfill
+):
+    shop.land_nothing(raw_sales)
+    plan = planned(shop, backfill, "--reason", "counted twice")
+    backfill("abandon", plan)
+
+    ended = backfill("checklist", plan)
+
+    assert "  not met   built: the plan is abandoned" in ended.lines
+    assert "  not met   audits: none has run" in ended.lines
+    assert "backfill apply" not in ended.out
+    assert backfill("checklist", plan, "--check").code == 1
+
+
+def test_the_next_step_is_one_that_is_not_refused(shop: Prepared, backfill: Backfill):
+    shop.land_nothing(raw_sales)
+    plan = planned(shop, backfill, "--reason", "counted twice")
+    backfill("pause", plan)
+    assert backfill("checklist", plan).lines[-2] == f"Next: backfill resume {plan}"
+    backfill("resume", plan)
+
+    with time_passed(timedelta(days=8)):
+        assert "backfill apply" not in backfill("checklist", plan).out
 
 
 def test_an_unknown_plan_is_a_clear_error(backfill: Backfill):

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.project.opening import look
+from backfill_assets.engine.project.plan_age import stands
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.instants import minute_text
 from backfill_assets.intervals.interval_set import IntervalSet
@@ -80,6 +81,7 @@ def checklist_of(project: Project, plan: Plan) -> tuple[Item, ...]:
         columns=dict(_columns(project, plan, graph, view)),
         left=_left(project, plan) if status in OPEN else {},
         audits=_audits(project, plan),
+        building=_building(project, plan),
         published=_published(project, plan),
     )
     return checklist(plan, graph, facts, naming_of(graph).ranges)
@@ -198,6 +200,17 @@ def _left(project: Project, plan: Plan) -> dict[str, str]:
     run = look(project, workspace)
     remaining = left_to_do(plan, run.graph, run.view(), plan.until, run.reads)
     return {name: naming_of(run.graph).ranges(name, cells) for name, cells in remaining.items()}
+
+
+def _building(project: Project, plan: Plan) -> str:
+    """Name the command that goes on with a plan; empty where it has ended, or its time is over."""
+    store, now = project.store, project.clock()
+    stored = store.plans.get(plan.plan_id)
+    is_open = stored.status in OPEN and stands(store, plan, now)
+    if not (is_open or (stored.status is PlanStatus.PROPOSED and not stored.has_expired(now))):
+        return ""
+    verb = "resume" if store.queue.control_of(plan.plan_id).holds else "apply"
+    return f"backfill {verb} {plan.plan_id}"
 
 
 def _audits(project: Project, plan: Plan) -> dict[str, list[AuditResult]]:

@@ -95,9 +95,11 @@ class ChecklistFacts:
         audits: the results of the plan's own batches, by model.
         published: the environment that a plan was published in, and when, in words; empty before.
         needs_inventory: whether the policy lets nothing be computed before every item of the inventory is met.
+        building: the command that goes on with the plan; empty where none does: it has ended, or its time is over.
     """
 
     status: PlanStatus
+    building: str = ""
     lost: Sequence[LostHistory] = ()
     empty: Mapping[str, IntervalSet | None] = field(default_factory=dict[str, "IntervalSet | None"])
     columns: Mapping[str, SourceColumns | None] = field(
@@ -122,7 +124,7 @@ def checklist(plan: Plan, graph: Graph, facts: ChecklistFacts, ranges: Ranges) -
     """
     return (
         *inventory(plan, graph, facts, ranges),
-        *_results(plan, facts),
+        *_results(facts),
         *_afterwards(plan, facts),
     )
 
@@ -351,34 +353,33 @@ def _late(model: Model) -> str:
     return f"late rows of the last {cells} are taken without a plan"
 
 
-def _results(plan: Plan, facts: ChecklistFacts) -> Iterator[Item]:
-    built = _built_item(plan, facts)
+def _results(facts: ChecklistFacts) -> Iterator[Item]:
+    built = _built_item(facts)
     yield built
     results = [(model, result) for model, own in facts.audits.items() for result in own]
     failed = [(model, result) for model, result in results if not result.passed]
     if not results and built.standing is Standing.MET:
         yield _result("audits", Standing.MET, ("none had to run: no batch of the plan wrote rows",))
     elif not results:
-        yield _result("audits", Standing.NOT_MET, ("none has run yet",), _apply(plan))
+        yield _result("audits", Standing.NOT_MET, ("none has run",), facts.building)
     else:
         texts = [f"{len(results) - len(failed):,} of {len(results):,} passed"]
         texts += [f"{model} {result.audit}: {result.found}" for model, result in failed]
         blocked = any(result.blocks for _, result in failed)
-        todo = f"backfill batches --failed, then {_apply(plan)}" if blocked else ""
+        then = f", then {facts.building}" if facts.building else ""
+        todo = f"backfill batches --failed{then}" if blocked else ""
         yield _result("audits", Standing.NOT_MET if blocked else Standing.MET, tuple(texts), todo)
 
 
-def _built_item(plan: Plan, facts: ChecklistFacts) -> Item:
+def _built_item(facts: ChecklistFacts) -> Item:
     if facts.status is PlanStatus.PROPOSED:
-        return _result("built", Standing.NOT_MET, ("nothing is built yet",), _apply(plan))
+        return _result("built", Standing.NOT_MET, ("nothing is built yet",), facts.building)
     if facts.left:
         texts = tuple(f"left of {model}: {cells}" for model, cells in facts.left.items())
-        return _result("built", Standing.NOT_MET, texts, _apply(plan))
-    return _result("built", Standing.MET, (f"the plan is {facts.status.value}",))
-
-
-def _apply(plan: Plan) -> str:
-    return f"backfill apply {plan.plan_id}"
+        return _result("built", Standing.NOT_MET, texts, facts.building)
+    is_kept = facts.status is not PlanStatus.ABANDONED
+    standing = Standing.MET if is_kept else Standing.NOT_MET
+    return _result("built", standing, (f"the plan is {facts.status.value}",))
 
 
 def _afterwards(plan: Plan, facts: ChecklistFacts) -> Iterator[Item]:
@@ -386,7 +387,8 @@ def _afterwards(plan: Plan, facts: ChecklistFacts) -> Iterator[Item]:
         text = facts.published or f"in {plan.environment}"
         yield Item(ChecklistPart.AFTERWARDS, "published", Standing.MET, (text,))
     else:
-        todo = f"backfill promote {plan.plan_id}" if facts.status is PlanStatus.BUILT else ""
+        can_be = facts.status is PlanStatus.BUILT and facts.building
+        todo = f"backfill promote {plan.plan_id}" if can_be else ""
         yield Item(
             ChecklistPart.AFTERWARDS,
             "published",
