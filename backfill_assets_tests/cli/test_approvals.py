@@ -12,6 +12,7 @@ from backfill_assets.snapshots.plan_check import PlanCheck
 from backfill_assets.testing import time_passed
 from backfill_assets_tests import toy
 from backfill_assets_tests.cli.prepared import opened_run
+from backfill_assets_tests.signing import Keys
 from backfill_assets_tests.toy import FIRST
 
 if TYPE_CHECKING:
@@ -68,6 +69,9 @@ def test_answers_and_results_that_are_awaited_are_counted_and_are_the_next_step(
         f"{plan_id}: built, 0 signatures, 2 awaited.",
     ]
     assert _last(backfill, "checklist", plan_id)[0] == answering
+    watched = _last(backfill, "show", plan_id, "--watch")[0]
+    assert answering.removeprefix("Next: ") in watched
+    assert "promote" not in watched
     diff, abandon = f"backfill diff {plan_id}", f"backfill abandon {plan_id}"
     assert backfill("apply", plan_id, "--json").json["next"] == [
         diff,
@@ -112,6 +116,47 @@ def test_under_a_policy_nothing_is_called_done_while_answers_are_awaited(
     shown = backfill("show", plan_id, "--json").json
     assert (len(shown["lacking"]), f"backfill approve {plan_id}" in shown["next"]) == (1, True)
     assert "Required  rewrites published history of toy.sales" in backfill("show", plan_id).out
+
+
+def test_an_answer_that_does_not_count_is_listed_with_the_reason(
+    shop: Prepared, backfill: Backfill, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    plan_id = _built(shop, backfill)
+    keys, policy = Keys(tmp_path), tmp_path / "policy.toml"
+    keys.allow(["bob@shop.example"])
+    policy.write_text("[[rules]]\napprovers = ['bob@shop.example']\n")
+    monkeypatch.setenv("BACKFILL_POLICY", str(policy))
+    monkeypatch.setenv("BACKFILL_SIGNING_KEY", str(keys.path("bob@shop.example")))
+    backfill("acknowledge", plan_id, READER, "--reason", "told the counter")
+
+    def signed() -> tuple[str, str]:
+        (row,) = backfill("approvals", plan_id, "--json").json["signed"]
+        listed = backfill("approvals", plan_id).lines
+        (line,) = (line for line in listed if "acknowledge by bob" in line)
+        return row["void"], line.partition(" UTC")[2]
+
+    counts = signed()
+    policy.write_text("[[rules]]\napprovers = ['bob@shop.example']\nholds_days = 3\n")
+
+    assert counts == ("", ": told the counter")
+    assert signed() == (
+        "changed since: policy",
+        ": told the counter; void, changed since: policy",
+    )
+
+
+def test_what_is_required_of_a_plan_is_not_known_before_it_is_built(
+    shop: Prepared, backfill: Backfill, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    assert backfill("run").code == 0
+    _land(shop, 2)
+    (tmp_path / "allowed_signers").write_text("")
+    (tmp_path / "policy.toml").write_text("[[rules]]\napprovers = ['bob@shop.example']\n")
+    monkeypatch.setenv("BACKFILL_POLICY", str(tmp_path / "policy.toml"))
+    asked = ("--restate", f"{SALES}:{FIRST}..{FIRST}", "--json")
+    plan_id = backfill("plan", *asked).json["plan_id"]
+
+    assert _last(backfill, "approvals", plan_id)[1] == f"{plan_id}: 0 approvals."
 
 
 def test_an_accepted_difference_leads_to_the_next_one_before_the_promotion(

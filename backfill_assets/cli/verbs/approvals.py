@@ -14,6 +14,7 @@ from backfill_assets.engine.review.answers import Answers, answers
 from backfill_assets.engine.review.approvals import approval_state
 from backfill_assets.intervals.instants import minute_text
 from backfill_assets.intervals.text import counted
+from backfill_assets.planning.review.approval import Act
 from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
 
 if TYPE_CHECKING:
@@ -46,12 +47,15 @@ def approvals(
             answers(at.project, stored.plan_id) if stored.status in OPEN else Answers()
         )
         line = before_publishing(at.project, kept.plan).next_of(stored.plan_id) if is_open else ""
+    approvals_judged = state.approvals if state else ()
+    every_judged = (*approvals_judged, *consumer_answers.signed)
+    judged = {(each.signed.text, each.signed.signature): each for each in every_judged}
     if as_json:
-        print_json(_json(stored.plan_id, signed, state, parts) | _answers_json(consumer_answers))
+        told = [_signed_json(row, judged.get((row.text, row.signature))) for row in signed]
+        print_json(_json(stored.plan_id, told, state, parts) | _answers_json(consumer_answers))
         return
-    judged = {each.signed.text: each for each in state.approvals} if state else {}
     for row in signed:
-        say(_line(row, judged.get(row.text)), indent=2)
+        say(_line(row, judged.get((row.text, row.signature))), indent=2)
     for given in consumer_answers.given:
         say(given.words, indent=2)
     for clause in consumer_answers.awaits:
@@ -67,16 +71,16 @@ def approvals(
         if state is None
         else (counted(len(state.approvals), "approval"),)
     )
-    left = _left(state, consumer_answers)
+    left = _left(state, consumer_answers, is_built=stored.status is PlanStatus.BUILT)
     say(f"{stored.plan_id}: {', '.join((*stands, *left))}.")
 
 
-def _left(state: ApprovalState | None, consumer_answers: Answers) -> list[str]:
-    """Count what is required and awaited; under a policy also say that nothing is."""
+def _left(state: ApprovalState | None, consumer_answers: Answers, *, is_built: bool) -> list[str]:
+    """Count what is required and awaited; under a policy also say that nothing is, once that is known."""
     required, awaits = len(state.lacking) if state else 0, len(consumer_answers.awaits)
     counts = ((required, "still required"), (awaits, "awaited"))
     left = [f"{count} {what}" for count, what in counts if count]
-    return left or (["nothing more is required"] if state else [])
+    return left or (["nothing more is required"] if state and is_built else [])
 
 
 def _answers_json(consumer_answers: Answers) -> dict[str, object]:
@@ -91,33 +95,33 @@ def _line(row: SignedStatement, judged: Judged | None) -> str:
     if judged is None:
         return text
     why = f": {judged.reason}" if judged.reason else ""
-    counts = (
-        f"void, {judged.void}" if judged.void else f"valid until {minute_text(row.expires)} at most"
-    )
-    return f"{text}{why}; {counts}"
+    if judged.void:
+        return f"{text}{why}; void, {judged.void}"
+    until = f"; valid until {minute_text(row.expires)} at most" if row.act == Act.APPROVE else ""
+    return f"{text}{why}{until}"
+
+
+def _signed_json(row: SignedStatement, judged: Judged | None) -> dict[str, object]:
+    return {
+        "act": row.act,
+        "principal": judged.signed.principal if judged else row.principal,
+        "at": row.at,
+        "expires": row.expires,
+        "void": judged.void if judged else None,
+        "text": row.text,
+        "signature": row.signature,
+    }
 
 
 def _json(
     plan_id: str,
-    signed: list[SignedStatement],
+    signed: list[dict[str, object]],
     state: ApprovalState | None,
     parts: dict[str, str] | None,
 ) -> dict[str, object]:
-    void = {each.signed.text: each.void for each in state.approvals} if state else {}
     return {
         "plan_id": plan_id,
-        "signed": [
-            {
-                "act": row.act,
-                "principal": row.principal,
-                "at": row.at,
-                "expires": row.expires,
-                "void": void.get(row.text),
-                "text": row.text,
-                "signature": row.signature,
-            }
-            for row in signed
-        ],
+        "signed": signed,
         "lacking": list(state.lacking) if state else None,
         "parts": parts,
         "appended": dict(state.appended) if state else None,

@@ -71,7 +71,7 @@ def show(
         project, store = at.project, at.store
         kept = kept_plan(store, plan)
         if follow:
-            _after_watching(kept, watch(project, kept.plan))
+            _after_watching(kept, watch(project, kept.plan), before_publishing(project, kept.plan))
             return
         events = store.plans.events(kept.plan.plan_id)
         control = store.queue.control_of(kept.plan.plan_id)
@@ -154,9 +154,9 @@ def _print_checks(checked: BeforePublishing, *, whole: bool) -> None:
             say(f"Check     {check.model}: {check_text(check, checked.accepted)}", indent=10)
 
 
-def _after_watching(kept: KeptPlan, end: PlanProgress) -> None:
+def _after_watching(kept: KeptPlan, end: PlanProgress, checked: BeforePublishing) -> None:
     plan_id, status = kept.plan.plan_id, end.where
-    commands = next_commands(plan_id, end.status.value, end.control)
+    commands = next_commands(plan_id, end.status.value, end.control, checked.verbs)
     if not end.stands:
         begun = end.status is PlanStatus.APPLYING
         commands = (*([f"backfill abandon {plan_id}"] if begun else []), "backfill plan")

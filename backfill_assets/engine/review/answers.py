@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from backfill_assets.engine.project.gate import Gate
     from backfill_assets.engine.project.project import Project
+    from backfill_assets.engine.review.acting import Judged
     from backfill_assets.engine.review.reviewed import BuiltPlan
     from backfill_assets.models.consumer import Consumer
     from backfill_assets.planning.review.touched import Touched
@@ -53,12 +54,14 @@ class Answers:
         awaits: what holds its promotion, in words.
         touched: for whom of those who ask, or have answered, it changes something, and what.
         unanswered: consumers whose acknowledgement would end a part of what is awaited.
+        signed: under a policy, each that was signed, and why it does not count.
     """
 
     given: tuple[Answer, ...] = ()
     awaits: tuple[str, ...] = ()
     touched: tuple[Touched, ...] = ()
     unanswered: tuple[str, ...] = ()
+    signed: tuple[Judged, ...] = ()
 
 
 def answers(project: Project, plan_id: str) -> Answers:
@@ -74,7 +77,12 @@ def answers(project: Project, plan_id: str) -> Answers:
         return Answers()
     events, now = of.store.plans.events(plan_id), project.clock()
     gate = gate_in(project, of.plan.environment)
-    given = told_answers(events) if gate is None else tuple(_signed_answers(of, gate))
+    signed = () if gate is None else tuple(_signed_answers(of, gate))
+    given = (
+        told_answers(events)
+        if gate is None
+        else tuple(_answer(each) for each in signed if not each.void)
+    )
     answered, results = {answer.consumer for answer in given}, results_awaited(of)
     asking = [
         consumer
@@ -84,7 +92,8 @@ def answers(project: Project, plan_id: str) -> Answers:
     readers = _touched(of, asking) if asking else ()
     concerned = [consumers[name] for name in dict.fromkeys(each.consumer for each in readers)]
     unanswered = awaited(concerned, given, built_at(events), now)
-    return Answers(given, (*unanswered.values(), *results), readers, tuple(unanswered))
+    awaits = (*unanswered.values(), *results)
+    return Answers(given, awaits, readers, tuple(unanswered), signed)
 
 
 def refuse_unanswered(project: Project, plan_id: str) -> None:
@@ -158,15 +167,24 @@ def _may_answer(gate: Gate, consumer: Consumer) -> frozenset[str]:
     return frozenset({consumer.owner} if "@" in consumer.owner else gate.signers.principals())
 
 
-def _signed_answers(of: BuiltPlan, gate: Gate) -> Iterator[Answer]:
-    """Give the signed answers that count: of those who may answer, to the plan as it is now."""
-    review = of.under(gate)
+def _signed_answers(of: BuiltPlan, gate: Gate) -> Iterator[Judged]:
+    """Give every signed answer, judged: those of people who may answer count, to the plan as it is now."""
+    review, consumers = of.under(gate), of.project.loaded.graph.consumers
     for each in verified_statements(review, *_ACTS.values(), besides=_CONSUMER):
-        consumer, signed = of.project.loaded.graph.consumers.get(each.besides), each.signed
-        if consumer is None or each.void or signed.principal not in _may_answer(gate, consumer):
-            continue
-        agrees = signed.act == Act.ACKNOWLEDGE
-        yield Answer(consumer.name, signed.principal, signed.at, agrees, each.reason)
+        consumer = consumers.get(each.besides)
+        if each.void:
+            yield each
+        elif consumer is None:
+            yield replace(each, void=f"consumer '{each.besides}' is not declared")
+        elif each.signed.principal not in _may_answer(gate, consumer):
+            yield replace(each, void=f"{consumer.owner} owns consumer '{consumer.name}'")
+        else:
+            yield each
+
+
+def _answer(each: Judged) -> Answer:
+    signed, agrees = each.signed, each.signed.act == Act.ACKNOWLEDGE
+    return Answer(each.besides, signed.principal, signed.at, agrees, each.reason)
 
 
 def _touched(of: BuiltPlan, consumers: Collection[Consumer]) -> tuple[Touched, ...]:
