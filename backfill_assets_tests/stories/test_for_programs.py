@@ -35,7 +35,7 @@ def test_a_program_takes_a_plan_from_its_proposal_to_its_way_back_by_json_alone(
     compared = quarter.do("diff", plan, "--json", code=2).json
     assert (compared["old"], compared["new"]) == ("prod", plan)
     assert {model["model"]: model["differs"] for model in compared["models"]} == {ROI: True}
-    asked = quarter.do("diff", plan, ROI, "--sql", "--json").json
+    [asked] = quarter.do("diff", plan, ROI, "--sql", "--json").json["models"]
     assert (asked["model"], "SELECT" in asked["sql"]) == (ROI, True)
 
     promoted = quarter.do("promote", plan, "--yes", "--json").json

@@ -81,10 +81,8 @@ def diff(  # noqa: PLR0913, PLR0917 - one option for each thing that can be aske
     with operating() as at:
         before, after, listed = pairs(at, names)
         if sql:
-            for pair in listed:
-                both = compared(at, pair)
-                query = comparison_sql(both, question(both.model, options, pair.cells))
-                _print_sql(pair.model, query, as_json=as_json)
+            queries = {pair.model: _query(compared(at, pair), options, pair) for pair in listed}
+            _print_sql(before, after, queries, as_json=as_json)
             return
         model_diffs = [_compared(at, pair, options, rows, after) for pair in listed]
     if as_json:
@@ -155,11 +153,17 @@ def _shown(at: Operating, both: Compared, diff_question: Question, rows: int, mo
     return Shown(comparison.to_keep(both.model), sample)
 
 
-def _print_sql(model: str, sql: str, *, as_json: bool) -> None:
+def _query(both: Compared, options: DiffOptions, pair: Pair) -> str:
+    return comparison_sql(both, question(both.model, options, pair.cells))
+
+
+def _print_sql(before: str, after: str, queries: dict[str, str], *, as_json: bool) -> None:
     if as_json:
-        print_json({"model": model, "sql": sql})
-    else:
-        typer.echo(f"-- {model}\n{sql};\n")
+        models = [{"model": model, "sql": query} for model, query in queries.items()]
+        print_json({"old": before, "new": after, "models": models})
+        return
+    for model, query in queries.items():
+        typer.echo(f"-- {model}\n{query};\n")
 
 
 _COUNTS = (
