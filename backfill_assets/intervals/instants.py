@@ -76,6 +76,11 @@ def minute_text(instant: datetime) -> str:
     return f"{instant:%Y-%m-%d %H:%M} UTC"
 
 
+def day_text(instant: datetime) -> str:
+    """Write an instant in UTC as the day that begins then, or to the minute where none does."""
+    return minute_text(instant).removesuffix(" 00:00 UTC")
+
+
 def start_at(when: When, zone: str) -> datetime:
     """The instant at which something that starts then starts; a date starts at local midnight."""
     value = read(when)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from backfill_assets.intervals.instants import minute_text
+from backfill_assets.intervals.instants import day_text, minute_text
 from backfill_assets.intervals.interval import instant_of
 from backfill_assets.planning.review.history_map import MANY, SIGNS, line_of, span_of
 
@@ -31,7 +31,7 @@ def map_lines(models: Sequence[MappedModel], naming: Naming, width: int) -> Iter
     longest = max((len(model.model) for model in models), default=0)
     room = max(width - longest - 2, _NARROWEST)
     if span is not None:
-        first, last = (f"{instant_of(at):%Y-%m-%d}" for at in span)
+        first, last = (day_text(instant_of(at)) for at in span)
         yield f"{'':{longest}}  {first}{last:>{room - len(first)}}"
     for model in models:
         line = line_of(model, span or (0, 1), room)

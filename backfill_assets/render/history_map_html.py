@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
-from backfill_assets.intervals.instants import minute_text
+from backfill_assets.intervals.instants import day_text, minute_text
 from backfill_assets.intervals.interval import instant_of
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.review.history_map import span_of
@@ -70,7 +70,7 @@ def map_html(models: Sequence[MappedModel], naming: Naming, environment: str, at
 
 def _table(models: Sequence[MappedModel], naming: Naming) -> Iterator[str]:
     span = span_of(models)
-    first, last = (f"{instant_of(at):%Y-%m-%d}" for at in span) if span else ("", "")
+    first, last = (day_text(instant_of(at)) for at in span) if span else ("", "")
     yield "<table>\n<caption hidden>One row per model; time from left to right</caption>"
     yield '<thead><tr><th scope="col">model</th><th scope="col">'
     yield f'<div class="axis"><span>{first}</span><span>{last}</span></div></th></tr></thead>\n<tbody>'

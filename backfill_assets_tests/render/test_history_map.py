@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from backfill_assets.intervals import IntervalSet, Whole
+from backfill_assets.intervals import Daily, IntervalSet, Whole
 from backfill_assets.intervals.cadence import WHOLE_CELL
 from backfill_assets.planning.review.history_map import MANY, Made, MadeBy, MappedModel
 from backfill_assets.render.history_map import map_lines
@@ -30,6 +30,20 @@ def test_models_of_one_cell_alone_have_no_dates():
 
     assert "1970" not in page
     assert 'left:0.000%;width:100.000%" title="whole: A, snapshot ffffffff' in page
+
+
+def test_where_days_do_not_begin_in_utc_the_axis_says_at_which_instants_it_begins_and_ends():
+    model = a_model(cadence=Daily(start="2024-01-07", tz="Europe/Berlin"))
+    own_days = IntervalSet.of([model.cadence.cell("2024-01-07"), model.cadence.cell("2024-01-08")])
+    mapped = [MappedModel(model=model.name, made=(made("A", own_days),))]
+    naming = Naming({model.name: model.cadence})
+
+    axis = next(map_lines(mapped, naming, 80))
+    page = map_html(mapped, naming, "prod", datetime(2024, 6, 1, tzinfo=UTC))
+
+    assert axis.split("  ")[-1].strip() == "2024-01-08 23:00 UTC"
+    assert "2024-01-06 23:00 UTC" in axis
+    assert "<span>2024-01-06 23:00 UTC</span><span>2024-01-08 23:00 UTC</span>" in page
 
 
 @pytest.mark.parametrize("letter", ["A", MANY])

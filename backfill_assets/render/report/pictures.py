@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from markupsafe import Markup
 
+from backfill_assets.intervals.instants import day_text
 from backfill_assets.intervals.text import counted
 
 if TYPE_CHECKING:
@@ -174,7 +175,7 @@ def _instants(pair: Sequence[str]) -> tuple[float, float]:
 
 
 def _day(instant: float) -> str:
-    return f"{datetime.fromtimestamp(instant, UTC):%Y-%m-%d}"
+    return day_text(datetime.fromtimestamp(instant, UTC))
 
 
 def _together(values: Sequence[_Value], size: int) -> Iterator[Sequence[_Value]]:
