@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 from backfill_assets.intervals.instants import minute_text
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 def hold_text(hold: Hold, now: datetime) -> str:
     """Say what a consumer is held at, since when, and until when."""
     why = f" ({hold.reason})" if hold.reason else ""
-    release = f"backfill release '{hold.consumer}'"
+    release = f"backfill release {shlex.quote(hold.consumer)}"
     text = f"{hold.consumer} reads {', '.join(hold.models)} as {hold.of} published them {_since(hold, now)}"
     if hold.until is None:
         return f"held     {text}, by {hold.who}{why}; `{release}`"

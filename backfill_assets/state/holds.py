@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -119,7 +120,7 @@ def _check_free(connection: sa.Connection, hold: Hold) -> None:
     if existing is not None:
         raise RequestError(
             found=f"consumer '{existing.consumer}' is held already, since {minute_text(existing.held_at)}",
-            do=f"Run `backfill release '{existing.consumer}'` first",
+            do=f"Run `backfill release {shlex.quote(existing.consumer)}` first",
         )
     if environments.find_environment(connection, hold.environment) is not None:
         raise RequestError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -152,6 +153,16 @@ def test_what_can_not_be_held_or_released_is_refused_with_what_was_meant(
     hold(plans)
     with pytest.raises(RequestError, match="is held already, since"):
         hold(plans)
+
+
+def test_the_command_that_ends_a_hold_can_be_pasted_whatever_the_name_of_the_consumer(
+    world: World, plans: Plans
+):
+    held = replace(hold(plans), consumer="the king's report", reason="")
+
+    command = hold_text(held, world.clock()).split("`")[1]
+
+    assert shlex.split(command) == ["backfill", "release", "the king's report"]
 
 
 def test_a_hold_that_should_have_ended_is_told_loudly_and_goes_on(world: World, plans: Plans):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -29,7 +30,7 @@ class ConsumerCheckError(BackfillAssetsError):
         first = failed[0]
         super().__init__(
             f"plan {plan_id} fails checks of consumers, nothing was published: {listed}. Correct the model and "
-            f"plan again, or explain it: `backfill accept {plan_id} {first.model} '{first.check}' --reason TEXT`"
+            f"plan again, or explain it: `backfill accept {plan_id} {first.model} {shlex.quote(first.check)} --reason TEXT`"
         )
 
 

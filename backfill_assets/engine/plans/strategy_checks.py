@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
@@ -87,7 +88,7 @@ class UnexpectedChangeError(BackfillAssetsError):
         super().__init__(
             f"plan {plan_id} would change more than its contract expects, nothing was published: {listed}. "
             f"Look at `backfill diff {plan_id}`; correct the model and plan again, or explain the "
-            f"difference: `backfill accept {plan_id} {first.model} '{first.check}' --reason TEXT`"
+            f"difference: `backfill accept {plan_id} {first.model} {shlex.quote(first.check)} --reason TEXT`"
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import RequestError
@@ -42,7 +43,7 @@ def hold_consumer(
         raise RequestError(
             found=f"--until {minute_text(until)} is in the past",
             expected="an instant in the future",
-            do=f"name a later one, or leave --until out: then `backfill release '{name}'` ends the hold",
+            do=f"name a later one, or leave --until out: then `backfill release {shlex.quote(name)}` ends the hold",
         )
     frozen, others = held_name(consumer.name), set(project.loaded.graph.consumers) - {consumer.name}
     if twin := next((other for other in sorted(others) if held_name(other) == frozen), None):
@@ -88,5 +89,5 @@ def refuse_hold(store: Store, environment: str) -> None:
         raise RequestError(
             found=f"environment '{environment}' is the hold of consumer '{hold.consumer}': nothing is "
             "built in it",
-            do=f"work in '{hold.of}'; `backfill release '{hold.consumer}'` ends the hold",
+            do=f"work in '{hold.of}'; `backfill release {shlex.quote(hold.consumer)}` ends the hold",
         )

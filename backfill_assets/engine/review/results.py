@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -111,7 +112,7 @@ def results_awaited(of: BuiltPlan) -> tuple[str, ...]:
     naming = naming_of(of.project.loaded.graph)
     return tuple(
         f"result '{each.result.name}' rests on {each.result.model} {naming.ranges(each.result.model, each.cells, 5)} and has to be computed again on the "
-        f"plan: `backfill results add '{each.result.name}' {each.result.model} CELLS --plan {of.plan.plan_id}`"
+        f"plan: `backfill results add {shlex.quote(each.result.name)} {each.result.model} CELLS --plan {of.plan.plan_id}`"
         for each in invalidated(of)
         if each.result.rerun and not each.again
     )
