@@ -150,7 +150,7 @@ def _shown(at: Operating, both: Compared, diff_question: Question, rows: int, mo
         sample = differences(at.spark(), both, diff_question, rows, most) if some else ()
     else:
         comparison, sample = compared_rows.comparison(), compared_rows.differences(rows, most)
-    return Shown(comparison.to_keep(both.model), sample)
+    return Shown(comparison.to_keep(both.model, diff_question), sample)
 
 
 def _query(both: Compared, options: DiffOptions, pair: Pair) -> str:

@@ -42,7 +42,7 @@ def compared_once(op: Operation, both: Compared, question: Question) -> Comparis
     """
     bare_question = replace(question, cells=None)
     key = _key(both.model, (both.old, both.new), bare_question, question.cells)
-    return _once(op, key, lambda: compare(op.spark(), both, question).to_keep(both.model))
+    return _once(op, key, lambda: compare(op.spark(), both, question).to_keep(both.model, question))
 
 
 def totals_once(

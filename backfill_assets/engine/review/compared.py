@@ -78,7 +78,7 @@ class ComparedModel:
 def compared_models(store: Store, plan_id: str, until: datetime) -> dict[str, ComparedModel]:
     """Gather, by model, what the comparisons of a plan have found until an instant (UTC).
 
-    Those that the release before has kept name no model and are left out.
+    Those of some rows, or within a tolerance, name no model and are left out; so do those of the release before.
     """
     by_model: dict[str, ComparedModel] = {}
     for text in store.plans.comparisons(plan_id, until):

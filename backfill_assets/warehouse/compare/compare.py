@@ -47,7 +47,7 @@ class Comparison:
         added: columns that only the new table has.
         removed: columns that only the old one has.
         sql: the query that gave it; empty of one that is kept, since tables may be moved with their state.
-        model: of one that is kept, which model was compared.
+        model: of one that is kept, which model was compared; empty where some rows or differences were left out.
     """
 
     by: tuple[str, ...]
@@ -57,9 +57,9 @@ class Comparison:
     sql: str
     model: str = field(default="", metadata=ADDED_LATER)
 
-    def to_keep(self, model: Model) -> Comparison:
-        """Give what is kept of it."""
-        return replace(self, sql="", model=model.name)
+    def to_keep(self, model: Model, question: Question) -> Comparison:
+        """Give what is kept of it, the answer to a question."""
+        return replace(self, sql="", model=model.name if question.is_whole else "")
 
     def cells(self, model: Model) -> dict[Interval, Group]:
         """Give the groups of a comparison `BY_CELL` by their cell."""

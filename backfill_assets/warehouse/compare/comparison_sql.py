@@ -69,6 +69,11 @@ class Question:
     profile: bool = field(default=False, metadata=ADDED_LATER)
     own_tolerances: tuple[tuple[str, str, str], ...] = field(default=(), metadata=ADDED_LATER)
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether every row of its cells counts, and every difference."""
+        return self.where is None and not (self.tolerances or self.own_tolerances)
+
 
 @dataclass(frozen=True, slots=True)
 class Sides:
