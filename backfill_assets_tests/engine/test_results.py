@@ -87,8 +87,9 @@ def test_a_result_that_has_to_be_computed_again_holds_the_promotion_until_it_was
     assert plans.apply(OLD, plan).status is PlanStatus.BUILT
     with pytest.raises(
         UnansweredError, match=r"result 'report of January' rests on web\.visits 2024-01-08 and"
-    ):
+    ) as refused:
         plans.promote(OLD, plan)
+    assert "backfill acknowledge" not in str(refused.value), "no consumer is waited for"
 
     registered(plans, 7, 9, plan=plan.plan_id)
     plans.promote(OLD, plan)

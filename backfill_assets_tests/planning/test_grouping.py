@@ -7,7 +7,7 @@ import pytest
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals import Hourly
 from backfill_assets.planning.review.grouping import grouping_expression
-from backfill_assets_tests.builders import a_model
+from backfill_assets_tests.builders import a_model, a_whole
 
 
 def test_a_period_is_that_of_the_cell_in_the_zone_of_its_model():
@@ -16,6 +16,7 @@ def test_a_period_is_that_of_the_cell_in_the_zone_of_its_model():
     assert grouping_expression(hourly, "year") == (
         "date_format(from_utc_timestamp(`_cell`, 'Europe/Berlin'), 'yyyy')"
     )
+    assert grouping_expression(a_whole("web.shops"), "month") == "'whole'", "no month of 1970"
 
 
 @pytest.mark.parametrize(

@@ -36,12 +36,12 @@ _ACTS = {PlanEventKind.ACKNOWLEDGED: Act.ACKNOWLEDGE, PlanEventKind.OBJECTED: Ac
 class UnansweredError(BackfillAssetsError):
     """Consumers have not answered what they asked to be asked, or object."""
 
-    def __init__(self, plan_id: str, awaits: tuple[str, ...]) -> None:
-        self.plan_id, self.awaits = plan_id, awaits
+    def __init__(self, plan_id: str, replies: Answers) -> None:
+        self.plan_id, self.awaits = plan_id, replies.awaits
+        answering = f"`backfill acknowledge {plan_id} CONSUMER` answers for a consumer, "
         super().__init__(
-            f"plan {plan_id} may not be published yet, nothing was: {'; '.join(awaits)}. "
-            f"`backfill acknowledge {plan_id} CONSUMER` answers for a consumer, `backfill approvals {plan_id}` "
-            "lists what is awaited"
+            f"plan {plan_id} may not be published yet, nothing was: {'; '.join(replies.awaits)}. "
+            f"{answering if replies.unanswered else ''}`backfill approvals {plan_id}` lists what is awaited"
         )
 
 
@@ -104,7 +104,7 @@ def refuse_unanswered(project: Project, plan_id: str) -> None:
     """
     replies = answers(project, plan_id)
     if replies.awaits:
-        raise UnansweredError(plan_id, replies.awaits)
+        raise UnansweredError(plan_id, replies)
 
 
 def answer(

@@ -9,6 +9,8 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from backfill_assets.errors import RequestError
+from backfill_assets.intervals.cadence import WHOLE_CELL
+from backfill_assets.intervals.grid import Unit
 from backfill_assets.models.column import CELL_COLUMN
 from backfill_assets.models.graph import close_to
 
@@ -39,11 +41,13 @@ def grouping_expression(model: Model, text: str) -> str:
 
     Args:
         model: whose rows are grouped.
-        text: ``month`` or ``year``, of the cell; or an expression such as ``month(order_date)``.
+        text: ``month`` or ``year``, of the cell, if it lies in time; or an expression such as ``month(order_date)``.
 
     Raises:
         RequestError: it is not one expression over the model's columns.
     """
+    if text in PERIODS and model.cadence.unit is Unit.WHOLE:
+        return f"'{model.cadence.key(WHOLE_CELL)}'"
     if text in PERIODS:
         cell = f"`{CELL_COLUMN}`"
         if model.cadence.unit.is_subday:
