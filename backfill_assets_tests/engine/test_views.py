@@ -32,7 +32,7 @@ from backfill_assets.state.store import Store
 from backfill_assets.warehouse.views import view_file
 from backfill_assets.warehouse.views.published_views import nothing_of, null_of
 from backfill_assets.warehouse.views.view_file import replace_file, views_sql
-from backfill_assets_tests.builders import EVENTS, a_graph, a_model, a_source
+from backfill_assets_tests.builders import EVENTS, a_graph, a_model, a_source, a_whole
 from backfill_assets_tests.engine.plans import Plans
 from backfill_assets_tests.engine.test_plans import (
     CADENCE,
@@ -136,6 +136,27 @@ def test_every_model_is_a_view_with_the_rows_that_its_readers_get(world: World, 
     for name in (VISITS, COSTS):
         assert views.rows(name) == read(world, name)
     assert views.columns(VISITS) == {name: IN_DUCKDB[name] for name in ("ds", "id", "cost")}
+
+
+@pytest.mark.parametrize("layered", [False, True], ids=["its own table", "over that of prod"])
+def test_a_model_of_one_cell_is_a_view_with_the_rows_that_its_readers_get(
+    world: World,
+    plans: Plans,
+    views: Views,
+    layered: bool,  # noqa: FBT001 - a case
+):
+    whole = a_graph(a_whole(VISITS))
+    world.begin(whole, *ROWS)
+    if layered:
+        world.store.environments.save_environment(Environment("dev", protected=False, follows=PROD))
+        world.land(a_source(), *changed(row(8, 1, 99.0)))
+        plans.published(whole, "dev", restate=(Restatement(VISITS),))
+    environment, name = ("dev", f"web__dev.{VISITS[4:]}") if layered else (PROD, VISITS)
+
+    views.execute(world, environment)
+
+    assert len(read(world, VISITS, environment)) == len(ROWS)
+    assert views.rows(name) == read(world, VISITS, environment)
 
 
 def test_a_file_executed_again_swaps_all_views_to_another_moment(

@@ -257,7 +257,7 @@ class _Answer:
 
 def _spans(cadence: Cadence, cells: IntervalSet) -> list[tuple[str, str]]:
     """Give the first cell of each stretch, and the first one after it, as the reach of a file is written."""
-    if cadence.unit is Unit.WHOLE:
+    if cells and cadence.unit is Unit.WHOLE:
         return [(cell_text(cadence, WHOLE_CELL), f"{cell_text(cadence, WHOLE_CELL)}~")]
     return [(text_at(cadence, span.start), text_at(cadence, span.end)) for span in cells]
 
