@@ -29,6 +29,11 @@ def say_holds(holds: Iterable[Hold], now: datetime) -> None:
         say(hold_text(hold, now), indent=2, style="red" if hold.is_overdue(now) else None)
 
 
+def of_hold(names: Iterable[str], hold: Hold | None) -> list[str]:
+    """Leave out the models that a hold does not keep: nothing of them is missing there; all of any other environment."""
+    return [name for name in names if hold is None or name in hold.models]
+
+
 def holds_json(holds: Iterable[Hold], now: datetime) -> list[dict[str, Any]]:
     """Describe holds for programs."""
     return [

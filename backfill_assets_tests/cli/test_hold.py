@@ -59,6 +59,23 @@ def test_a_hold_is_told_by_status_and_the_plan_until_it_is_released(
     assert backfill("release", "counter report").code == 1
 
 
+def test_the_environment_of_a_hold_lacks_nothing_of_other_models_and_is_ended_by_its_release(
+    shop: Prepared, backfill: Backfill, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("BACKFILL_CATALOG", "backfill_assets_tests.toy_read")
+    shop.fill(SALES, "2024-01-28", "2024-02-03")
+    shop.fill(READ, "2024-01-28", "2024-02-02")
+    backfill("hold", "counter report")
+    held = ("--env", "held_counter_report")
+
+    status = backfill("status", *held)
+    assert [row["model"] for row in backfill("status", *held, "--json").json["models"]] == [READ]
+    assert status.lines[-2] == "Next: backfill release 'counter report'"
+    assert [row["model"] for row in backfill("map", *held, "--json").json["models"]] == [READ]
+    dropped = backfill("envs", "drop", "held_counter_report", "--yes")
+    assert (dropped.code, "`backfill release 'counter report'` ends" in dropped.err) == (1, True)
+
+
 def test_an_unknown_consumer_and_an_instant_that_can_not_be_read_are_errors(
     shop: Prepared, backfill: Backfill, monkeypatch: pytest.MonkeyPatch
 ):

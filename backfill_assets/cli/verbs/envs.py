@@ -12,6 +12,7 @@ from backfill_assets.cli.asking import Yes, confirm
 from backfill_assets.cli.options import AsJson  # noqa: TC001 - typer reads it
 from backfill_assets.cli.output import Heading, print_json, print_table, say
 from backfill_assets.cli.project import open_store, store_looked_at
+from backfill_assets.engine.project.holds import refuse_hold
 from backfill_assets.intervals.text import counted
 from backfill_assets.settings import read_settings
 
@@ -62,6 +63,7 @@ def drop(
     Example: backfill envs drop dev_refunds --yes
     """
     with open_store(read_settings()) as store:
+        refuse_hold(store, name)
         own = store.environments.own_pointers(store.environments.get(name).name)
         confirm(f"drop environment {name} with {counted(len(own), 'pointer')} of its own", yes=yes)
         store.environments.drop_environment(name)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from backfill_assets.cli.held import holds_json, say_holds
+from backfill_assets.cli.held import holds_json, of_hold, say_holds
 from backfill_assets.cli.operating import looking
 from backfill_assets.cli.options import AsJson, Env  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import out, print_json, say, writing
@@ -47,7 +47,9 @@ def map(  # noqa: A001 - the verb's name
     """
     with looking() as at:
         run = at.run(env)
-        names, naming = selected(run.graph, chosen(models)), naming_of(run.graph)
+        hold = run.store.holds.of_environment(env)
+        names = of_hold(selected(run.graph, chosen(models)), hold)
+        naming = naming_of(run.graph)
         mapped, moment = map_of(run, names), run.clock()
         holds = holds_of(run.store, env, names)
     if html is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from backfill_assets.cli.exits import FAILED, WAITS
-from backfill_assets.cli.held import holds_json, say_holds
+from backfill_assets.cli.held import holds_json, of_hold, say_holds
 from backfill_assets.cli.looking import left_json, say_looked
 from backfill_assets.cli.operating import looking
 from backfill_assets.cli.options import AsJson, AsOf, Env, Select  # noqa: TC001 - typer reads them
@@ -71,7 +72,8 @@ def status(
     """
     with looking(clock=clock_at(now)) as at:
         run = at.run(env)
-        names = selected(run.graph, chosen(select))
+        hold = run.store.holds.of_environment(env)
+        names = of_hold(selected(run.graph, chosen(select)), hold)
         sources = sources_of(run, names)
         looks = observe_sources(run.store, sources, run.data_root, None, run.at_work)
         say_looked(looks)
@@ -92,14 +94,16 @@ def status(
             for name, work in works.items()
         ]
         remaining = outstanding(run, names, looks)
-        to_run = runs_by_environment(run, _runnable(works, late))
+        is_runnable = remaining.buildable or any(row["refresh"] for row in rows)
+        runs = runs_by_environment(run, _runnable(works, late)) if is_runnable else ()
+        to_do = _to_do(env, hold, remaining, runs)
         holds = holds_of(run.store, env, names)
         open_ones = _Open(waiting_plans(run), holds, watched_plans(run), moment)
     if as_json:
         summary = {"environment": env, "models": rows, "left": left_json(remaining)}
         print_json(summary | open_ones.as_json())
     else:
-        _print(env, rows, remaining, open_ones, to_run)
+        _print(env, rows, remaining, open_ones, to_do)
     if check and (remaining.missing or remaining.stale):
         raise typer.Exit(FAILED)
     if remaining.unlooked:
@@ -225,7 +229,7 @@ def _print(
     rows: list[dict[str, Any]],
     remaining: Outstanding,
     open_ones: _Open,
-    to_run: Iterable[str],
+    to_do: Iterable[str],
 ) -> None:
     counts = ("ready", "required", "missing", "stale")
     print_table(
@@ -241,12 +245,22 @@ def _print(
     open_ones.say()
     if remaining.warning:
         say(remaining.warning, indent=2)
-    if remaining.buildable or any(row["refresh"] for row in rows):
-        say(f"Next: {', then '.join(to_run)}")
-    elif remaining.missing:
-        why = f"backfill why MODEL CELL{in_environment(env)}"
-        say(f"Next: {why} for a missing one, or the same command later")
+    if to_do:
+        say(f"Next: {', then '.join(to_do)}")
     say(f"{env}: {counted(len(rows), 'model')}, {remaining.words}.")
+
+
+def _to_do(
+    env: str, hold: Hold | None, remaining: Outstanding, runs: Iterable[str]
+) -> tuple[str, ...]:
+    """Give the commands that come next; nothing is built in a hold, so only its release brings what it lacks."""
+    if hold is not None:
+        is_behind = remaining.missing or remaining.stale
+        return (f"backfill release {shlex.quote(hold.consumer)}",) if is_behind else ()
+    why = (
+        f"backfill why MODEL CELL{in_environment(env)} for a missing one, or the same command later"
+    )
+    return tuple(runs) or ((why,) if remaining.missing else ())
 
 
 def _remarks(env: str, row: dict[str, Any]) -> list[str]:
