@@ -11,7 +11,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from backfill_assets.engine.fill.fill import Filling
 from backfill_assets.engine.fill.observing import SourceLook, observe_sources
-from backfill_assets.engine.fill.schedule import scheduled
+from backfill_assets.engine.fill.schedule import run_scheduled
 from backfill_assets.engine.project.events import SourceNote
 from backfill_assets.engine.upkeep.state_rebuild import read_logs, rebuild_state
 from backfill_assets.intervals import Daily, Monthly, Whole
@@ -109,7 +109,8 @@ def test_a_batch_reads_what_was_looked_at_and_not_what_came_since(world: World):
     look(world, source)
     append(world, source, row(2))
     run, size = world.open(graph), BatchSize(SizedBy.NOTHING)
-    list(scheduled(run, [Filling(run, run.graph.model(VISITS), run_targets(run, VISITS), size)]))
+    filling = Filling(run, run.graph.model(VISITS), run_targets(run, VISITS), size)
+    run_scheduled(run, [filling], lambda _: None)
     assert [ds.day for ds, *_ in world.rows(VISITS)] == [1]
     assert changed(world, source) == "2024-01-02"
     assert stale(world, graph) == "2024-01-02"

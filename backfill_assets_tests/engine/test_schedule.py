@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from backfill_assets.engine.fill import schedule
-from backfill_assets.engine.fill.schedule import Needs, Piece, scheduled
+from backfill_assets.engine.fill.schedule import Needs, Piece, run_scheduled
 from backfill_assets.engine.project.at_work import AtWork
 from backfill_assets.engine.project.cancelling import RunningBatches
 from backfill_assets.engine.project.events import (
@@ -156,7 +156,9 @@ def a_run(overall: int, at_work: AtWork | None = None) -> Any:  # noqa: ANN401 -
 def told(run: Any, asked: list[Asked], work: Callable[..., None]) -> list[Event]:  # noqa: ANN401 - as above
     """Run a schedule whose batches only note that they ran."""
     with patch.object(schedule, "_run_piece", work):
-        return list(scheduled(run, asked))
+        events: list[Event] = []
+        run_scheduled(run, asked, events.append)
+        return events
 
 
 @st.composite
@@ -308,7 +310,7 @@ def told_at_once(run: Any, asked: list[Asked], toy: Toy) -> list[int]:  # noqa: 
         yield begin
 
     with patch.object(schedule, "_threads", at_once):
-        list(scheduled(run, asked))
+        run_scheduled(run, asked, lambda _: None)
     return in_flight
 
 

@@ -168,6 +168,34 @@ def test_a_run_that_is_cancelled_while_it_waits_for_its_batches_cancels_them(wor
     nothing_of_it_is_left(world, FailureKind.CANCELLED)
 
 
+@pytest.mark.parametrize("reports", [True, False])
+@pytest.mark.parametrize("kind", [InterruptedRunError, KeyboardInterrupt])
+def test_a_batch_that_commits_while_its_run_is_cancelled_is_told(
+    world: World, kind: type[BaseException], *, reports: bool
+):
+    told: list[Event] = []
+    commits = threading.Event()
+    with signals(kind) as later:
+
+        def late(*given: Any) -> Any:  # noqa: ANN401 - as the real one
+            commits.set()
+            if not reports:
+                later()
+            run.interrupted.wait()
+            return commit(*given)
+
+        def heard(event: Event) -> None:
+            told.append(event)
+            if isinstance(event, Started) and reports:
+                commits.wait()
+                raise kind
+
+        run = opened(world, {"rows": compute, "commit": late})
+        with pytest.raises(kind):
+            go(run, heard)
+    assert [type(event) for event in told] == [Started, Committed]
+
+
 def test_ctrl_c_lets_batches_in_flight_come_to_their_end(world: World):
     def ctrl_c() -> None:
         raise KeyboardInterrupt

@@ -9,7 +9,6 @@ A batch that fails blocks only the cells that read it: whatever else can be fill
 
 from __future__ import annotations
 
-from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -21,9 +20,9 @@ from backfill_assets.engine.batch.retrying import patiently
 from backfill_assets.engine.batch.sources import WaitingCells, cells_held
 from backfill_assets.engine.fill.late_cells import built_without_rows, late_waits, late_work_of
 from backfill_assets.engine.fill.observing import observe
-from backfill_assets.engine.fill.schedule import Needs, Piece, scheduled
+from backfill_assets.engine.fill.schedule import Needs, Piece, run_scheduled
 from backfill_assets.engine.fill.unresolved_failures import keep_failed_start
-from backfill_assets.engine.fill.watching import giving_up, watching
+from backfill_assets.engine.fill.watching import watching
 from backfill_assets.engine.project.events import (
     OWN_CELLS,
     Committed,
@@ -86,18 +85,16 @@ def fill_cells(
         Filling(run, model, targets[model.name], run.batch_size(model, view)) for model in models
     ]
     events_by_model: dict[str, list[Event]] = {name: [] for name in names}
+
+    def heard(event: Event) -> None:
+        events_by_model[event.model].append(event)
+        keep_failed_start(run, event)
+        listener(event)
+
     try:
-        # Closed before the heart stops beating: a batch in flight needs its claims to the end.
-        with (
-            renewing_claims(run.store, run.run_id, run.tell_untold),
-            watching(run),
-            closing(scheduled(run, fillings)) as events,
-            giving_up(run),
-        ):
-            for event in events:
-                events_by_model[event.model].append(event)
-                keep_failed_start(run, event)
-                listener(event)
+        # A batch in flight needs its claims to the end.
+        with renewing_claims(run.store, run.run_id, run.tell_untold), watching(run):
+            run_scheduled(run, fillings, heard)
     finally:
         if events_of(Committed, events_by_model):
             rewrite_views(run, run.environment.name)

@@ -43,10 +43,10 @@ from backfill_assets.state.database import StateBusyError, StateUnavailableError
 from backfill_assets.warehouse.spark.spark_errors import error_of_ours
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from backfill_assets.engine.project.at_work import Telling
-    from backfill_assets.engine.project.events import Event
+    from backfill_assets.engine.project.events import Event, Listener
     from backfill_assets.engine.project.run_context import RunContext
     from backfill_assets.models.model import Model
     from backfill_assets.models.upstream import Upstream
@@ -101,7 +101,7 @@ class ModelToFill(Protocol):
         ...
 
 
-def scheduled(run: RunContext, asked: Sequence[ModelToFill]) -> Generator[Event]:
+def run_scheduled(run: RunContext, asked: Sequence[ModelToFill], listener: Listener) -> None:
     """Run batches of models, each when the cells that it reads are ready, and tell what happens.
 
     Whenever a batch has ended, the limits are read again, so one that is changed meanwhile counts.
@@ -111,38 +111,65 @@ def scheduled(run: RunContext, asked: Sequence[ModelToFill]) -> Generator[Event]
 
     What ends a thread for good (an interrupt) is raised here, after the batches beside it ended; one
     that waits for its turn gives up. Ctrl-C lets those in flight come to their end, a second one, or
-    another interrupt, cancels them. Where the plan is held, what has not begun waits with it.
+    another interrupt, cancels them; how each of them ended is told all the same, for one that was in its
+    commit turn is published. Where the plan is held, what has not begun waits with it.
 
     Args:
         run: what all batches share; its project's `batches_at_once` counts where no limit of all is set.
         asked: the models, upstream before downstream.
+        listener: called from this thread only, in order.
     """
-    lanes = _lanes(asked)
-    limits = run.store.limits.by_scope()
     events: _Events = SimpleQueue()
+    try:
+        _run_lanes(run, _lanes(asked), events, listener)
+    finally:
+        while not events.empty():
+            _, event = events.get()
+            if not isinstance(event, _Ended):
+                listener(event)
+
+
+def _run_lanes(
+    run: RunContext, lanes: Sequence[_Lane], events: _Events, listener: Listener
+) -> None:
+    limits = run.store.limits.by_scope()
     with _told(run, lanes) as tell, _threads(run) as begin:
         while True:
             most = limits.get(ALL, run.project.batches_at_once)
-            looked: set[_Lane] = set()
-            for lane in lanes:
-                if _flying(lanes) >= most:
-                    break
-                yield from lane.looked(looked)
-                for piece in lane.next(most - _flying(lanes), limits):
-                    tell()
-                    begin(lane, piece, events)
+            for lane, piece in _next(lanes, most, limits, listener):
+                tell()
+                begin(lane, piece, events)
             if not _flying(lanes):
                 return
-            lane, event = events.get()
-            while not isinstance(event, _Ended):
-                yield event
-                yield from lane.heed(event)
-                lane, event = events.get()
-            lane.flying.remove(event.piece)
-            event.future.result()
+            _hear_until_one_ended(events, listener)
             if _flying(lanes):
                 tell()
             limits = _limits_now(run, limits)
+
+
+def _next(
+    lanes: Sequence[_Lane], most: int, limits: Mapping[str, int], listener: Listener
+) -> Iterator[tuple[_Lane, Piece]]:
+    """Look at each model that has a turn, and take its batches that may begin now."""
+    looked: set[_Lane] = set()
+    for lane in lanes:
+        if _flying(lanes) >= most:
+            return
+        for event in lane.looked(looked):
+            listener(event)
+        for piece in lane.next(most - _flying(lanes), limits):
+            yield lane, piece
+
+
+def _hear_until_one_ended(events: _Events, listener: Listener) -> None:
+    lane, event = events.get()
+    while not isinstance(event, _Ended):
+        listener(event)
+        for further in lane.heed(event):
+            listener(further)
+        lane, event = events.get()
+    lane.flying.remove(event.piece)
+    event.future.result()
 
 
 @dataclass(eq=False)

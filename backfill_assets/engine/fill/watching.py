@@ -51,7 +51,7 @@ def giving_up(run: RunContext) -> Iterator[None]:
     """
     try:
         yield
-    except (Exception, KeyboardInterrupt, GeneratorExit):
+    except (Exception, KeyboardInterrupt):
         run.interrupted.set()
         raise
     except BaseException:
