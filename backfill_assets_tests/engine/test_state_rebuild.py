@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,7 +21,7 @@ from backfill_assets.state.store import Store
 from backfill_assets_tests.builders import a_graph, a_model, a_source
 from backfill_assets_tests.engine.plans import Plans
 from backfill_assets_tests.engine.test_plans import COSTS, MORE, OLD, ROWS, VISITS, changed
-from backfill_assets_tests.engine.world import row
+from backfill_assets_tests.engine.world import kept, row, told
 from backfill_assets_tests.state.building import (
     NOON,
     Asked,
@@ -30,8 +32,6 @@ from backfill_assets_tests.state.building import (
 )
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from backfill_assets.models.graph import Graph
     from backfill_assets_tests.engine.world import World
 
@@ -135,3 +135,27 @@ def test_of_an_older_log_only_columns_that_were_rounded_are_marked_in_a_rebuild(
     assert {
         name for name, checksum in sums.items() if str(checksum).startswith("rounded:")
     } == rounded
+
+
+def test_a_table_that_is_lost_is_filled_again_in_a_state_that_is_rebuilt_from_the_others(
+    world: World, tmp_path_factory: pytest.TempPathFactory
+):
+    world.begin(OLD, *ROWS)
+    root = tmp_path_factory.mktemp("elsewhere") / "data"
+    shutil.copytree(world.root, root)
+    shutil.rmtree(root / Path(world.path(VISITS)).relative_to(world.root))
+    (root / "state.db").unlink()
+    with Store.open(
+        f"sqlite:///{root / 'state.db'}", clock=world.clock, data_root=str(root)
+    ) as store:
+        rebuild_state(store, OLD, read_logs(OLD, str(root)))
+        again = replace(world, store=store, root=root)
+
+        filled_again = again.fill(OLD)
+
+        assert told(filled_again[VISITS]) == ["committed"]
+        assert again.rows(VISITS) == kept(*ROWS)
+        again.land(a_source(), *changed(row(8, 1, 99.0)))
+        Plans(again).published(OLD, restate=(Restatement(VISITS),))
+        assert again.rows(VISITS) == kept(*changed(row(8, 1, 99.0)))
+        assert [total for _, total in again.rows(COSTS, "ds", "total")] == [7, 99, 9, 10]

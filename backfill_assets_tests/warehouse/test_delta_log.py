@@ -136,6 +136,7 @@ def test_types_are_compared_by_meaning():
         ("[TASK_WRITE_FAILED] ... (Read-only file system)", WarehouseUnwritableError),
         ("[DELTA_CONCURRENT_APPEND] Files were added", CommitConflictError),
         ("[DELTA_LOG_FILE_NOT_FOUND] missing", CorruptTableError),
+        ("java.io.FileNotFoundException: File file:/t/_delta_log does not exist", PinGoneError),
         ("[FAILED_READ_FILE.NO_HINT] reading file:/t/_delta_log/1.json", CorruptTableError),
         ("[FAILED_READ_FILE.NO_HINT] reading file:/t/_cell=2024-01-05/a.parquet", DamagedFileError),
         (

@@ -29,6 +29,7 @@ from backfill_assets.warehouse.files.housekeeping import (
     restored_to,
 )
 from backfill_assets.warehouse.log.delta_log import (
+    WITHOUT_BACKUP,
     CorruptTableError,
     head,
     last_token,
@@ -122,7 +123,7 @@ def reconcile(run: RunContext, lock: CommitLock) -> None:
             found=f"the table at {path} is missing, though the state records it up to delta_version "
             f"{known_head}. Nothing was written",
             do="Set BACKFILL_DATA_DIR to the folder that belongs to this state, or restore the table "
-            "from a backup",
+            f"from a backup. {WITHOUT_BACKUP}",
         )
     if newest < known_head:
         ending = f"it ends at commit {newest}, though commit {known_head} is recorded"

@@ -30,15 +30,21 @@ _COMMIT = re.compile(r"(\d{20})\.json")
 _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint.*\.parquet")
 
 
+WITHOUT_BACKUP = (
+    "Without a backup, move the folder of a model's table and the state database away: `backfill state rebuild` "
+    "records the other tables, `backfill run` fills the model again; a source has to be repaired by its owner"
+)
+"""What to do about a table of which not only rows are lost, but its log."""
+
+
 class CorruptTableError(BackfillAssetsError):
     """A table's Delta log can't be trusted."""
 
     def __init__(self, *, path: str, found: str) -> None:
         self.path, self.found = path, found
         super().__init__(
-            f"the Delta log of {path} is damaged: {found}. Nothing was written. Restore the "
-            "file from a backup. Without a backup, move the folder of a model's table away and fill the model "
-            "again; a source has to be repaired by its owner"
+            f"the Delta log of {path} is damaged: {found}. Nothing was written. Restore the file from a backup. "
+            f"{WITHOUT_BACKUP}"
         )
 
 

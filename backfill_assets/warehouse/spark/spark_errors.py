@@ -51,6 +51,7 @@ _DAMAGED = (
     "DELTA_MISSING_PART_FILES",
 )
 _UNREADABLE = ("FAILED_READ_FILE",)
+_NO_FILE = ("FileNotFoundException",)
 _GONE = (
     "FILE_NOT_EXIST",
     "DELTA_VERSION_NOT_FOUND",
@@ -113,8 +114,8 @@ _OF_VALUES = frozenset({"22", "P0"})
 
 
 _BUILD_AGAIN = (
-    "Cells of a model are built again by a plan: `backfill plan --restate MODEL:FIRST..LAST`; a source has to be "
-    "repaired by its owner"
+    "Every cell of a model that was in it is built again by a plan: `backfill plan --restate MODEL:FIRST..LAST`; a "
+    "source has to be repaired by its owner"
 )
 
 
@@ -220,6 +221,7 @@ def error_of_ours(error: Exception, path: str = "a table") -> Exception:
         (_CONFLICTS, CommitConflictError),
         (_DAMAGED, CorruptTableError),
         (_UNREADABLE, _unreadable),
+        (_NO_FILE, PinGoneError),
     ):
         matched = next((mark for mark in marks if mark in text), None)
         if matched is not None:
