@@ -108,9 +108,7 @@ def audit(
         told = {"environment": env, "blocking": blocking, "models": models}
         print_json({**told, "unreadable": unreadable})
     else:
-        for name, why in unreadable.items():
-            say(f"{name} can't be audited: {why}", indent=2, style="red")
-        _print(env, results, blocking)
+        _print(env, results, unreadable, blocking)
     if blocking or unreadable:
         raise typer.Exit(1)
 
@@ -189,7 +187,12 @@ _HEADINGS = (
 )
 
 
-def _print(env: str, results: Mapping[str, tuple[AuditResult, ...]], blocking: int) -> None:
+def _print(
+    env: str,
+    results: Mapping[str, tuple[AuditResult, ...]],
+    unreadable: Mapping[str, str],
+    blocking: int,
+) -> None:
     every = [(name, result) for name, audited in results.items() for result in audited]
     failed = [(name, result) for name, result in every if not result.passed]
     if failed:
@@ -206,11 +209,15 @@ def _print(env: str, results: Mapping[str, tuple[AuditResult, ...]], blocking: i
         say(text, indent=2, style="red" if result.blocks else "yellow")
         for row in result.sample[:_ROWS]:
             say(f"  row {row}", indent=6)
+    for name, why in unreadable.items():
+        say(f"{name} can't be audited: {why}", indent=2, style="red")
     without = [name for name, audited in results.items() if not audited]
     if without:
         say(f"nothing is published yet of {', '.join(without)}", indent=2)
+    skipped = f", {counted(len(unreadable), 'model')} not audited" if unreadable else ""
     say(
         f"{env}: {counted(len(every), 'audit')} of {counted(len(results), 'model')}: "
         f"{len(every) - len(failed)} passed, {blocking} blocking and {len(failed) - blocking} "
-        "warning ones failed."
+        "warning ones failed"
+        f"{skipped}."
     )
