@@ -98,6 +98,14 @@ def test_a_changed_column_opens_a_failed_cell_that_reads_or_audits_it():
         assert found.cells == cells
 
 
+def test_cells_whose_input_could_not_be_read_are_asked_again_once_it_is_built_again_alike():
+    """Its files may have been lost: content that is the same is no change for any other failure."""
+    repaired = (a_run(day(2), 12, 5),)
+
+    assert held(a_failure(day(2), FailureKind.INPUT), up=repaired) == FailedCells()
+    assert held(a_failure(day(2), FailureKind.CODE), up=repaired).for_good == days(2)
+
+
 def test_a_passing_failure_rests_for_a_while_and_comes_again():
     early = a_failure(day(2), FailureKind.TRANSIENT, ago=1)
     late = a_failure(day(2), FailureKind.TRANSIENT, ago=3)

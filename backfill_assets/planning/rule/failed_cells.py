@@ -150,8 +150,8 @@ def _moved(
 ) -> bool:
     """Whether something that a failed batch read has really changed since.
 
-    An audit may have failed over columns that the query does not read. The table of a source may be
-    repaired although no row of it changes.
+    An audit may have failed over columns that the query does not read. What could not be read may be
+    repaired although no row of it changes: a source by a commit, a model by building its cells again.
     """
     if any(
         (state := view.sources.get(name)) is not None and state.pointer.delta_version != at
@@ -173,10 +173,11 @@ def _moved(
 def _changed(
     view: StateView, upstream: Upstream, failed: FailedBatch, columns: frozenset[str] | None
 ) -> IntervalSet:
+    unread = failed.kind is FailureKind.INPUT
     return IntervalSet.of(
         run.interval
         for run in _runs(view, upstream.name)
-        if run.changed_at.latest(columns) > failed.built_at
+        if (run.built_at if unread else run.changed_at.latest(columns)) > failed.built_at
     )
 
 
