@@ -13,9 +13,11 @@ from deltalake import DeltaTable
 
 from backfill_assets.engine.batch.audit_run import audit_and_keep_each
 from backfill_assets.engine.plans.plan_verbs import rollback_plan, undo_plan
+from backfill_assets.engine.plans.strategy_checks import UnexpectedChangeError
 from backfill_assets.engine.project.events import Committed, Failed
 from backfill_assets.engine.project.run_context import PublishedCells
 from backfill_assets.engine.upkeep.collecting import collect
+from backfill_assets.errors import RequestError
 from backfill_assets.intervals import Hourly, Interval, IntervalSet
 from backfill_assets.models.audit import accepted_range
 from backfill_assets.models.column import Column
@@ -113,6 +115,27 @@ def test_a_restatement_replaces_files_that_are_gone_though_its_rows_are_the_same
     assert world.rows(VISITS) == kept(*ROWS)
     rollback_plan(Plans(world).project(OLD), plan)
     assert world.rows(VISITS) == kept(*ROWS)
+
+
+def test_other_rows_for_files_that_are_gone_are_promoted_once_a_person_accepts_them(world: World):
+    world.begin(OLD, *ROWS)
+    (lost,) = (path for path in files(world) if "2024-01-08" in path)
+    (Path(world.path(VISITS)) / lost).unlink()
+    corrected = changed(row(8, 1, 99.0))
+    world.land(a_source(), *corrected)
+    plan = Plans(world).make(OLD, restate=(Restatement(VISITS, "2024-01-08", "2024-01-09"),))
+
+    applied = Plans(world).apply(OLD, plan)
+
+    assert "only cells 2024-01-08..2024-01-09 (2) differ: can't be judged" in applied.refused
+    with pytest.raises(UnexpectedChangeError):
+        Plans(world).promote(OLD, plan)
+    (check,) = (each for each in world.store.checks.of_plan(plan.plan_id) if each.stops)
+    world.store.checks.accept(plan.plan_id, check, who="ann", reason="a disk has failed")
+    Plans(world).promote(OLD, plan)
+    assert world.rows(VISITS) == kept(*corrected)
+    with pytest.raises(RequestError, match="can't be taken back any more: files"):
+        rollback_plan(Plans(world).project(OLD), plan)
 
 
 def test_a_model_whose_files_are_gone_is_named_and_the_others_are_audited(world: World):

@@ -42,6 +42,7 @@ from backfill_assets.planning.rule.lost_inputs import cells_reading_any
 from backfill_assets.snapshots.plan_check import CONSUMER, STRATEGY, PlanCheck
 from backfill_assets.snapshots.stored_plan import PlanEventKind
 from backfill_assets.warehouse.compare.comparison_sql import Compared, Question
+from backfill_assets.warehouse.spark.spark_errors import DamagedFileError, PinGoneError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -248,19 +249,33 @@ def _of_contract(
     appended = IntervalSet.empty()
     if planned.model in both.after.models:
         appended = _appended(both, planned)
-    results = contract_results(
-        both.op,
-        both.workspace.graph.model(planned.model),
-        expected,
-        (both.environment, both.workspace),
-        _judged_contents(both, planned, contents),
-        appended=appended,
-        explained=late.cells,
-    )
+    try:
+        results = contract_results(
+            both.op,
+            both.workspace.graph.model(planned.model),
+            expected,
+            (both.environment, both.workspace),
+            _judged_contents(both, planned, contents),
+            appended=appended,
+            explained=late.cells,
+        )
+    except (PinGoneError, DamagedFileError):  # a plan repairs such cells, and a person judges it
+        basis = sha256(dumps([*contents[1].items()]).encode()).hexdigest()
+        return [
+            PlanCheck(
+                planned.model, each.check, False, _LOST, decided_by=each.decided_by, basis=basis
+            )
+            for each in expected
+        ]
     return [
         _kept(planned.model, result, each.decided_by)
         for each, result in zip(expected, results, strict=True)
     ]
+
+
+_LOST = (
+    "can't be judged: files of the published rows are gone or damaged, `backfill audit` names them"
+)
 
 
 def _kept(model: str, result: CheckResult, decided_by: str, basis: str = "") -> PlanCheck:
