@@ -29,6 +29,7 @@ from backfill_assets.planning.change.deriving import explained
 from backfill_assets.planning.change.life import outside_life
 from backfill_assets.planning.change.strategy_checks import (
     CheckedContents,
+    CheckResult,
     Expected,
     check,
     declared_coverage,
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
     from backfill_assets.intervals.interval import Interval
     from backfill_assets.models.model import Model
     from backfill_assets.planning.change.categorize import DeclarationDifference
-    from backfill_assets.planning.change.strategy_checks import Cells, CheckResult
+    from backfill_assets.planning.change.strategy_checks import Cells
     from backfill_assets.planning.plan.plan import ModelPlan
     from backfill_assets.planning.review.acceptance import Acceptance
     from backfill_assets.planning.review.contract import Expectation
@@ -261,11 +262,10 @@ def _of_contract(
         )
     except (PinGoneError, DamagedFileError):  # a plan repairs such cells, and a person judges it
         basis = sha256(dumps([*contents[1].items()]).encode()).hexdigest()
+        lost = (CheckResult(each.check, passed=False, text=_LOST) for each in expected)
         return [
-            PlanCheck(
-                planned.model, each.check, False, _LOST, decided_by=each.decided_by, basis=basis
-            )
-            for each in expected
+            _kept(planned.model, result, each.decided_by, basis)
+            for each, result in zip(expected, lost, strict=True)
         ]
     return [
         _kept(planned.model, result, each.decided_by)
