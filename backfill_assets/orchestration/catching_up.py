@@ -107,12 +107,8 @@ def _report_source(instance: dg.DagsterInstance, seen: ObservedSource) -> None:
     that Dagster's page shows of a source which nothing of this project lands.
     """
     key, version = asset_key(seen.source), str(seen.head)
-    latest = instance.get_latest_materialization_event(key)
-    materialization = latest.asset_materialization if latest else None
-    if (
-        materialization is not None
-        and (materialization.tags or {}).get(DATA_VERSION_TAG) == version
-    ):
+    latest = _latest(instance, key)
+    if latest is not None and (latest.tags or {}).get(DATA_VERSION_TAG) == version:
         return
     looked = seen.observed_at.isoformat() if seen.observed_at else "not known"
     metadata = {"delta_version": seen.head, "looked_at": looked, "bytes": seen.bytes or 0}
@@ -196,7 +192,13 @@ def _known(instance: dg.DagsterInstance, key: dg.AssetKey) -> dict[str, str]:
         key, dg.DagsterEventType.ASSET_MATERIALIZATION, [DATA_VERSION_TAG]
     )
     versions = {partition: tags[DATA_VERSION_TAG] for partition, tags in tags_by_partition.items()}
-    whole = instance.get_latest_materialization_event(key)
-    if whole and whole.asset_materialization and whole.asset_materialization.partition is None:
-        versions[""] = (whole.asset_materialization.tags or {}).get(DATA_VERSION_TAG, "")
+    whole = _latest(instance, key)
+    if whole is not None and whole.partition is None:
+        versions[""] = (whole.tags or {}).get(DATA_VERSION_TAG, "")
     return versions
+
+
+def _latest(instance: dg.DagsterInstance, key: dg.AssetKey) -> dg.AssetMaterialization | None:
+    """Read the latest materialization that the log has: the asset's own row still names that of a deleted run."""
+    records = instance.fetch_materializations(key, limit=1).records
+    return records[0].asset_materialization if records else None

@@ -15,7 +15,7 @@ reported at once, not by the run that would have needed it.
 """
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import dagster as dg
@@ -81,13 +81,20 @@ def check_attributes(attributes: dict[type, tuple[str, ...]]) -> None:
 check_attributes(_ATTRIBUTES)
 
 
-def backfills_at_work(instance: dg.DagsterInstance) -> Mapping[dg.AssetKey, str]:
-    """Name the backfill of each asset that one will launch runs of, or has launched them and waits for their end."""
+def backfills_at_work(
+    instance: dg.DagsterInstance, assets_of_job: Callable[[str], Collection[dg.AssetKey]]
+) -> Mapping[dg.AssetKey, str]:
+    """Name the backfill of each asset that one will launch runs of, or has launched them and waits for their end.
+
+    Args:
+        instance: whose backfills they are.
+        assets_of_job: names all assets of a job: a backfill of a job names none.
+    """
     at_work = BulkActionsFilter(statuses=[BulkActionStatus.REQUESTED])
     return {
         key: backfill.backfill_id
         for backfill in instance.get_backfills(filters=at_work)
-        for key in backfill.asset_selection or ()
+        for key in backfill.asset_selection or assets_of_job(backfill.job_name or "")
     }
 
 

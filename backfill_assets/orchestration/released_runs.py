@@ -5,7 +5,7 @@ tried and since when it rests is read from the runs' tags.
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -205,12 +205,29 @@ class UnderWay:
     backfills: Mapping[str, str]
 
 
-def under_way(instance: dg.DagsterInstance) -> UnderWay:
-    """Read what runs or waits."""
+def under_way(
+    instance: dg.DagsterInstance, repository: dg.RepositoryDefinition | None = None
+) -> UnderWay:
+    """Read what runs or waits.
+
+    Args:
+        instance: whose runs and backfills they are.
+        repository: what the code location defines; a run or a backfill of all of a job names no assets.
+    """
+
+    def of_job(name: str) -> Collection[dg.AssetKey]:
+        if repository is None or not repository.has_job(name):
+            return ()
+        return repository.get_job(name).asset_layer.selected_asset_keys
+
+    def of_run(run: dg.DagsterRun) -> Collection[dg.AssetKey]:
+        chosen = run.asset_selection or run.asset_check_selection
+        return run.asset_selection or () if chosen else of_job(run.job_name)
+
     runs = instance.get_runs(filters=dg.RunsFilter(statuses=UNFINISHED), limit=_SEEN)
-    busy = {".".join(key.path) for run in runs for key in run.asset_selection or ()}
+    busy = {".".join(key.path) for run in runs for key in of_run(run)}
     released = [release for run in runs if (release := _release(run.tags)) is not None]
-    backfills = {".".join(key.path): of for key, of in backfills_at_work(instance).items()}
+    backfills = {".".join(key.path): of for key, of in backfills_at_work(instance, of_job).items()}
     return UnderWay(tuple(released), frozenset(busy | backfills.keys()), backfills)
 
 

@@ -65,7 +65,7 @@ def tick(
     """
     graph, now, instance = project.loaded.graph, project.clock(), context.instance
     work = ready_work(project, memory)
-    runs = under_way(instance)
+    runs = under_way(instance, context.repository_def)
     closed = pools_without_slots(instance, graph)
     room = Room(
         places=places(instance),

@@ -10,6 +10,12 @@ from typing import TYPE_CHECKING, Any
 import dagster as dg
 import pytest
 from dagster._core.execution.backfill import BulkActionStatus, PartitionBackfill
+from dagster._core.remote_origin import (
+    ManagedGrpcPythonEnvCodeLocationOrigin,
+    RemotePartitionSetOrigin,
+    RemoteRepositoryOrigin,
+)
+from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
 
 from backfill_assets import build_definitions
 from backfill_assets.engine.automatic.serving import finish
@@ -43,10 +49,12 @@ class Ticking:
     models: tuple[Model, ...]
     cursor: str | None = None
     asked: list[dg.RunRequest] = field(default_factory=list)
+    own: dg.Definitions = field(default_factory=dg.Definitions)
 
     @property
     def repository(self) -> dg.RepositoryDefinition:
-        return build_definitions(models=self.models, sources=[a_source()]).get_repository_def()
+        made = build_definitions(models=self.models, sources=[a_source()])
+        return dg.Definitions.merge(made, self.own).get_repository_def()
 
     def evaluate(self, name: str = "gap_fill_sensor") -> Any:  # noqa: ANN401
         """One tick, as the daemon evaluates it."""
@@ -298,6 +306,58 @@ def test_models_of_a_backfill_that_a_person_launched_are_left_alone_until_it_end
 
     ticking.instance.update_backfill(backfill.with_status(BulkActionStatus.COMPLETED_SUCCESS))
     assert ticking.tick() == ["backfill web.sums 2024-01-01...2024-01-10"]
+
+
+@pytest.fixture
+def with_job(ticking: Ticking) -> Ticking:
+    """A project with a job of its own over all models."""
+    nightly = dg.define_asset_job("nightly", dg.AssetSelection.assets(["web", "visits"]))
+    return replace(ticking, own=dg.Definitions(jobs=[nightly]))
+
+
+def test_models_of_a_job_that_a_person_launched_are_left_alone(with_job: Ticking):
+    with_job.instance.create_run_for_job(
+        with_job.repository.get_job("nightly"), status=dg.DagsterRunStatus.STARTED
+    )
+
+    assert with_job.tick() == []
+
+    with_job.end()
+    assert with_job.tick() == ["backfill web.visits 2024-01-01...2024-01-10"]
+
+
+def test_models_of_a_backfill_of_a_job_are_left_alone_until_it_ends(with_job: Ticking):
+    target = LoadableTargetOrigin(module_name="shop.definitions")
+    repository = RemoteRepositoryOrigin(
+        code_location_origin=ManagedGrpcPythonEnvCodeLocationOrigin(target),
+        repository_name="__repository__",
+    )
+    backfill = PartitionBackfill(
+        backfill_id="b1",
+        partition_set_origin=RemotePartitionSetOrigin(
+            repository_origin=repository, partition_set_name="nightly_partition_set"
+        ),
+        status=BulkActionStatus.REQUESTED,
+        from_failure=False,
+        tags={},
+        backfill_timestamp=LATER.timestamp(),
+        partition_names=["2024-01-03"],
+    )
+    with_job.instance.add_backfill(backfill)
+
+    found = with_job.evaluate()
+
+    assert not found.run_requests
+    assert "web.visits has work and is left to backfill b1" in found.skip_message
+
+
+def test_a_run_of_checks_alone_keeps_no_model_from_being_filled(ticking: Ticking):
+    key = dg.AssetCheckKey(dg.AssetKey(["web", "visits"]), "published_not_null_ds")
+    for job, checks in (("audits", None), ("__ASSET_JOB", frozenset([key]))):
+        run = dg.DagsterRun(job, status=dg.DagsterRunStatus.STARTED, asset_check_selection=checks)
+        ticking.instance.add_run(run)
+
+    assert ticking.tick() == ["backfill web.visits 2024-01-01...2024-01-10"]
 
 
 def test_a_queued_plan_is_asked_for_with_its_tag_and_ended_by_a_job(ticking: Ticking):
