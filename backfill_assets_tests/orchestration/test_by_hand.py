@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import dagster as dg
 import pytest
 
 from backfill_assets import build_definitions
@@ -91,6 +92,24 @@ def test_a_launch_over_published_cells_waits_as_one_plan_until_somebody_promotes
     ]
 
 
+def test_a_launch_that_is_stopped_says_which_plan_is_left_and_how_to_go_on_with_it(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+):
+    def stopped(*_: object) -> None:
+        raise dg.DagsterExecutionInterruptedError
+
+    assert shop.fill("toy.sales", cells=ALL).success
+    monkeypatch.setattr(by_hand, "carried_out", stopped)
+
+    assert not shop.fill("toy.sales", cells=ALL).success
+
+    [(plan_id, _)] = plans()
+    [run] = shop.instance.get_runs(limit=1)
+    said = " ".join(entry.user_message for entry in shop.instance.all_logs(run.run_id))
+    for command in ("apply", "abandon"):
+        assert f"`backfill {command} {plan_id}`" in said
+
+
 def test_a_launch_in_which_nothing_turns_out_different_ends_by_itself(shop: Shop):
     assert shop.fill("toy.sales", cells=ALL).success
     before = shop.published(*SALES)
@@ -123,7 +142,7 @@ def test_a_second_launch_over_cells_that_wait_is_refused_and_names_the_plan(shop
     result = shop.fill("toy.sales", cells=ALL)
 
     assert not result.success
-    said = f"2024-01-28..2024-02-03 (7) by plan {waiting}. Promote or abandon the other plan first, then launch again"
+    said = f"2024-01-28..2024-02-03 (7) by plan {waiting}. Apply and promote the other plan, or abandon it, then launch again"
     assert said in failure(result)
     [(given_up, status)] = [each for each in plans() if each[0] != waiting]
     assert status is PlanStatus.ABANDONED

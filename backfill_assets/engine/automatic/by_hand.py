@@ -25,7 +25,7 @@ from backfill_assets.snapshots.environment import workspace_name
 from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from backfill_assets.engine.plans.outcome import Outcome
     from backfill_assets.engine.project.run_context import RunContext
@@ -63,7 +63,11 @@ def published_by_others(run: RunContext, name: str) -> IntervalSet:
 
 
 def rebuild_by_hand(
-    run: RunContext, name: str, targets: Mapping[str, IntervalSet], why: str = ""
+    run: RunContext,
+    name: str,
+    targets: Mapping[str, IntervalSet],
+    why: str = "",
+    told: Callable[[str], object] = lambda _: None,
 ) -> Rebuilt:
     """Build a model's published cells again in the launch's plan.
 
@@ -73,6 +77,7 @@ def rebuild_by_hand(
         targets: by model, the published cells of everything that the launch is about; a model of which
             none is published is selected all the same, with what reads it.
         why: the reason, in words.
+        told: called with what a person needs to know if the run is stopped: which plan it is.
 
     Raises:
         RequestError: none of the cells can be built again now, or another open plan is at work on them.
@@ -87,9 +92,17 @@ def rebuild_by_hand(
                 promoted = status is PlanStatus.PROMOTED
                 return Rebuilt(plan.plan_id, cells, IntervalSet.empty(), promoted=promoted)
             case _:
+                told(_words(plan.plan_id))
                 done = _done(op)
                 promoted = done.status is PlanStatus.PROMOTED
                 return Rebuilt(plan.plan_id, cells, done.left[name], promoted=promoted)
+
+
+def _words(plan_id: str) -> str:
+    return (
+        f"published cells are built again in plan {plan_id} of this launch; if the run is stopped, to re-execute "
+        f"it or `backfill apply {plan_id}` goes on, and `backfill abandon {plan_id}` gives it up"
+    )
 
 
 def _done(op: Operation) -> Outcome:
@@ -100,7 +113,7 @@ def _done(op: Operation) -> Outcome:
         abandon_plan(op.project, op.plan, str(error))
         raise RequestError(
             found=f"other work is on the published cells of this launch, nothing was written: {error.listed}",
-            do="Promote or abandon the other plan first, then launch again",
+            do="Apply and promote the other plan, or abandon it, then launch again",
         ) from error
 
 
