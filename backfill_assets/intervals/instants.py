@@ -53,7 +53,7 @@ def read(when: When) -> date | datetime:
             from today that its cell would not end in a year that Python has.
         RequestError: a datetime without a time zone.
     """
-    value = _read_text(when) if isinstance(when, str) else when
+    value = when if isinstance(when, date) else _read_text(str(when))
     if not _has_cells(value):
         raise InstantFormatError(value.isoformat())
     return in_utc(value) if isinstance(value, datetime) else value

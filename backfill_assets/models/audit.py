@@ -12,6 +12,7 @@ from backfill_assets.errors import DeclarationError
 from backfill_assets.intervals.durations import read_duration
 from backfill_assets.intervals.instants import read
 from backfill_assets.models.column import one_of, quoted, sql_literal
+from backfill_assets.models.declared_values import listed
 from backfill_assets.models.number import Number, Of
 from backfill_assets.models.python.function_query import FunctionQuery, ModuleQuery, function_query
 
@@ -90,6 +91,9 @@ class Reconciles:
     tolerance: float = 0.0
     severity: Severity = Severity.BLOCKING
 
+
+ROWS_TABLE = "{rows}"
+"""What an author's query names the rows of the batch."""
 
 ROWS = "*"
 """In the place of a column of `Reconciles`: the number of rows."""
@@ -279,16 +283,18 @@ def accepted_range(
         raise _empty_audit(audit=name, missing="bound")
     known = not any(isinstance(bound, float) and isnan(bound) for bound in (low, high))
     _require(name, "bounds that are no NaN", known)
+    _require(name, "the lower bound first", low is None or high is None or low <= high)
     return RowRule(name, " AND ".join(sides), 0.0, _severity(warn=warn))
 
 
-def accepted_values(column: str, values: tuple[object, ...], *, warn: bool = False) -> RowRule:
+def accepted_values(column: str, values: Iterable[object], *, warn: bool = False) -> RowRule:
     """Audit that `column` is one of the values; None among them says nothing, for nullability is a rule of its own."""
-    accepted = one_of(values)
+    name = f"accepted_values_{column}"
+    accepted = one_of(listed(f"audit '{name}'", "values", values, object, "values"))
     if not accepted:
-        raise _empty_audit(audit=f"accepted_values_{column}", missing="value")
+        raise _empty_audit(audit=name, missing="value")
     rule = f"{quoted(column)} IN ({accepted})"
-    return RowRule(f"accepted_values_{column}", rule, 0.0, _severity(warn=warn))
+    return RowRule(name, rule, 0.0, _severity(warn=warn))
 
 
 def unique(*columns: str, warn: bool = False) -> Unique:
@@ -425,9 +431,10 @@ def complete(
         allowed: how many entities may lack in a cell.
         warn: let a failure only warn.
     """
-    expected = tuple(tuple(map(sql_literal, _values(entity))) for entity in entities)
     if not columns:
         raise _empty_audit(audit="complete", missing="column")
+    given = listed("audit 'complete'", "entities", entities, object, "values")
+    expected = tuple(tuple(map(sql_literal, _values(entity))) for entity in given)
     for entity in expected:
         if len(entity) != len(columns):
             raise DeclarationError(
@@ -488,7 +495,7 @@ def sql_audit(name: str, sql: str, *, warn: bool = False) -> SqlAudit:
             ``SELECT *`` does, failing rows are counted by cell.
         warn: let a failure only warn.
     """
-    if "{rows}" not in sql:
+    if ROWS_TABLE not in sql:
         raise DeclarationError(
             found=f"audit '{name}': a query that does not read the batch's rows",
             expected="{rows} as the table: SELECT * FROM {rows} WHERE ...",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from backfill_assets.errors import DeclarationError
 from backfill_assets.models.codec import ADDED_LATER
-from backfill_assets.models.declared_values import listed
+from backfill_assets.models.declared_values import FLAG, listed, require_values
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -87,6 +88,7 @@ class Column:
             key and time alone, comparisons of old and new rows show all.
 
     Raises:
+        DeclarationError: its name or type is no text.
         DeclarationError: another type has a tolerance, or it is no positive number.
         DeclarationError: `shown` is neither True, False nor None.
     """
@@ -102,6 +104,7 @@ class Column:
     shown: bool | None = field(default=None, metadata=ADDED_LATER)
 
     def __post_init__(self) -> None:
+        require_values(f"column {self.name!r}", self, _VALUES)
         if self.shown not in {True, False, None}:
             raise DeclarationError(
                 found=f"column '{self.name}': found shown={self.shown!r}",
@@ -109,6 +112,59 @@ class Column:
             )
         if self.tolerance is not None:
             object.__setattr__(self, "tolerance", _tolerance(self))
+
+
+_VALUES = {
+    "name": (str, "the name of a column"),
+    "dtype": (str, "a type of Spark as text, such as 'bigint'"),
+}
+_FLAGS = {"nullable": FLAG, "unique": FLAG}
+_NOT_IN_NAMES = frozenset(" ,;{}()\n\t=")
+"""By Delta's protocol, for tables without a mapping of columns."""
+
+
+def require_columns(owner: str, columns: Sequence[Column]) -> None:
+    """Refuse columns that Spark can't tell apart, types that it does not have, and flags that are none.
+
+    Args:
+        owner: whose columns they are, for the error.
+        columns: as declared.
+
+    Raises:
+        DeclarationError: two have one name, for Spark takes no notice of case.
+        DeclarationError: whether one may be NULL, or is unique, is neither True nor False.
+        DeclarationError: a type, or one within it, begins with none of the words of Spark's types.
+        DeclarationError: it is one that no Delta table gives back.
+    """
+    counts = Counter(column.name.lower() for column in columns)
+    twice = [name for name, count in counts.items() if count > 1]
+    if twice:
+        raise DeclarationError(
+            found=f"{owner}: found columns named {', '.join(twice)} more than once",
+            expected="each name once",
+        )
+    for column in columns:
+        require_values(f"column '{column.name}' of {owner}", column, _FLAGS)
+    require_types(owner, columns)
+
+
+def require_storable(names: Iterable[str], of: str = "") -> None:
+    """Refuse names that no table of ours can store.
+
+    Args:
+        names: of columns, or of fields within them.
+        of: whose they are, for the error.
+
+    Raises:
+        DeclarationError: one holds another character than Delta takes.
+    """
+    for name in names:
+        if not _NOT_IN_NAMES.isdisjoint(name):
+            raise DeclarationError(
+                found=f"the column or field {name!r}{of} has a name that a Delta table can't store: "
+                "it contains a blank, a tab, a line break or one of ,;{}()=",
+                do="rename it in the query and in the declaration",
+            )
 
 
 def require_types(owner: str, columns: Iterable[Column]) -> None:

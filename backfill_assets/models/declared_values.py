@@ -9,11 +9,16 @@ from backfill_assets.errors import DeclarationError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from enum import StrEnum
     from types import UnionType
     from typing import TypeAlias
 
     Types: TypeAlias = type | UnionType
     """What `isinstance` takes."""
+
+
+FLAG = (bool, "True or False")
+"""What `require_values` needs of a field that is one of two."""
 
 
 def require_values(of: str, written: object, needed: Mapping[str, tuple[Types, str]]) -> None:
@@ -30,7 +35,7 @@ def require_values(of: str, written: object, needed: Mapping[str, tuple[Types, s
     for name, (types, expected) in needed.items():
         value = getattr(written, name)
         if not isinstance(value, types):
-            raise _of_another_type(of, repr(value), name, expected)
+            raise _of_another_type(of, _shown(value), name, expected)
 
 
 def settle_lists(of: str, written: object, needed: Mapping[str, tuple[Types, str]]) -> None:
@@ -49,6 +54,26 @@ def settle_lists(of: str, written: object, needed: Mapping[str, tuple[Types, str
         object.__setattr__(written, name, values)
 
 
+def settle_words(of: str, written: object, needed: Mapping[str, type[StrEnum]]) -> None:
+    """Keep each field of a declaration that holds one word of a few as the member of its enum.
+
+    Args:
+        of: whose declaration, for the error.
+        written: the declaration; it may be frozen.
+        needed: by field, the words.
+
+    Raises:
+        DeclarationError: one is none of the words.
+    """
+    for name, words in needed.items():
+        word = getattr(written, name)
+        try:
+            object.__setattr__(written, name, words(word))
+        except ValueError as error:
+            expected = f"one of {', '.join(repr(known.value) for known in words)}"
+            raise _of_another_type(of, _shown(word), name, expected) from error
+
+
 def listed(of: str, name: str, values: object, types: Types, expected: str) -> tuple[Any, ...]:
     """Give the values of one such field.
 
@@ -56,12 +81,19 @@ def listed(of: str, name: str, values: object, types: Types, expected: str) -> t
         DeclarationError: they are no list, or one has none of the types.
     """
     if isinstance(values, str) or not isinstance(values, Iterable):
-        raise _of_another_type(of, f"the single value {values!r}", name, f"a list of {expected}")
+        raise _of_another_type(
+            of, f"the single value {_shown(values)}", name, f"a list of {expected}"
+        )
     kept = tuple(cast("Iterable[object]", values))
     for value in kept:
         if not isinstance(value, types):
-            raise _of_another_type(of, repr(value), f"one of {name}", expected)
+            raise _of_another_type(of, _shown(value), f"one of {name}", expected)
     return kept
+
+
+def _shown(value: object) -> str:
+    """Write a value as its author did; a whole declaration in the wrong place by its beginning."""
+    return f"{value!r:.60}"
 
 
 def _of_another_type(of: str, found: str, name: str, expected: str) -> DeclarationError:

@@ -13,15 +13,27 @@ from backfill_assets.errors import DeclarationError, RequestError
 from backfill_assets.intervals.grid import Unit
 from backfill_assets.intervals.zones import DAY
 from backfill_assets.models.audit import ROWS, Complete, Reconciles, References, Unique
+from backfill_assets.models.audit_rules import check_audits
 from backfill_assets.models.audits_of import audits_of
 from backfill_assets.models.cadence_rules import require_cadence
 from backfill_assets.models.cells import counted_in
-from backfill_assets.models.column import canonical_type, require_comparable, require_types
+from backfill_assets.models.column import (
+    canonical_type,
+    require_columns,
+    require_comparable,
+    require_storable,
+)
 from backfill_assets.models.consumer import Consumer
-from backfill_assets.models.kind import IncrementalByUniqueKey, Tombstone
+from backfill_assets.models.declared_values import FLAG, require_values
+from backfill_assets.models.kind import (
+    AbsentMeansDeleted,
+    IncrementalByUniqueKey,
+    SoftDelete,
+    Tombstone,
+)
 from backfill_assets.models.model import Model
 from backfill_assets.models.python.python_guard import check_python
-from backfill_assets.models.source import Source
+from backfill_assets.models.source import Source, not_declared
 from backfill_assets.models.sql.bounds import check_bounds
 from backfill_assets.models.sql.query import SqlQuery
 from backfill_assets.models.sql.sql_volatility import check_stable
@@ -138,9 +150,14 @@ def build_graph(
         DeclarationError: what is given holds something else than models, sources or consumers.
         DeclarationError: two share a name.
         DeclarationError: a column has a type that Spark does not have, or that no Delta table gives back.
+        DeclarationError: a column has a name that its table can't store, or that another one has.
+        DeclarationError: what is either True or False is neither.
         DeclarationError: a key, `latest_by` or a unique column holds maps or variants.
         DeclarationError: a cadence starts before 1970, or its cron never ticks.
+        DeclarationError: rows that are gone are kept or marked where cells are replaced, or by no boolean.
         DeclarationError: tombstones delete keys that move.
+        DeclarationError: a model reads its own cells, and not earlier ones.
+        DeclarationError: an audit can't be run over its rows.
         DeclarationError: a time column is too coarse for its grid, or no time at all.
         DeclarationError: an upstream, an audit or a consumer names nothing that exists.
         DeclarationError: a consumer reads a column that the model does not have.
@@ -159,11 +176,14 @@ def build_graph(
         _all_of(Model, models), _all_of(Source, sources), _all_of(Consumer, consumers)
     )
     for source in graph.sources.values():
-        require_types(f"source '{source.name}'", source.schema)
+        require_columns(f"source '{source.name}'", source.schema)
         require_cadence(f"source '{source.name}'", source.cadence)
+        _check_times(source)
         _check_time_column(source)
     for model in graph.models.values():
-        require_types(f"model '{model.name}'", model.schema)
+        require_columns(f"model '{model.name}'", model.schema)
+        require_storable((column.name for column in model.schema), f" of model '{model.name}'")
+        _check_flags(model)
         require_cadence(f"model '{model.name}'", model.cadence)
         _check_time_column(model)
         _check_compared(model)
@@ -171,6 +191,7 @@ def build_graph(
         _check_upstreams(graph, model)
         _check_reach(graph, model)
         _check_audits(graph, model)
+        check_audits(model)
         check_stable(model, _columns_read(graph, model))
         check_python(model)
         check_bounds(model, {up.name: graph.node(up.name) for up in model.reads})
@@ -254,8 +275,31 @@ def _ordered(models: Mapping[str, Model], sources: Mapping[str, Source]) -> tupl
         raise cycle_in_graph(tuple(error.args[1])) from error
 
 
+def _check_flags(model: Model) -> None:
+    require_values(f"model '{model.name}'", model, _FLAGS)
+    if isinstance(model.kind, IncrementalByUniqueKey):
+        require_values(f"model '{model.name}'", model.kind, {"rows_move": FLAG})
+
+
+_FLAGS = {"audit_columns": FLAG, "volatile": FLAG, "forward_only": FLAG}
+
+
 def _check_deletes(model: Model) -> None:
-    """Refuse tombstones of keys that move: none is stored, so an older cell that is built again has its key back."""
+    """Refuse a policy that a model can't follow.
+
+    Of keys that move no tombstone is stored, so an older cell that is built again has its key back.
+    """
+    policy = model.delete_policy
+    if isinstance(policy, AbsentMeansDeleted):
+        return
+    if not isinstance(model.kind, IncrementalByUniqueKey):
+        raise DeclarationError(
+            found=f"model '{model.name}' has deletes={policy!r} and is {type(model.kind).__name__}, which "
+            "replaces its cells as a whole, rows that are gone included",
+            expected="deletes='absent', the default, or the kind IncrementalByUniqueKey",
+        )
+    if isinstance(policy, (SoftDelete, Tombstone)):
+        _check_marker(model, policy.column)
     if model.moves_rows and isinstance(model.delete_policy, Tombstone):
         marker = model.delete_policy.column
         raise DeclarationError(
@@ -263,6 +307,17 @@ def _check_deletes(model: Model) -> None:
             "would be back as soon as an older cell that has it is built again",
             do=f"use deletes='none' with latest_by, and let readers leave out the rows where {marker} is TRUE; "
             "or rows_move=False",
+        )
+
+
+def _check_marker(model: Model, marker: str) -> None:
+    """Refuse a mark of deleted rows that can't be TRUE, or that would make another key of them."""
+    (dtype,) = (canonical_type(column.dtype) for column in model.schema if column.name == marker)
+    if dtype != "boolean" or marker in model.key:
+        found = "a part of its key" if marker in model.key else f"of the type {dtype}"
+        raise DeclarationError(
+            found=f"model '{model.name}' marks deleted rows by '{marker}', which is {found}",
+            expected="a boolean column beside the key",
         )
 
 
@@ -279,6 +334,13 @@ def _check_compared(model: Model) -> None:
     for what, names in sorted(compared.items(), reverse=True):
         columns = (column for column in model.schema if column.name in names)
         require_comparable(f"model '{model.name}'", columns, what)
+
+
+def _check_times(source: Source) -> None:
+    names = {column.name for column in source.schema}
+    for role, column in source.times.named():
+        if column not in names:
+            raise not_declared(source, role, column)
 
 
 def _check_time_column(node: Model | Source) -> None:
@@ -306,6 +368,14 @@ def _check_upstreams(graph: Graph, model: Model) -> None:
         model.logic.require_placeable(_columns_read(graph, model))
         _check_outputs(model, model.logic)
     for upstream in model.reads:
+        if upstream.name == model.name and (
+            not upstream.cells_back or model.cadence.unit is Unit.WHOLE
+        ):
+            raise DeclarationError(
+                found=f"model '{model.name}' reads itself, and no earlier cell of itself",
+                expected=f"Upstream('{model.name}', lookback=1) in a model with cells: a cell is never made of its "
+                "own rows",
+            )
         if upstream.time_column is not None:
             _require_column(graph, model, upstream.name, upstream.time_column)
             _check_cut(graph.node(upstream.name), model, upstream.time_column)

@@ -12,7 +12,7 @@ from backfill_assets.models.audit import Audit, PythonAudit, Unique
 from backfill_assets.models.automation import Automation
 from backfill_assets.models.codec import ADDED_LATER
 from backfill_assets.models.column import Column, SchemaModel, columns_of
-from backfill_assets.models.declared_values import require_values, settle_lists
+from backfill_assets.models.declared_values import require_values, settle_lists, settle_words
 from backfill_assets.models.kind import (
     AbsentMeansDeleted,
     Deletes,
@@ -23,7 +23,6 @@ from backfill_assets.models.kind import (
 )
 from backfill_assets.models.model_rules import (
     GRAIN_AUDIT,
-    automation_of,
     require_consistency,
     require_declarations,
 )
@@ -107,6 +106,7 @@ class Model:
         check_name(self.name)
         require_values(f"model '{self.name}'", self, _VALUES)
         settle_lists(f"model '{self.name}'", self, _LISTS)
+        settle_words(f"model '{self.name}'", self, {"automation": Automation})
         require_declarations(self)
         _settle(self)
         require_consistency(self)
@@ -240,7 +240,6 @@ def _settle(model: Model) -> None:
         ),
         "columns": columns_of(model.columns),
         "deletes": deletes_of(model.deletes),
-        "automation": automation_of(model.name, model.automation),
         "spark": spark_tuning(f"model '{model.name}'", model.spark),
         "spark_off_peak": spark_tuning(f"model '{model.name}'", model.spark_off_peak),
     }

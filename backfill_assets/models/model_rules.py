@@ -29,7 +29,6 @@ from backfill_assets.models.audit import (
     SqlAudit,
     Unique,
 )
-from backfill_assets.models.automation import Automation
 from backfill_assets.models.column import AUDIT_COLUMNS, CELL_COLUMN, canonical_type
 from backfill_assets.models.kind import Full, IncrementalByUniqueKey, SoftDelete, Tombstone
 
@@ -85,21 +84,6 @@ def require_consistency(model: Model) -> None:
     _require_grid(model)
     for problem, expected in _out_of_range(model):
         raise DeclarationError(found=f"model '{model.name}': found {problem}", expected=expected)
-
-
-def automation_of(model: str, written: Automation | str) -> Automation:
-    """Read a model's automation as its author wrote it.
-
-    Raises:
-        DeclarationError: it is none of the words.
-    """
-    try:
-        return Automation(written)
-    except ValueError as error:
-        expected = ", ".join(repr(automation.value) for automation in Automation)
-        raise DeclarationError(
-            found=f"model '{model}': found automation={written!r}", expected=f"one of {expected}"
-        ) from error
 
 
 def _require_distinct(model: Model) -> None:
@@ -188,17 +172,13 @@ def _slack(audit: Audit) -> float:
 
 def _named_columns(model: Model) -> Iterator[tuple[str, str]]:
     yield from (("unique key", column) for column in model.key)
-    if model.time_column is not None:
-        yield "time column", model.time_column
+    if not isinstance(model.kind, Full):
+        yield "time column", model.kind.time_column
     if isinstance(model.kind, IncrementalByUniqueKey) and model.kind.latest_by is not None:
         yield "ordering column (latest_by)", model.kind.latest_by
     if isinstance(model.delete_policy, (SoftDelete, Tombstone)):
         yield "delete marker", model.delete_policy.column
-    times = model.times
-    for role in ("event", "ingested", "updated", "effective", "created"):
-        column = getattr(times, role)
-        if column is not None:
-            yield f"{role} time", column
+    yield from ((f"{role} time", column) for role, column in model.times.named())
     for audit in model.audits:
         for column in _audited(model, audit):
             yield f"column of audit '{audit.name}'", column

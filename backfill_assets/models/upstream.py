@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from backfill_assets.errors import DeclarationError
-from backfill_assets.models.declared_values import require_values
+from backfill_assets.models.declared_values import require_values, settle_words
 
 _CELLS = "a number of cells"
 
@@ -43,7 +43,7 @@ class Upstream:
         lookback: how many earlier upstream cells a cell reads as well, or `own_cells(n)`.
         time_column: the column on which the query is bounded, of an upstream that is read as a whole. One
             that is cut into cells is bounded on the column that cuts it: None.
-        reopens: for a `Full` upstream, which cells its change reopens.
+        reopens: for a `Full` upstream, which cells its change reopens: a `Reopens`, or its word.
     """
 
     name: str
@@ -52,7 +52,9 @@ class Upstream:
     reopens: Reopens = Reopens.LATE_WINDOW
 
     def __post_init__(self) -> None:
+        require_values("an upstream", self, {"name": (str, "the name of a model or source")})
         require_values(f"upstream '{self.name}'", self, {"lookback": (int | OwnCells, _CELLS)})
+        settle_words(f"upstream '{self.name}'", self, {"reopens": Reopens})
         if self.cells_back < 0:
             raise DeclarationError(
                 found=f"upstream '{self.name}' declares lookback={self.cells_back}",

@@ -90,6 +90,26 @@ def test_bounds_on_another_column_are_refused_and_the_message_shows_the_fix(cond
     )
 
 
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT Event_Date AS ds, id, cost FROM web.events WHERE EVENT_DATE >= :start_ds AND `Event_Date` < :end_ds",
+        "WITH E AS (SELECT event_date AS Day, id, cost FROM web.events) SELECT day AS ds, id, cost FROM e WHERE E.DAY >= :start_ds AND e.day < :end_ds",
+    ],
+)
+def test_a_column_is_bounded_in_any_case_as_spark_reads_it(sql: str):
+    check(sql)
+
+
+def test_a_renamed_column_in_another_case_is_followed_to_the_one_that_it_is():
+    sql = (
+        "WITH E AS (SELECT ingested_at AS Day, id, cost FROM web.events) "
+        "SELECT day AS ds, id, cost FROM e WHERE DAY >= :start_ds AND day < :end_ds"
+    )
+    with pytest.raises(DeclarationError, match="bounds its interval on 'ingested_at'"):
+        check(sql)
+
+
 def test_bounds_on_a_column_of_a_whole_upstream_count_where_that_is_declared():
     sql = (
         "SELECT valid_from AS ds, id, cost FROM web.prices "

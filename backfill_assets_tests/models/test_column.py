@@ -22,6 +22,7 @@ from backfill_assets.models.audit import (
     Unique,
     accepted_range,
     accepted_values,
+    complete,
     fresh,
     known_rows,
     not_null,
@@ -277,6 +278,33 @@ def test_a_list_of_values_is_the_same_rule_in_any_order():
     assert declared(pa.Field(isin=["b'", "a"])).checks == (("isin", "`c` IN ('a', 'b\\'')"),)
 
 
+def test_a_single_text_is_no_list_of_values():
+    with pytest.raises(
+        DeclarationError, match="the single value 'paid' as values; expected a list"
+    ):
+        accepted_values("c", "paid")
+    with pytest.raises(
+        DeclarationError, match="the single value 'north' as entities; expected a l"
+    ):
+        complete("c", entities="north")
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "words"),
+    [
+        (3, "int", "column 3: found 3 as name; expected the name of a column"),
+        (
+            "c",
+            int,
+            r"column 'c': found <class 'int'> as dtype; expected a type of Spark as text, s",
+        ),
+    ],
+)
+def test_name_and_type_of_a_column_are_texts(name: Any, dtype: Any, words: str):  # noqa: ANN401
+    with pytest.raises(DeclarationError, match=words):
+        Column(name, dtype)
+
+
 def test_short_forms_of_audits_say_what_they_mean():
     assert not_null("a`b", warn=True).predicate == "`a``b` IS NOT NULL"
     assert not_null("c", warn=True).severity is Severity.WARNING
@@ -303,6 +331,8 @@ def test_a_fraction_that_is_no_amount_is_refused_before_a_batch_is_judged(fracti
         row_count_within(fraction)
     with pytest.raises(DeclarationError, match="bounds that are no NaN"):
         accepted_range("c", 0, float("nan"))
+    with pytest.raises(DeclarationError, match="the lower bound first"):
+        accepted_range("c", 5, 1)
 
 
 def test_a_tolerance_is_a_positive_number_of_a_float():

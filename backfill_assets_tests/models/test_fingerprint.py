@@ -10,6 +10,7 @@ from backfill_assets.intervals import Daily
 from backfill_assets.models.audit import not_null
 from backfill_assets.models.column import Column
 from backfill_assets.models.fingerprint import Fingerprint, changed_models, fingerprints
+from backfill_assets.models.graph import stored_graph
 from backfill_assets.models.kind import IncrementalByUniqueKey
 from backfill_assets.models.model import Model
 from backfill_assets.models.python.function_query import FunctionQuery
@@ -25,7 +26,7 @@ BEFORE = fingerprints(a_graph(FIRST, SECOND, LAST))
 
 
 def after(**edit: Any) -> dict[str, Fingerprint]:  # noqa: ANN401
-    return fingerprints(a_graph(replace(FIRST, **edit), SECOND, LAST))
+    return fingerprints(stored_graph([replace(FIRST, **edit), SECOND, LAST], [a_source()]))
 
 
 def data_hashes(found: dict[str, Fingerprint]) -> dict[str, str]:

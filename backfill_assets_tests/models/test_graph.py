@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,7 +12,13 @@ from backfill_assets.intervals import Daily, Hourly, Whole
 from backfill_assets.models.audit import complete, reconciles, references
 from backfill_assets.models.column import Column
 from backfill_assets.models.graph import build_graph, stored_graph
-from backfill_assets.models.kind import IncrementalByUniqueKey, Tombstone
+from backfill_assets.models.kind import (
+    IncrementalByTimeRange,
+    IncrementalByUniqueKey,
+    SoftDelete,
+    Tombstone,
+)
+from backfill_assets.models.model import Model
 from backfill_assets.models.source import TimeColumns
 from backfill_assets.models.upstream import Upstream, own_cells
 from backfill_assets_tests.builders import COLUMNS, a_graph, a_model, a_source, a_whole
@@ -180,6 +187,110 @@ def test_tombstones_of_keys_that_move_do_not_load_and_what_is_stored_runs():
     with pytest.raises(DeclarationError, match=r"a deleted key would be back.*deletes='none'"):
         build_graph([model], [a_source()])
     stored_graph([model], [a_source()])
+
+
+GONE = Column("gone", "boolean")
+
+
+def marking(policy: Any, *columns: Column, **declared: Any) -> Model:  # noqa: ANN401
+    """A model that merges, and gives each row as one that is not gone."""
+    given: dict[str, Any] = {
+        "kind": IncrementalByUniqueKey("ds"),
+        "columns": [*COLUMNS, *columns],
+        "sql": "SELECT *, FALSE AS gone FROM web.events WHERE ds >= :start_ds AND ds < :end_ds",
+    }
+    return a_model(deletes=policy, **{**given, **declared})
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        (
+            marking(SoftDelete("gone"), GONE, kind=IncrementalByTimeRange("ds")),
+            r"has deletes=SoftDelete\(column='gone'\) and is IncrementalByTimeRange, which replaces",
+        ),
+        (a_model(deletes="none"), "expected deletes='absent', the default, or the kind Incremen"),
+        (marking(SoftDelete("gone"), Column("gone", "string")), "of the type string; expected a b"),
+        (marking(Tombstone("gone"), Column("gone", "int")), "'gone', which is of the type int"),
+        (
+            marking(SoftDelete("gone"), GONE, unique_key=["id", "gone"]),
+            "which is a part of its key",
+        ),
+    ],
+    ids=["replaced", "kept", "text", "number", "key"],
+)
+def test_a_policy_that_a_model_can_not_follow_does_not_load_and_what_is_stored_runs(
+    model: Model, words: str
+):
+    with pytest.raises(DeclarationError, match=words):
+        build_graph([model], [a_source()])
+    stored_graph([model], [a_source()])
+
+
+def test_rows_that_are_gone_are_marked_by_a_boolean_however_it_is_spelled():
+    a_graph(marking(SoftDelete("gone"), Column("gone", "BOOL")))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        a_model(upstreams=["web.events", "web.visits"]),
+        a_model(upstreams=["web.events", Upstream("web.visits", lookback=own_cells(0))]),
+        a_whole("web.visits", upstreams=[Upstream("web.visits", lookback=1)]),
+    ],
+    ids=["no lookback", "none of its own", "whole"],
+)
+def test_a_model_that_reads_the_cell_that_it_builds_does_not_load(model: Model):
+    with pytest.raises(DeclarationError, match=r"no earlier cell of itself; expected Upstream\('web.visits', lookback=1"):
+        a_graph(model)
+
+
+@pytest.mark.parametrize("flag", ["volatile", "forward_only", "audit_columns"])
+def test_a_word_in_the_place_of_true_or_false_does_not_load_and_what_is_stored_runs(flag: str):
+    model = a_model(**{flag: "no"})
+    with pytest.raises(DeclarationError, match=f"'no' as {flag}; expected True or False"):
+        a_graph(model)
+    stored_graph([model], [a_source()])
+
+
+@pytest.mark.parametrize(
+    ("declared", "words"),
+    [
+        ({"kind": IncrementalByUniqueKey("ds", rows_move="no")}, "'no' as rows_move"),  # type: ignore[arg-type]
+        ({"columns": [*COLUMNS[:2], replace(COLUMNS[2], nullable="no")]}, "'no' as nullable"),
+        ({"columns": [*COLUMNS[:2], replace(COLUMNS[2], unique="no")]}, "'no' as unique"),
+    ],
+)
+def test_what_is_true_or_false_of_a_part_of_a_model_is_no_word_either(
+    declared: dict[str, Any], words: str
+):
+    with pytest.raises(DeclarationError, match=f"{words}; expected True or False"):
+        a_graph(a_model(**declared))
+
+
+def test_a_column_whose_name_no_table_can_store_does_not_load_and_a_source_may_have_it():
+    column = Column("order no", "bigint")
+    sql = "SELECT *, 1 AS `order no` FROM web.events WHERE ds >= :start_ds AND ds < :end_ds"
+    with pytest.raises(
+        DeclarationError, match=r"'order no' of model 'web.visits' has a name that a"
+    ):
+        a_graph(a_model(columns=[*COLUMNS, column], sql=sql))
+
+    a_graph(sources=[a_source(columns=[*COLUMNS, column])])
+
+
+def test_a_source_whose_columns_spark_can_not_tell_apart_does_not_load():
+    with pytest.raises(
+        DeclarationError, match=r"source 'web.events': found columns named id more t"
+    ):
+        a_graph(sources=[a_source(columns=[*COLUMNS, Column("ID", "bigint")])])
+
+
+def test_every_time_of_a_source_is_a_column_of_it_and_a_snapshot_may_rely_on_fewer():
+    source = a_source(times=TimeColumns(event="ds", ingested="landed"))
+    with pytest.raises(DeclarationError, match="names 'landed' as its ingested time, but declares"):
+        a_graph(sources=[source])
+    stored_graph([], [source])
 
 
 @pytest.mark.parametrize("cron", ["0 5 29 2 *", "0 5 * 2 mon#5", "0 5 * * fri", "@monthly"])

@@ -26,10 +26,10 @@ from backfill_assets.models.kind import (
     SoftDelete,
     Tombstone,
 )
-from backfill_assets.models.source import TimeColumns
+from backfill_assets.models.source import TimeColumns, WhenEmpty
 from backfill_assets.models.sql.query import SqlQuery
 from backfill_assets.models.sql.sql_file import sql_file
-from backfill_assets.models.upstream import Upstream, own_cells
+from backfill_assets.models.upstream import Reopens, Upstream, own_cells
 from backfill_assets_tests.builders import COLUMNS, a_model, a_source
 
 
@@ -104,6 +104,7 @@ def test_a_declaration_that_names_no_column_is_told_the_columns(
         ({"late_window": "3"}, "'3' as late_window; expected a number of cells"),
         ({"owner": None}, "None as owner"),
         ({"deletes": 3}, "3 as deletes"),
+        ({"automation": "maybe"}, "'maybe' as automation; expected one of 'on', 'report', 'off'"),
         ({"query": "SELECT 1"}, "a plain text as query"),
         ({"unique_key": ["ds", "ds"]}, "unique key columns named ds"),
         ({"columns": [*COLUMNS, Column("ID", "bigint")]}, "columns named id"),
@@ -180,9 +181,33 @@ def test_an_unknown_word_for_deletes_is_told_the_known_ones():
         a_model(deletes="sometimes")
 
 
+def test_a_word_stands_for_what_it_names_and_another_one_is_refused():
+    assert a_source(when_empty="wait").when_empty is WhenEmpty.WAIT
+    assert Upstream("web.events", reopens="never").reopens is Reopens.NEVER  # type: ignore[arg-type]
+
+    with pytest.raises(DeclarationError, match=r"'later' as when_empty; expected one of 'accept',"):
+        a_source(when_empty="later")
+    with pytest.raises(DeclarationError, match=r"'nevr' as reopens; expected one of 'never', 'lat"):
+        Upstream("web.events", reopens="nevr")  # type: ignore[arg-type]
+
+
+def test_a_declaration_in_the_place_of_a_name_is_shown_by_its_beginning():
+    source: Any = a_source()
+    for declare in (lambda: Upstream(source), lambda: a_model(upstreams=[source])):
+        with pytest.raises(DeclarationError, match=r"found Source\(name='web.events', .{,40} as "):
+            declare()
+
+
+def test_a_time_column_that_is_none_is_told_the_columns():
+    nothing: Any = None
+    with pytest.raises(DeclarationError, match="names 'None' as its time column, but has the col"):
+        a_model(kind=IncrementalByTimeRange(nothing))
+
+
 def test_a_source_has_a_path_and_a_grid():
     both: list[tuple[dict[str, Any], str]] = [
         ({"path": None}, "None as path"),
+        ({"observed": "no"}, "'no' as observed; expected True or False"),
         ({"times": "ds"}, "'ds' as times"),
     ]
     for wrong, words in both:

@@ -168,12 +168,16 @@ def test_columns_of_any_name_and_values_of_any_text_arrive_as_they_are(world: Wo
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("name", ["a b", "a;b", "a=b"])
-def test_a_column_that_delta_can_not_hold_fails_its_batch_and_nothing_is_written(
+@pytest.mark.parametrize("name", ["a;b", "a=b"])
+def test_a_field_that_delta_can_not_hold_fails_its_batch_and_nothing_is_written(
     world: World, name: str
 ):
-    land(world, (name,), "x")
-    (failed,) = ended(world.fill(nasty((name,)), cells=days(9))[VISITS], Failed)
+    sql = f"SELECT ds, named_struct('{name}', 1) AS c FROM web.events WHERE ds >= :start_ds AND ds < :end_ds"  # noqa: S608
+    columns = [Column("ds", "date"), Column("c", f"struct<`{name}`:int>")]
+    model = a_model(query=SqlQuery(sql), columns=columns, unique_key=["ds"], cadence=CADENCE)
+    source = a_source(columns=[Column("ds", "date"), Column("c0", "string")])
+    land(world, ("c",), "x")
+    (failed,) = ended(world.fill(a_graph(model, sources=[source]), cells=days(9))[VISITS], Failed)
     assert f"the column or field {name!r} has a name that a Delta table can't store" in failed.error
     assert world.head(VISITS) == -1
 

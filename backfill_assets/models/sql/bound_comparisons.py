@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
+from sqlglot.optimizer.normalize_identifiers import normalize_identifiers
 from sqlglot.optimizer.scope import Scope, traverse_scope, walk_in_scope
 
 from backfill_assets.models.sql.query import table_name
@@ -73,12 +74,12 @@ def bounded_betweens(tree: exp.Expr) -> Iterator[exp.Between]:
 
 
 def bounding_comparisons(tree: exp.Expr) -> list[BoundComparison] | None:
-    """Give every comparison of the filters that has parameters on one side.
+    """Give every comparison of the filters that has parameters on one side, names in small letters as Spark reads them.
 
     None where names can't be followed, as with two nested CTEs of one name.
     """
     try:
-        scopes = traverse_scope(tree)
+        scopes = traverse_scope(normalize_identifiers(tree.copy(), dialect="spark"))
     except SqlglotError:
         return None
     return [

@@ -20,6 +20,7 @@ from backfill_assets.models.column import canonical_type
 from backfill_assets.models.kind import Full
 from backfill_assets.models.sql.bound_comparisons import (
     BoundComparison,
+    ColumnOrigin,
     bounded_betweens,
     bounding_comparisons,
     parameters_of,
@@ -151,7 +152,7 @@ def _check_column(
     on_a_cut = False
     for column in comparison.columns:
         origins = [origin for origin in column.origins if cuts.get(origin.table, "") is not None]
-        right = [origin.column in _allowed(model, origin.table, cuts) for origin in origins]
+        right = [_is_allowed(model, origin, cuts) for origin in origins]
         if right and not (any(right) if column.derived else all(right)):
             wrong = next(origin for origin, ok in zip(origins, right, strict=True) if not ok)
             declared = _allowed(model, wrong.table, cuts)
@@ -221,6 +222,12 @@ def _is_zoneless(*expressions: exp.Expr) -> bool:
 def _allowed(model: Model, table: str, cuts: Mapping[str, str | None]) -> tuple[str, ...]:
     cut = cuts.get(table)
     return _declared(model, cuts.values()) if cut is None else (cut,)
+
+
+def _is_allowed(model: Model, origin: ColumnOrigin, cuts: Mapping[str, str | None]) -> bool:
+    """Whether a column may be bounded; Spark takes no notice of case."""
+    allowed = {name.lower() for name in _allowed(model, origin.table, cuts)}
+    return origin.column.lower() in allowed
 
 
 def _check_between(model: str, between: exp.Between) -> None:

@@ -8,12 +8,12 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, cast
 
-from backfill_assets.errors import DeclarationError, RequestError
+from backfill_assets.errors import RequestError
 from backfill_assets.intervals.cadence import WHOLE_CELL
 from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.codec import dumps
-from backfill_assets.models.column import CELL_COLUMN, quoted
+from backfill_assets.models.column import CELL_COLUMN, quoted, require_storable
 from backfill_assets.snapshots.batch import BatchCommit
 from backfill_assets.warehouse.files.cell_files import files_changed, has_blocks
 from backfill_assets.warehouse.files.cells import cell_of_text, cell_type
@@ -152,19 +152,8 @@ def _fields(spark: Callable[[], SparkSession], columns: Mapping[str, str]) -> li
         DeclarationError: Delta can't hold one of their names.
     """
     fields = _described(spark, columns)
-    for name in _names(fields):
-        if not _NOT_IN_NAMES.isdisjoint(name):
-            raise DeclarationError(
-                found=f"the column or field {name!r} has a name that a Delta table can't store: "
-                "it contains a blank, a tab, a line break or one of ,;{}()=. Nothing was "
-                "written",
-                do="rename it in the query and in the declaration",
-            )
+    require_storable(_names(fields))
     return fields
-
-
-# Delta's protocol, for tables without a mapping of columns
-_NOT_IN_NAMES = frozenset(" ,;{}()\n\t=")
 
 
 def _names(dtype: Any) -> Iterator[str]:  # noqa: ANN401 - Delta's JSON: a name, an object, a list
