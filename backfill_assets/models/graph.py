@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -419,19 +420,25 @@ def _check_cut(upstream: Model | Source, model: Model, column: str) -> None:
 
 
 def _check_outputs(model: Model, query: SqlQuery) -> None:
-    """Refuse a query whose columns are not the declared ones, as far as its text names them."""
-    gives = query.output_names()
-    declared = frozenset(column.name.lower() for column in model.schema)
-    if gives is None or gives == declared:
+    """Refuse a query whose columns are not the declared ones, as far as its text names them.
+
+    Spark gives a column in the case in which it is written, and a table has it in the declared one.
+    """
+    names = query.output_names()
+    if names is None:
         return
+    gives, declared = Counter(names), Counter(column.name for column in model.schema)
     differing = [
-        f"{words} {', '.join(sorted(names))}"
-        for words, names in (
+        f"{words} {', '.join(sorted(found))}"
+        for words, found in (
             ("does not give", declared - gives),
-            ("gives, undeclared,", gives - declared),
+            ("gives, undeclared,", frozenset(gives) - frozenset(declared)),
+            ("gives more than once", [name for name in declared if gives[name] > 1]),
         )
-        if names
+        if found
     ]
+    if not differing:
+        return
     raise DeclarationError(
         found=f"the query of '{model.name}' {', and '.join(differing)}",
         expected="exactly the declared columns",

@@ -61,7 +61,7 @@ def ups(*held: tuple[int, int | None]) -> StateView:
     return a_view({UP: runs})
 
 
-def reader(*upstreams: str, cadence: Cadence | None = None, **declared: object) -> Graph:
+def reader(*upstreams: str | Upstream, cadence: Cadence | None = None, **declared: object) -> Graph:
     given_ = {"upstreams": list(upstreams or (EVENTS,)), **declared}
     model = a_model("web.reader", cadence=cadence or Daily(START), **given_)
     return a_graph(*([a_model(UP)] if UP in upstreams else []), model)
@@ -124,7 +124,9 @@ def test_a_declared_size_counts_whatever_is_recorded(size: int, declared: int):
 def test_a_model_that_reads_its_own_earlier_cells_is_built_cell_by_cell(
     declared: int | None, size: int
 ):
-    found = sized(reader(UP, "web.reader", batch_size=declared), ups((1, size)))
+    found = sized(
+        reader(UP, Upstream("web.reader", lookback=1), batch_size=declared), ups((1, size))
+    )
 
     assert (found.by, found.cells) == (SizedBy.IN_ORDER, 1)
 
@@ -169,7 +171,7 @@ def test_only_cells_that_stand_for_themselves_are_built_with_others_that_do_not_
 
     assert joins_stretches(a_model())
     assert not joins_stretches(merged)
-    assert not joins_stretches(reader(UP, "web.reader").model("web.reader"))
+    assert not joins_stretches(reader(UP, Upstream("web.reader", lookback=1)).model("web.reader"))
     assert not joins_stretches(a_whole("web.shops"))
 
 

@@ -72,13 +72,13 @@ class SqlQuery:
         """
         return lossless_tree(self.sql)
 
-    def output_names(self) -> frozenset[str] | None:
-        """Name the columns that it gives, in small letters; None where its text does not name each."""
+    def output_names(self) -> tuple[str, ...] | None:
+        """Name the columns that it gives, as its text spells them; None where it does not name each."""
         tree = self.analysis()
         selects = [] if tree is None else tree.selects
         if not all(_names_one_column(each) for each in selects):
             return None
-        return frozenset(each.alias_or_name.lower() for each in selects) or None
+        return tuple(each.alias_or_name for each in selects) or None
 
     def tables(self) -> frozenset[str]:
         """Name the tables that it reads, CTEs left out."""
