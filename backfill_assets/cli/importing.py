@@ -94,6 +94,11 @@ def import_catalog(catalog: str) -> Loaded:
     return Loaded.of(build_graph(module.MODELS, module.SOURCES, consumers))
 
 
+_NO_SESSION = "SESSION_OR_CONTEXT_NOT_EXISTS"
+_WITHOUT_SPARK = (
+    "a catalog is loaded without Spark: start none there, but give the type of a udf as an object, such as "
+    "StringType(), and make columns such as F.col('x') inside of functions"
+)
 _NAME_IT = "name a module with MODELS and SOURCES in BACKFILL_CATALOG, such as shop.catalog"
 
 
@@ -101,8 +106,19 @@ def _unusable(catalog: str, error: Exception) -> CatalogError:
     """Say what an import stumbled over, at which line of the project, and what to do about it."""
     message = error.msg if isinstance(error, SyntaxError) else str(error)
     place = _place(error)
-    problem = f"{f'{place}: ' if place else ''}{type(error).__name__}: {message}"
+    problem = (
+        f"{f'{place}: ' if place else ''}{type(error).__name__}{f': {message}' if message else ''}"
+    )
+    if _lacks_session(error):
+        return CatalogError(catalog, problem, _WITHOUT_SPARK)
     return CatalogError(catalog, problem, "correct it there" if place else _NAME_IT)
+
+
+def _lacks_session(error: Exception) -> bool:
+    """Whether PySpark has no session: it says so, or fails an assertion without a word."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    says_so = isinstance(error, AssertionError) or _NO_SESSION in str(error)
+    return says_so and "pyspark" in Path(last.filename).parts
 
 
 def _place(error: Exception) -> str:

@@ -195,6 +195,29 @@ def test_a_catalog_that_cannot_be_used_is_named_with_the_place(
     assert ended.err.startswith(f"error: catalog 'broken': {said}")
 
 
+_NO_SESSION = (
+    "Error: [SESSION_OR_CONTEXT_NOT_EXISTS] SparkContext or SparkSession should be created first."
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["from pyspark.sql.functions import udf\nlower = udf(str.lower, 'string')", "from pyspark.sql.functions import col\nday = col('day')"],
+    ids=["type", "column"],
+)  # fmt: skip
+def test_a_catalog_that_needs_a_session_of_spark_is_told_what_to_write_instead(
+    backfill: Backfill, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text: str
+):
+    _name_catalog(text, tmp_path, monkeypatch)
+
+    ended = backfill("status")
+
+    assert ended.code == 1
+    assert ended.err.startswith("error: catalog 'broken': broken.py:2: ")
+    assert "Error; a catalog is loaded without Spark: " in ended.err.replace(_NO_SESSION, "Error")
+    assert "such as StringType()" in ended.err
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     {
