@@ -15,7 +15,8 @@ from backfill_assets.snapshots.environment import workspace_name
 from backfill_assets.snapshots.snapshot import stored_model
 from backfill_assets.snapshots.stored_plan import OPEN
 from backfill_assets.warehouse.compare.comparison_sql import Compared
-from backfill_assets.warehouse.files.layers import table_read
+from backfill_assets.warehouse.files.cell_files import missing_files
+from backfill_assets.warehouse.files.layers import files_read, table_read
 from backfill_assets.warehouse.files.tables import Table
 from backfill_assets.warehouse.log.delta_log import ABSENT
 
@@ -54,6 +55,7 @@ class Pair:
         new: where it would be read; None where it is removed.
         cells: the plan's cells; None for every cell.
         plan_id: of the plan that is compared; empty for two environments.
+        is_kept: whether nothing deletes its tables and files: what a plan has published is kept for a while alone.
     """
 
     model: str
@@ -61,6 +63,7 @@ class Pair:
     new: Pointer | None
     cells: IntervalSet | None = None
     plan_id: str = ""
+    is_kept: bool = True
 
 
 def pairs(at: Operating, names: list[str]) -> tuple[str, str, list[Pair]]:
@@ -133,7 +136,8 @@ def _of_plan(at: Operating, kept: KeptPlan) -> Iterator[Pair]:
     if not promoted:
         raise _not_built(plan.plan_id, status.value)
     for move in promoted:
-        yield Pair(move.model, move.old, move.new, cells.get(move.model), plan.plan_id)
+        published = cells.get(move.model)
+        yield Pair(move.model, move.old, move.new, published, plan.plan_id, is_kept=False)
 
 
 def _of_workspace(at: Operating, plan: Plan, status: PlanStatus) -> Iterator[Pair]:
@@ -158,15 +162,49 @@ def _of_workspace(at: Operating, plan: Plan, status: PlanStatus) -> Iterator[Pai
 
 
 def compared(at: Operating, pair: Pair) -> Compared:
-    """Give both sides of a model as tables, the newer declaration with them."""
+    """Give both sides of a model as tables, the newer declaration with them.
+
+    Raises:
+        RequestError: it is on neither side, or `backfill gc` has deleted a table of one.
+    """
     shown = pair.new or pair.old
     if shown is None:
         raise RequestError(
             found=f"{pair.model} is on neither side",
             expected=_WANTED,
         )
+    if not pair.is_kept:
+        _refuse_deleted_tables(at, pair)
     model = stored_model(at.store.snapshots.definition(shown.fingerprint))
     return Compared(model, _table(at, pair.old), _table(at, pair.new))
+
+
+def _refuse_deleted_tables(at: Operating, pair: Pair) -> None:
+    for pointer in filter(None, (pair.old, pair.new)):
+        for layer in pointer.layers:
+            if not at.store.versions.is_known(layer.version):
+                raise _deleted(pair, f"table {layer.version} was")
+
+
+def refuse_deleted_files(both: Compared, pair: Pair) -> None:
+    """Refuse to read the rows of a model where `backfill gc` has deleted files of one side.
+
+    Raises:
+        RequestError: it has.
+    """
+    if pair.is_kept or not pair.cells:
+        return
+    for table in (both.old, both.new):
+        for part in files_read(both.model, table, pair.cells):
+            if missing_files(part.path, part.files):
+                raise _deleted(pair, f"files of {part.path} were")
+
+
+def _deleted(pair: Pair, what: str) -> RequestError:
+    return RequestError(
+        found=f"plan {pair.plan_id} can't be compared any more: {what} deleted by `backfill gc`",
+        do=f"`backfill evidence report {pair.plan_id}` has what was found when they were compared",
+    )
 
 
 def _table(at: Operating, pointer: Pointer | None) -> Table:

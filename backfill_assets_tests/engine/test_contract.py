@@ -12,13 +12,17 @@ import pytest
 from backfill_assets.engine.plans import comparing
 from backfill_assets.engine.plans.plan_verbs import abandon_plan
 from backfill_assets.engine.plans.strategy_checks import StrategyCheckError, UnexpectedChangeError
+from backfill_assets.engine.project.project import InProject
+from backfill_assets.engine.review.evidence import facts_of
 from backfill_assets.engine.review.known_differences import accept_difference, known_differences
+from backfill_assets.engine.review.parts import made_parts
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals import Daily
 from backfill_assets.models.column import Column
 from backfill_assets.planning.plan.plan_json import plan_json, read_plan
 from backfill_assets.planning.plan.request import Restatement, Strategy
 from backfill_assets.planning.review.contract import PLANNER
+from backfill_assets.render.report.content import Report
 from backfill_assets.snapshots.environment import PROD, Environment
 from backfill_assets.snapshots.plan_check import STRATEGY
 from backfill_assets.snapshots.stored_plan import PlanStatus
@@ -202,6 +206,10 @@ def test_an_accepted_difference_is_published_and_known(world: World):
     plans.promote(DOUBLED, plan)
     [known] = known_differences(store, plan.plan_id)
     assert (known.who, known.reason, known.text) == ("bob", "new tax", "found 4 of 4 rows, 100.00%")
+    evidence, _ = made_parts(facts_of(InProject(project=plans.project(DOUBLED)), plan.plan_id))
+    assert Report(evidence).verdict.startswith("Published. ")
+    assert Report(evidence).holds
+    assert "at most 10% of rows changed: accepted (found 4" in evidence["release_note.md"].decode()
     with pytest.raises(RequestError, match="is promoted; expected a plan that is built"):
         accept_difference(
             store, store.plans.get(plan.plan_id), (VISITS, "rows changed"), who="bob", reason="x"

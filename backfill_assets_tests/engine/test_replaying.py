@@ -31,6 +31,7 @@ from backfill_assets_tests.engine.test_plans import (
     ROWS,
     VISITS,
     WHERE,
+    changed,
     costs,
     visits,
 )
@@ -197,6 +198,25 @@ def test_code_that_was_collected_can_not_be_replayed(world: World, plans: Plans)
     plans.published(DOUBLED)
     forget(world, old)
     assert [each.verdict for each in replayed(world, OLD, COSTS, days(8))] == [Verdict.EQUAL]
+
+
+def test_a_table_that_was_read_and_collected_since_is_named_as_the_cause(
+    world: World, plans: Plans
+):
+    world.begin(OLD, *ROWS)
+    world.land(a_source(), *changed(row(8, 1, 80.0)))
+    plan = plans.published(OLD, restate=(Restatement(VISITS, "2024-01-08", "2024-01-08"),))
+    read = next(
+        pin.version for batch in world.store.batches.of_plan(plan.plan_id) for pin in batch.inputs
+        if pin.upstream == VISITS
+    )  # fmt: skip
+    forget(world, read)
+
+    (found,) = replayed(world, OLD, COSTS, days(8))
+
+    assert found.verdict is Verdict.IMPOSSIBLE
+    said = f"table {read} of '{VISITS}', which it read, was deleted by `backfill gc`"
+    assert found.causes == (said,)
 
 
 def test_a_cell_recorded_as_empty_is_equal_without_computing(world: World, plans: Plans):

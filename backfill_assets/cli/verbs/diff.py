@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from backfill_assets.cli import diff_options as ask  # noqa: TC001 - typer reads them
-from backfill_assets.cli.comparing import Pair, compared, pairs
+from backfill_assets.cli.comparing import Pair, compared, pairs, refuse_deleted_files
 from backfill_assets.cli.diff_options import DiffOptions, question
 from backfill_assets.cli.exits import CHANGES
 from backfill_assets.cli.operating import Operating, operating
@@ -124,17 +124,17 @@ def _compared(at: Operating, pair: Pair, options: DiffOptions, rows: int, after:
     """Compare a model; of a plan, what an earlier comparison of the same files has found is given."""
     both = compared(at, pair)
     diff_question = question(both.model, options, pair.cells)
+
+    def ask() -> Shown:
+        refuse_deleted_files(both, pair)
+        return _shown(at, both, diff_question, rows, options.most)
+
     with AT_WORK.at(Phase.COMPARING, pair.model):
         if pair.plan_id:
-            result = shown_once(
-                at.store,
-                pair.plan_id,
-                both,
-                (diff_question, (rows, options.most)),
-                lambda: _shown(at, both, diff_question, rows, options.most),
-            )
+            asked = (diff_question, (rows, options.most))
+            result = shown_once(at.store, pair.plan_id, both, asked, ask)
         else:
-            result = _shown(at, both, diff_question, rows, options.most)
+            result = ask()
     comparison = replace(result.comparison, sql=comparison_sql(both, diff_question))
     kept = kept_rows_in(at.store.plans.events(after)).get(pair.model)
     return _ModelDiff(both.model, comparison, result.sample, kept)

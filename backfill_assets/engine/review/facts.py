@@ -12,6 +12,7 @@ from backfill_assets.evidence.manifest import UNFINISHED
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.plan.plan_json import read_plan
+from backfill_assets.planning.review.acceptance import with_acceptances
 from backfill_assets.planning.review.touched import ChangedModel, touched
 from backfill_assets.render.plan_words import Naming
 from backfill_assets.snapshots.publication import PublicationKind
@@ -169,7 +170,7 @@ def gather(store: Store, plan: StoredPlan, end: EvidenceRecord, noted: Noted) ->
         ],
         batches=store.batches.of_plan(name),
         audits=store.batches.audits_of_plan(name),
-        checks=store.checks.of_plan(name),
+        checks=with_acceptances(store.checks.of_plan(name), store.checks.acceptances(name)),
         accepted=known_differences(store, name),
         signatures=store.approvals.of_plan(name),
         moves=store.history.moves_of(name),

@@ -190,11 +190,20 @@ class Replay:
             raise _CantReplayError(
                 f"snapshot {row.fingerprint[:_SHOWN]}, whose code built it, was deleted by `backfill gc`"
             )
+        self._refuse_deleted(row)
         self._refuse_made_anew(row)
         graph = self._graph(built, replace(declared, audits=()))
         own = replace(effects_of(self.run), inputs=_pinned_inputs)
         project = replace(self.run.project, effects=own)
         return replace(self.run, project=project, graph=graph, until=row.started_at)
+
+    def _refuse_deleted(self, row: BatchRow) -> None:
+        """Refuse where a table of a model that the batch read is not there any more."""
+        for pin in row.inputs:
+            if pin.version and not self.run.store.versions.is_known(pin.version):
+                raise _CantReplayError(
+                    f"table {pin.version} of '{pin.upstream}', which it read, was deleted by `backfill gc`"
+                )
 
     def _refuse_made_anew(self, row: BatchRow) -> None:
         """Refuse to read another table than the batch did at its pins of sources."""

@@ -1,0 +1,69 @@
+"""What a plan has published is compared as long as its tables and files are there."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+import pytest
+
+from backfill_assets.testing import time_passed
+from backfill_assets_tests import toy
+from backfill_assets_tests.toy import FIRST
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from backfill_assets_tests.cli.conftest import Backfill
+    from backfill_assets_tests.cli.prepared import Prepared
+
+SALES = "toy.sales"
+EDITED = """
+from dataclasses import replace
+from backfill_assets import SqlQuery
+from backfill_assets_tests import toy
+
+sql = toy.sales.query.sql.replace("SUM(amount)", "SUM(amount) * 2")
+edited = replace(toy.sales, query=SqlQuery(sql))
+MODELS = [edited if model.name == "toy.sales" else model for model in toy.MODELS]
+SOURCES = toy.SOURCES
+"""
+
+
+@pytest.mark.usefixtures("computing")
+@pytest.mark.parametrize(
+    ("edited", "what"), [(True, "table toy__sales__"), (False, "files of ")], ids=["table", "files"]
+)
+def test_a_diff_says_so_once_a_collection_has_deleted_what_it_would_compare(
+    shop: Prepared,
+    backfill: Backfill,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    edited: bool,  # noqa: FBT001 - a case
+    what: str,
+):
+    monkeypatch.setenv("BACKFILL_CATALOG", "backfill_assets_tests.toy_read")
+    row = (date.fromisoformat(FIRST), "north", Decimal(1))
+    toy.land_rows(str(shop.data), toy.raw_sales, row)
+    assert backfill("run", "--select", SALES).code == 0
+    asked = ("--restate", f"{SALES}:{FIRST}..{FIRST}")
+    if edited:
+        (tmp_path / "edited_sales.py").write_text(EDITED)
+        monkeypatch.syspath_prepend(tmp_path)
+        monkeypatch.setenv("BACKFILL_CATALOG", "edited_sales")
+        asked = ()
+    else:
+        toy.land_rows(str(shop.data), toy.raw_sales, row)
+    plan_id = backfill("plan", *asked, "--select", SALES, "--json").json["plan_id"]
+    assert backfill("apply", plan_id).code == 0
+    promoted = backfill("promote", plan_id, "--yes")
+    assert promoted.code == 0, promoted.err
+
+    with time_passed(timedelta(days=40)):
+        assert backfill("gc", "--yes").code == 0
+        gone = backfill("diff", plan_id)
+
+    assert (gone.code, gone.out) == (1, "")
+    assert f"plan {plan_id} can't be compared any more: {what}" in gone.err
+    assert "deleted by `backfill gc`; `backfill evidence report" in gone.err
