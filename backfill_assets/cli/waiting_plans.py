@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.cli.before_publishing import before_publishing
@@ -55,10 +56,14 @@ def say_waiting(rows: Iterable[dict[str, Any]]) -> None:
         if row["pauses_schedules"]:
             text += "; the schedules of its models are paused"
         if row["dual_run"]:
-            text += f"; a dual run until {row['dual_run']['until']}"
+            text += f"; a dual run until {_minute(row['dual_run']['until'])}"
         if row["appointment"]:
-            text += f"; to be promoted on {row['appointment']['at']}"
+            text += f"; to be promoted on {_minute(row['appointment']['at'])}"
         say(f"plan     {which} {text}; {how}", indent=2)
+
+
+def _minute(instant: str) -> str:
+    return minute_text(datetime.fromisoformat(instant))
 
 
 def _row(run: RunContext, plan: Plan) -> dict[str, Any]:

@@ -67,9 +67,14 @@ def _changed(outputs: dict[str, Any]) -> Iterator[str]:
         yield "Changed   nothing that readers read"
         return
     models = [
-        model for model in published[-1]["models"] if model["published_cells"] or model.get("gone")
+        model
+        for model in published[-1]["models"]
+        if model["published_cells"] or model.get("gone") or model["after"] is None
     ]
     for model in models[:_MODELS]:
+        if model["after"] is None:
+            yield f"Changed   {model['model']}: removed; readers have it no more"
+            continue
         columns = model["differing_columns"]
         where = f" in {_listed(columns)}" if columns else ""
         cells = _listed(model["differ"], _RANGES) or "no cell"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import pytest
 
+from backfill_assets.intervals.instants import minute_text
 from backfill_assets.snapshots.plan_check import PlanCheck
 from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets_tests.cli.prepared import opened_run
@@ -74,7 +76,8 @@ def test_an_appointment_is_told_by_promote_and_show_until_it_is_taken_back(
     assert made.code == 0, made.err
     assert made.lines[-1].startswith(f"{plan_id} is to be promoted on ")
     assert "Promotes  is to be promoted on" in backfill("show", plan_id).out
-    assert backfill("show", plan_id, "--json").json["appointment"]["at"]
+    at = datetime.fromisoformat(backfill("show", plan_id, "--json").json["appointment"]["at"])
+    assert f"; to be promoted on {minute_text(at)}; " in backfill("status").out
 
     wrong = backfill("promote", plan_id, "--yes", "--at", "soon")
     past = backfill("promote", plan_id, "--yes", "--at", "2024-01-01T00:00:00Z")

@@ -317,7 +317,8 @@ def test_consumers_are_told_of_each_step_with_what_changes_for_them_and_what_the
         f'It is not published before you acknowledge it: backfill acknowledge {name} "board"'
         in text
     )
-    assert "web.visits: cost in 2024-01-08" in post.told[1][2]
+    assert "web.visits: cost in 2024-01-08; cost 8.00 before, 99.00 after" in post.told[1][2]
+    assert "web.visits: cost in 2024-01-08; cost 99.00 before, 8.00 after" in post.told[2][2]
     assert all(notice.delivered_at for notice in notices(world))
 
 

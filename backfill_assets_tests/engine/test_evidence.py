@@ -300,6 +300,20 @@ def test_a_plan_whose_batches_fail_leaves_evidence_of_why(world: World, plans: P
     )
 
 
+def test_models_that_readers_have_no_more_are_told_by_the_summary_and_the_report(
+    world: World, plans: Plans
+):
+    world.begin(OLD, *ROWS)
+    left = a_graph(OLD.models[VISITS])
+    plan = plans.published(left)
+    assert plan.removed == (COSTS,)
+
+    gone = f"{COSTS}: removed; readers have it no more"
+    assert f"Changed   {gone}" in summary(folder_of(world, plan))
+    evidence, _ = made_parts(facts_of(InProject(project=plans.project(left)), plan.plan_id))
+    assert [*Report(evidence).changed] == [gone]
+
+
 def test_what_is_told_of_a_plan_that_was_stopped_and_went_on_is_how_it_stands(
     world: World, plans: Plans
 ):

@@ -39,6 +39,7 @@ def parts_of(  # noqa: PLR0913 - each is one thing that a report tells
         "models": [
             {
                 "model": model,
+                "after": {"version": "visits__1"},
                 "published_cells": cells,
                 "differing_cells": cells // 2,
                 "differ": ["2024-01-02"],

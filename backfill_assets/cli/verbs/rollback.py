@@ -73,7 +73,5 @@ def _report(results: list[dict[str, Any]], *, as_json: bool) -> None:
 
 
 def _effect(plan: Plan) -> str:
-    return (
-        f"roll back plan {plan.plan_id}: {plan.environment} reads {counted(len(plan.models), 'model')} as "
-        "before it"
-    )
+    models = counted(len(plan.models) + len(plan.removed), "model")
+    return f"roll back plan {plan.plan_id}: {plan.environment} reads {models} as before it"

@@ -63,7 +63,7 @@ def back_told(asked: Asked, plan: Plan, back: Outcome) -> dict[str, Any]:
         "plan_id": plan.plan_id,
         "environment": plan.environment,
         "number": back.number,
-        "models": [planned.model for planned in plan.models],
+        "models": [*(planned.model for planned in plan.models), *plan.removed],
         "carried": carried,
         "published": told["published"],
         "changed": told["changed"],

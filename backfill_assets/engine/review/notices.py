@@ -155,10 +155,13 @@ def _changes(run: InProject, notice: Notice) -> Iterator[str]:
         if reader.consumer == notice.consumer:
             columns = ", ".join(reader.columns) or "all columns"
             cells = ", ".join(facts.named(reader.model, reader.cells))
-            yield f"{reader.model}: {columns} in {cells}{_numbers(facts, reader)}."
+            yield f"{reader.model}: {columns} in {cells}{_numbers(facts, reader, notice.event)}."
 
 
-def _numbers(facts: Facts, reader: Touched) -> str:
+def _numbers(facts: Facts, reader: Touched, event: str) -> str:
+    """Say from which sums to which an event leads: the way back leads to those from before the plan."""
     sums = sums_of(facts, reader)
+    if event in {PlanEventKind.ROLLED_BACK, PlanEventKind.UNDONE}:
+        sums = {name: (before, after) for name, (after, before) in sums.items()}
     changes = [f"{name} {before} before, {after} after" for name, (before, after) in sums.items()]
     return f"; {'; '.join(changes)}" if changes else ""

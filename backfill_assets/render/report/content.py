@@ -384,6 +384,8 @@ def _published(model: Json) -> str:
     columns = model["differing_columns"]
     where = f" in {', '.join(columns)}" if columns else ""
     gone = model.get("gone")
+    if model["after"] is None:
+        return f"{model['model']}: removed; readers have it no more"
     if not (model["published_cells"] or gone):
         return f"{model['model']}: pointers and descriptions alone"
     cells = f": {ranges(model['differ'])}" if model["differ"] else ""

@@ -1,0 +1,39 @@
+"""The way back names every model that an environment reads otherwise by then."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from backfill_assets_tests import toy
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from backfill_assets_tests.cli.conftest import Backfill
+    from backfill_assets_tests.cli.prepared import Prepared
+
+
+@pytest.mark.usefixtures("computing")
+def test_a_model_that_the_plan_had_removed_is_one_of_those_that_go_back(
+    shop: Prepared, backfill: Backfill, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    toy.land(str(shop.data))
+    (tmp_path / "both.py").write_text(
+        "from backfill_assets_tests.toy import SOURCES, returns, sales\nMODELS = [sales, returns]\n"
+    )
+    (tmp_path / "sales_alone.py").write_text("from both import SOURCES, sales\nMODELS = [sales]\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("BACKFILL_CATALOG", "both")
+    assert backfill("run").code == 0
+    monkeypatch.setenv("BACKFILL_CATALOG", "sales_alone")
+    plan_id = backfill("plan", "--json").json["plan_id"]
+    assert backfill("apply", plan_id).code == 0
+    assert backfill("promote", plan_id, "--yes", "--json").json["removed"] == ["toy.returns"]
+
+    back = backfill("rollback", plan_id, "--yes", "--json")
+
+    assert "prod reads 1 model as before it" in back.err
+    (told,) = back.json
+    assert told["models"] == ["toy.returns"]
