@@ -53,7 +53,7 @@ class Pair:
         model: its name.
         old: where it is read now; None where it is not read.
         new: where it would be read; None where it is removed.
-        cells: the plan's cells; None for every cell.
+        cells: those that the plan publishes; None for every cell.
         plan_id: of the plan that is compared; empty for two environments.
         is_kept: whether nothing deletes its tables and files: what a plan has published is kept for a while alone.
     """
@@ -131,7 +131,7 @@ def _of_plan(at: Operating, kept: KeptPlan) -> Iterator[Pair]:
     if status in OPEN:
         yield from _of_workspace(at, plan, status)
         return
-    cells = {planned.model: planned.cells or None for planned in plan.models}
+    cells = {planned.model: planned.published or None for planned in plan.models}
     promoted = at.store.history.promoting_moves(plan.plan_id)
     if not promoted:
         raise _not_built(plan.plan_id, status.value)
@@ -157,7 +157,7 @@ def _of_workspace(at: Operating, plan: Plan, status: PlanStatus) -> Iterator[Pai
         if remaining[name]:
             named = at.naming.ranges(name, remaining[name])
             say(f"not built yet, and left out: {name} {named}", to=err, indent=2)
-        cells = planned.cells - remaining[name] if planned.cells else None
+        cells = planned.published - remaining[name] if planned.published else None
         yield Pair(name, before.get(name), after[name], cells, plan.plan_id)
 
 

@@ -37,3 +37,34 @@ def test_a_model_that_the_plan_had_removed_is_one_of_those_that_go_back(
     assert "prod reads 1 model as before it" in back.err
     (told,) = back.json
     assert told["models"] == ["toy.returns"]
+
+
+@pytest.mark.usefixtures("computing")
+def test_an_undo_asks_about_all_cells_that_go_back_those_of_a_table_that_was_there_as_well(
+    shop: Prepared, backfill: Backfill, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    toy.land(str(shop.data))
+    (tmp_path / "sales_once.py").write_text(
+        "from backfill_assets_tests.toy import raw_sales, sales\n"
+        "MODELS, SOURCES = [sales], [raw_sales]\n"
+    )
+    (tmp_path / "sales_twice.py").write_text(
+        "from dataclasses import replace\n"
+        "from backfill_assets import SqlQuery\n"
+        "from sales_once import SOURCES, sales\n"
+        "sql = sales.query.sql.replace('SUM(amount)', 'SUM(amount) * 2')\n"
+        "MODELS = [replace(sales, query=SqlQuery(sql))]\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("BACKFILL_CATALOG", "sales_once")
+    assert backfill("run").code == 0
+    monkeypatch.setenv("BACKFILL_CATALOG", "sales_twice")
+    assert backfill("apply", backfill("plan", "dev", "--json").json["plan_id"]).code == 0
+    plan_id = backfill("plan", "--json").json["plan_id"]
+    assert backfill("apply", plan_id, "--json").json["built"] == {}
+    assert backfill("promote", plan_id, "--yes").code == 0
+
+    undone = backfill("undo", plan_id, "--yes")
+
+    assert "up to 7 cells of 1 model in prod get back" in undone.err
+    assert undone.lines[0] == "published toy.sales: 2024-01-28..2024-02-03"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ from backfill_assets.intervals import Daily
 from backfill_assets.models.audit import accepted_range
 from backfill_assets.models.consumer import Consumer, Reading
 from backfill_assets.models.graph import build_graph
+from backfill_assets.models.sql.query import SqlQuery
 from backfill_assets.orchestration.follow_ups import looks_due
 from backfill_assets.planning.plan.request import Restatement
 from backfill_assets.planning.review.aftercare import read_watch, watch_of
@@ -123,6 +125,24 @@ def test_a_day_that_nothing_fills_is_named_with_who_reads_it_once_the_next_one_i
         f"board (team:web) reads {VISITS} 2024-01-11: not there",
     )
     assert late.alarm.endswith(f"`backfill rollback {plan.plan_id}` goes back")
+
+
+def test_a_table_that_was_there_already_is_watched_too(world: World, plans: Plans):
+    doubled = SQL.replace("CAST(cost ", "CAST(cost * 2 ")
+    new = build_graph([replace(MODEL, query=SqlQuery(doubled))], [a_source()], [BOARD])
+    world.begin(READ, *ROWS)
+    world.store.environments.save_environment(Environment("dev", protected=False, follows=PROD))
+    plans.published(new, "dev")
+    plan = plans.make(new)
+    assert not plan.models[0].cells
+    plans.apply(new, plan)
+    ask_watch(plans.project(new), plan.plan_id, 3 * DAY)
+    plans.promote(new, plan)
+    world.clock.now += 2 * DAY
+
+    found = look_after(plans.project(new), plan.plan_id).found
+
+    assert "web.visits: 2024-01-11 not filled, although the next cell is due" in found
 
 
 def test_a_new_day_of_another_size_than_those_around_it_is_named_with_the_numbers(

@@ -30,7 +30,7 @@ def undo(
     """
     with operating() as at:
         named = kept_plan(at.store, plan).plan
-        cells = sum(at.naming.count(planned.model, planned.cells) for planned in named.models)
+        cells = sum(at.naming.count(planned.model, planned.published) for planned in named.models)
         models = counted(len(named.models) + len(named.removed), "model")
         effect = (
             f"undo plan {named.plan_id}: up to {counted(cells, 'cell')} of {models} in "

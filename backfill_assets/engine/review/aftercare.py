@@ -10,6 +10,7 @@ from backfill_assets.engine.review.evidence import WATCHED, record_end
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.audit import Severity
+from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.review.aftercare import NOT_JUDGED, Watched, findings, watch_of
 from backfill_assets.snapshots.stored_plan import ENDS, PlanEventKind, PlanStatus, dropped_at
 
@@ -122,9 +123,9 @@ def _over(plan: StoredPlan, events: Sequence[PlanEvent]) -> str:
 def _watched(
     run: RunContext, plan: StoredPlan, since: datetime, now: datetime
 ) -> Iterator[Watched]:
-    """Read of each model of a plan what is judged."""
-    view = run.view()
-    for name, cells in plan.cells.items():
+    """Read of each model of which a plan has published cells what is judged."""
+    view, moves = run.view(), run.store.history.promoting_moves(plan.plan_id)
+    for name, cells in CellsByModel.of((move.model, move.cells) for move in moves).items():
         if name not in run.graph.models or name not in run.pointers:
             continue
         model = run.graph.model(name)

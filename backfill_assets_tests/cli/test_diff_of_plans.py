@@ -1,4 +1,4 @@
-"""What a plan has published is compared as long as its tables and files are there."""
+"""What a plan publishes is compared whole, as long as its tables and files are there."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from backfill_assets_tests.cli.prepared import Prepared
 
 SALES = "toy.sales"
+SOLD = [(date(2024, 1, day), "north", Decimal(1)) for day in (28, 29, 31)]
 EDITED = """
 from dataclasses import replace
 from backfill_assets import SqlQuery
@@ -67,3 +68,27 @@ def test_a_diff_says_so_once_a_collection_has_deleted_what_it_would_compare(
     assert (gone.code, gone.out) == (1, "")
     assert f"plan {plan_id} can't be compared any more: {what}" in gone.err
     assert "deleted by `backfill gc`; `backfill evidence report" in gone.err
+
+
+@pytest.mark.usefixtures("computing")
+def test_a_diff_compares_what_a_plan_takes_over_beside_what_it_builds(
+    shop: Prepared, backfill: Backfill, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    monkeypatch.setenv("BACKFILL_CATALOG", "backfill_assets_tests.toy_read")
+    toy.land_rows(str(shop.data), toy.raw_sales, *SOLD)
+    assert backfill("run", "--select", SALES).code == 0
+    (tmp_path / "edited_sales.py").write_text(EDITED)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("BACKFILL_CATALOG", "edited_sales")
+    in_dev = backfill("plan", "dev", "--select", SALES, "--json").json["plan_id"]
+    assert backfill("apply", in_dev).code == 0
+    toy.land_rows(str(shop.data), toy.raw_sales, SOLD[0])
+    plan_id = backfill("plan", "--select", SALES, "--json").json["plan_id"]
+    assert backfill("apply", plan_id, "--json").json["built"] == {SALES: [FIRST]}
+
+    built = backfill("diff", plan_id, "--json").json["models"]
+    assert backfill("promote", plan_id, "--yes").code == 0
+    promoted = backfill("diff", plan_id, "--json").json["models"]
+
+    for (model,) in (built, promoted):
+        assert [group["by"] for group in model["groups"]] == [[str(day)] for day, *_ in SOLD]
