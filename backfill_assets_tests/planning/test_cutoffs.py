@@ -57,6 +57,17 @@ def test_neither_gaps_nor_owed_cells_before_a_cutoff_need_work():
     assert work.owed == IntervalSet.of([day(7)])
 
 
+def test_a_restatement_alone_with_a_cutoff_is_refused_for_there_is_no_old_definition_to_keep():
+    asked = {"restate": (Restatement("web.a"),), "cutoff": "2024-01-06", "reason": "agreed"}
+    with pytest.raises(RequestError, match=r"--restate MODEL:2024-01-06\.\."):
+        a_plan(**asked)
+
+    kept = a_plan(state=cut(), **asked).model("web.a")
+
+    assert kept is not None
+    assert kept.kept_before == STORED
+
+
 def test_a_later_edit_keeps_the_table_and_is_computed_from_the_cutoff_on():
     plan = a_plan(edited(sql=TWICE), cut())
 

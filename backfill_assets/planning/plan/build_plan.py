@@ -24,7 +24,11 @@ from backfill_assets.planning.plan.plan_json import identified
 from backfill_assets.planning.plan.planned_contract import planned_contract
 from backfill_assets.planning.plan.planned_reads import planned_reads
 from backfill_assets.planning.plan.request import Category, KeptRows, Strategy
-from backfill_assets.planning.plan.request_rules import check_request, refuse_blank_history
+from backfill_assets.planning.plan.request_rules import (
+    check_request,
+    refuse_blank_history,
+    refuse_idle_cutoff,
+)
 from backfill_assets.planning.plan.smaller_window import read_from, smaller_window
 from backfill_assets.planning.plan.windows import windows_of
 
@@ -75,6 +79,7 @@ def build_plan(
     cells = cell_work(planned, changes, windows)
     planner = _Planner(planned, changes, cells)
     models = planner.models()
+    refuse_idle_cutoff(request, models)
     if request.empty:
         refuse_blank_history(planned.graph, state.view, models)
     built = {model.model for model in models if model.cells}

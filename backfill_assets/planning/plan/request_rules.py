@@ -65,6 +65,20 @@ def check_request(request: PlanRequest, now: datetime) -> None:
             raise in_the_future(what, when, now)
 
 
+def refuse_idle_cutoff(request: PlanRequest, models: Iterable[ModelPlan]) -> None:
+    """Refuse a restatement with a cutoff that no model gets: cells before it would be restated all the same.
+
+    Raises:
+        RequestError: no edit of the plan changes history, so there is no old definition to keep.
+    """
+    if request.restate and request.cutoff and not any(model.kept_before for model in models):
+        raise RequestError(
+            found=f"--cutoff {request.cutoff} keeps older cells under their old definition, and no definition of "
+            "what the plan restates has changed",
+            do=f"to restate no older cells, name the first one: --restate MODEL:{request.cutoff}..",
+        )
+
+
 def refuse_blank_history(graph: Graph, view: StateView, models: Iterable[ModelPlan]) -> None:
     """Refuse to record cells as empty that the environment publishes, its own or those it follows.
 
