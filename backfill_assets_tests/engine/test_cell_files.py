@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from deltalake import DeltaTable
 
 from backfill_assets.engine.batch.audit_run import audit_and_keep_each
-from backfill_assets.engine.plans.plan_verbs import rollback_plan, undo_plan
+from backfill_assets.engine.plans.plan_verbs import abandon_plan, rollback_plan, undo_plan
 from backfill_assets.engine.plans.strategy_checks import UnexpectedChangeError
 from backfill_assets.engine.project.events import Committed, Failed
 from backfill_assets.engine.project.run_context import PublishedCells
@@ -24,7 +25,7 @@ from backfill_assets.models.column import Column
 from backfill_assets.models.kind import IncrementalByTimeRange, IncrementalByUniqueKey
 from backfill_assets.models.source import TimeColumns
 from backfill_assets.planning.plan.request import Restatement
-from backfill_assets.snapshots.environment import Environment
+from backfill_assets.snapshots.environment import Environment, workspace_name
 from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets_tests.builders import a_graph, a_model, a_source, days
 from backfill_assets_tests.engine.plans import Plans
@@ -136,6 +137,21 @@ def test_other_rows_for_files_that_are_gone_are_promoted_once_a_person_accepts_t
     assert world.rows(VISITS) == kept(*corrected)
     with pytest.raises(RequestError, match="can't be taken back any more: files"):
         rollback_plan(Plans(world).project(OLD), plan)
+
+
+def test_a_lost_table_of_a_plan_is_abandoned_with_its_plan(world: World):
+    world.begin(OLD, *ROWS)
+    world.land(a_source(), *changed(row(8, 1, 99.0)))
+    plan = Plans(world).make(OLD, restate=(Restatement(VISITS),))
+    Plans(world).apply(OLD, plan)
+    for pointer in world.store.environments.own_pointers(workspace_name(plan.plan_id)).values():
+        shutil.rmtree(world.store.versions.version_path(pointer.version))
+
+    with pytest.raises(RequestError, match=f"backfill abandon {plan.plan_id}"):
+        collect(world.open(OLD), timedelta(days=7))
+
+    abandon_plan(Plans(world).project(OLD), plan)
+    assert collect(world.open(OLD), timedelta(days=7)).passed_over == ()
 
 
 def test_a_model_whose_files_are_gone_is_named_and_the_others_are_audited(world: World):

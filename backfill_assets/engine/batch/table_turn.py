@@ -17,6 +17,7 @@ from backfill_assets.engine.project.iceberg import describe_commit, describe_hea
 from backfill_assets.engine.project.waiting import until_free
 from backfill_assets.errors import BackfillAssetsError, RequestError
 from backfill_assets.snapshots.batch import BatchCommit
+from backfill_assets.snapshots.environment import plan_of
 from backfill_assets.snapshots.publication import PROMOTED
 from backfill_assets.snapshots.stored_plan import PlanEventKind
 from backfill_assets.state.locks import TableLockedError
@@ -119,10 +120,13 @@ def reconcile(run: RunContext, lock: CommitLock) -> None:
     path = run.store.versions.version_path(lock.version)
     known_head, newest = run.store.versions.known_head(lock.version), head(path)
     if newest < 0 <= known_head:
+        plan_id = plan_of(run.store.versions.owner(lock.version) or "")
         raise RequestError(
             found=f"the table at {path} is missing, though the state records it up to delta_version "
             f"{known_head}. Nothing was written",
-            do="Set BACKFILL_DATA_DIR to the folder that belongs to this state, or restore the table "
+            do=f"`backfill abandon {plan_id}` gives up the plan that it was built for"
+            if plan_id
+            else "Set BACKFILL_DATA_DIR to the folder that belongs to this state, or restore the table "
             f"from a backup. {WITHOUT_BACKUP}",
         )
     if newest < known_head:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import BackfillAssetsError, one_line
 from backfill_assets.warehouse.log.places import file_system, folder_entries, local_folder
 
 if TYPE_CHECKING:
@@ -31,8 +31,9 @@ _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint.*\.parquet")
 
 
 WITHOUT_BACKUP = (
-    "Without a backup, move the folder of a model's table and the state database away: `backfill state rebuild` "
-    "records the other tables, `backfill run` fills the model again; a source has to be repaired by its owner"
+    "Without a backup: `backfill abandon` gives up a plan whose own table it is; of a table that is published, move "
+    "the folder and the state database away: `backfill state rebuild` records the other tables, `backfill run` "
+    "fills the model again; a source has to be repaired by its owner"
 )
 """What to do about a table of which not only rows are lost, but its log."""
 
@@ -200,7 +201,7 @@ def opened_log(path: str, delta_version: int | None = None) -> DeltaTable:
     try:
         return DeltaTable(path, version=delta_version)
     except DeltaError as error:
-        raise CorruptTableError(path=path, found=str(error)) from error
+        raise CorruptTableError(path=path, found=one_line(error)) from error
 
 
 def delta_json_schema(log: DeltaTable) -> list[dict[str, Any]]:
