@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from backfill_assets.cli.before_publishing import before_publishing
 from backfill_assets.cli.output import say
 from backfill_assets.engine.project.plan_age import open_plans, waits_until
 from backfill_assets.engine.review.aftercare import watches
+from backfill_assets.engine.review.before_publishing import before_publishing
 from backfill_assets.engine.review.dual_runs import dual_run
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.instants import minute_text

@@ -17,6 +17,8 @@ from backfill_assets.engine.project.events import (
     Waiting,
 )
 from backfill_assets.engine.review.around import around_plan
+from backfill_assets.engine.review.before_publishing import before_publishing
+from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.orchestration.catching_up import report_ready
 from backfill_assets.orchestration.metadata import report_metadata
 from backfill_assets.orchestration.released_runs import ENDED_TAG, FOR_GOOD, PLAN_TAG
@@ -76,10 +78,19 @@ class PlanWork(Asked):
             "plan_id": plan.plan_id,
             "status": status,
             "plan": dg.MetadataValue.md(plan_markdown(plan, self.naming, around_plan(self, plan))),
-            "next": ", or ".join(next_commands(plan.plan_id, status)) or "nothing",
+            "next": ", or ".join(self._next(plan, status)) or "nothing",
             **report_metadata(self, plan.plan_id),
             **metadata,
         }
+
+    def _next(self, plan: Plan, status: str) -> tuple[str, ...]:
+        """List what can be done next; where its approvals can't be judged, `approvals` says why."""
+        try:
+            publishing = before_publishing(self.project, plan).verbs
+        except BackfillAssetsError:
+            return (f"backfill approvals {plan.plan_id}",)
+        control = self.store.queue.control_of(plan.plan_id)
+        return next_commands(plan.plan_id, status, control, publishing)
 
     def report_published(self, environment: str) -> int:
         """Report to Dagster what prod publishes by now; other environments have no assets."""

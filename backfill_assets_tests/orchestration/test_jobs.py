@@ -34,6 +34,7 @@ from backfill_assets.orchestration.switches import lacking
 from backfill_assets.planning.plan.plan_json import read_plan
 from backfill_assets.planning.plan.request import PlanRequest, Restatement
 from backfill_assets.snapshots.loaded import Loaded
+from backfill_assets.snapshots.plan_check import PlanCheck
 from backfill_assets.snapshots.queued_plan import Control
 from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus
 from backfill_assets.state.database import StateBusyError
@@ -185,6 +186,20 @@ def test_a_plan_is_queued_paused_resumed_and_stopped(launchpad: Launchpad):
     assert store.queue.control_of(plan) is Control.CANCELLED
     told = [(event.event, event.who, event.why) for event in store.plans.events(plan)]
     assert ("paused", "unknown, through the launchpad (typed: ann)", "month's close") in told
+
+
+def test_the_page_of_a_run_names_the_next_step_as_the_command_does(launchpad: Launchpad):
+    plan, store = launchpad.planned(), launchpad.world.store
+    paused = shown(launchpad.launch("pause", plan=plan))
+    assert paused["next"] == f"backfill resume {plan}, or backfill abandon {plan}"
+    launchpad.launch("resume", plan=plan)
+    store.plans.set_plan_status(plan, PlanStatus.PROPOSED, PlanStatus.BUILT)
+    store.checks.keep(plan, [PlanCheck("web.visits", "sums", passed=False, text="found 3 rows")])
+
+    told = shown(launchpad.launch("promote", plan=plan, at="Sun 03:00"))
+
+    accept = f"backfill accept {plan} web.visits sums --reason TEXT"
+    assert told["next"] == f"backfill diff {plan}, or {accept}, or backfill abandon {plan}"
 
 
 def test_a_plan_that_is_stopped_twice_says_so(launchpad: Launchpad):

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from backfill_assets.cli.asking import Yes, confirm
-from backfill_assets.cli.before_publishing import before_publishing
 from backfill_assets.cli.exits import DONE, FAILED, WAITS
 from backfill_assets.cli.looking import say_note
 from backfill_assets.cli.operating import Operating, operating
@@ -25,6 +24,7 @@ from backfill_assets.engine.plans.making import left_before, make_plan
 from backfill_assets.engine.plans.plan_verbs import apply_plan
 from backfill_assets.engine.plans.told_cells import cells_json, cells_told
 from backfill_assets.engine.project.events import Committed
+from backfill_assets.engine.review.before_publishing import before_publishing
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.text import counted
 from backfill_assets.planning.plan.request import PlanRequest

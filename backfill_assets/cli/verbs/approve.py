@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from backfill_assets.cli.asking import Yes, confirm
-from backfill_assets.cli.before_publishing import before_publishing
 from backfill_assets.cli.operating import operating
 from backfill_assets.cli.options import AsJson, PlanId, Why  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import err, print_json, say
 from backfill_assets.cli.stored_plans import kept_plan
 from backfill_assets.engine.review.approvals import approve as give_approval, to_approve
+from backfill_assets.engine.review.before_publishing import before_publishing
 from backfill_assets.engine.review.bound_parts import bound_parts
 from backfill_assets.intervals.instants import minute_text
 

@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
-from backfill_assets.cli.before_publishing import before_publishing
 from backfill_assets.cli.exits import FAILED
 from backfill_assets.cli.operating import looking
 from backfill_assets.cli.options import AsJson, PlanId  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import print_json, say
 from backfill_assets.cli.stored_plans import kept_plan
+from backfill_assets.engine.review.before_publishing import before_publishing
 from backfill_assets.engine.review.preflight import checklist_of
 from backfill_assets.intervals.text import counted
 from backfill_assets.planning.review.checklist import ChecklistPart, Item, Standing

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from backfill_assets.cli.before_publishing import before_publishing
 from backfill_assets.cli.exits import FAILED
 from backfill_assets.cli.operating import looking
 from backfill_assets.cli.options import AsJson, Markdown, PlanId, Verbose, refuse_together
@@ -17,6 +16,7 @@ from backfill_assets.cli.plan_view import print_end, print_plan
 from backfill_assets.cli.stored_plans import KeptPlan, kept_plan
 from backfill_assets.cli.watching import watch
 from backfill_assets.engine.review.around import around_plan
+from backfill_assets.engine.review.before_publishing import before_publishing
 from backfill_assets.intervals.instants import minute_text
 from backfill_assets.intervals.text import counted
 from backfill_assets.planning.review.aftercare import watch_json, watch_of
@@ -36,8 +36,8 @@ from backfill_assets.render.plan_markdown import plan_markdown
 from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus, dropped_at
 
 if TYPE_CHECKING:
-    from backfill_assets.cli.before_publishing import BeforePublishing
     from backfill_assets.cli.watching import PlanProgress
+    from backfill_assets.engine.review.before_publishing import BeforePublishing
     from backfill_assets.planning.plan.plan import Plan
     from backfill_assets.render.plan_life import Progress
     from backfill_assets.snapshots.queued_plan import Control
