@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,9 @@ from backfill_assets.engine.review.acting import NotEntitledError, UnsignedActEr
 from backfill_assets.engine.review.answers import UnansweredError, answer, answers
 from backfill_assets.engine.review.approvals import approve, to_approve
 from backfill_assets.engine.review.bound_parts import bound_parts
+from backfill_assets.engine.review.evidence import facts_of
 from backfill_assets.engine.review.notices import send_notices
+from backfill_assets.engine.review.records import approvals
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals import Daily
 from backfill_assets.models.audit import accepted_range
@@ -291,8 +294,17 @@ def test_a_signed_objection_holds_although_what_is_bound_beside_the_build_has_ch
     with pytest.raises(UnansweredError, match="board objected by dora@shop"):
         promote_plan(as_("bob@shop", 31), plan)
 
+    answer(as_(DORA, 30), plan.plan_id, "board", PlanEventKind.ACKNOWLEDGED)
     answer(as_(DORA, 31), plan.plan_id, "board", PlanEventKind.ACKNOWLEDGED)
     assert promote_plan(as_("bob@shop", 31), plan).status is PlanStatus.PROMOTED
+    facts = facts_of(InProject(project=as_(DORA, 31)), plan.plan_id)
+    signed = json.loads(approvals(facts))["signed"]
+    assert [(each["act"], each.get("void")) for each in signed] == [
+        ("object", ""),
+        ("acknowledge", "changed since: way back"),
+        ("acknowledge", ""),
+        ("promote", None),
+    ]
 
 
 def test_consumers_are_told_of_each_step_with_what_changes_for_them_and_what_they_are_asked(

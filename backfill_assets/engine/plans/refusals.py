@@ -216,7 +216,7 @@ def refuse_unreviewed(op: Operation) -> dict[str, str]:
     """Refuse a plan that people have not agreed to: those whom the policy names, and consumers.
 
     Returns:
-        Why each of its approvals does not count, by the SHA-256 of its text; empty where it does.
+        Why each of its approvals and answers does not count, by the SHA-256 of its text; empty where it does.
 
     Raises:
         UnapprovedError: it lacks approvals.
@@ -225,8 +225,7 @@ def refuse_unreviewed(op: Operation) -> dict[str, str]:
         PolicyMissingError: the environment was under a policy before, and this process has none.
     """
     approvals = refuse_unapproved(op.project, op.plan_id)
-    refuse_unanswered(op.project, op.plan_id)
-    return verdicts(approvals)
+    return verdicts((*approvals, *refuse_unanswered(op.project, op.plan_id)))
 
 
 def refuse_other_code(op: Operation) -> None:

@@ -96,8 +96,11 @@ def answers(project: Project, plan_id: str) -> Answers:
     return Answers(given, awaits, readers, tuple(unanswered), signed)
 
 
-def refuse_unanswered(project: Project, plan_id: str) -> None:
+def refuse_unanswered(project: Project, plan_id: str) -> tuple[Judged, ...]:
     """Refuse to publish a plan while a consumer that it touches has to answer, or objects.
+
+    Returns:
+        Its signed answers, judged; none where no policy is set.
 
     Raises:
         UnansweredError: it has; every one is named.
@@ -105,6 +108,7 @@ def refuse_unanswered(project: Project, plan_id: str) -> None:
     replies = answers(project, plan_id)
     if replies.awaits:
         raise UnansweredError(plan_id, replies)
+    return replies.signed
 
 
 def answer(

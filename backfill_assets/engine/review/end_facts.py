@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.review.acting import verdicts, verified_statements
+from backfill_assets.engine.review.answers import answers
 from backfill_assets.engine.review.results import invalid_results
 from backfill_assets.engine.review.reviewed import built_plan, reviewed
 from backfill_assets.errors import BackfillAssetsError
@@ -58,8 +59,8 @@ class Noted:
         built: of a plan that is built and not published, by model and column (and `ROWS`): the published
             cells where it differs; None of every other plan.
         gone: the cells that its publications took away from readers.
-        approvals: why each approval does not count, by the SHA-256 of its text, empty where it does: as it
-            was promoted, or as it is built; one that is not named was not judged.
+        approvals: why each approval, and each signed answer, does not count, by the SHA-256 of its text, empty
+            where it does: as it was promoted, or as it is built; one that is not named was not judged.
     """
 
     cadences: Mapping[str, Cadence] = field(default_factory=dict[str, Cadence])
@@ -122,15 +123,17 @@ def end_facts_of(run: InProject, plan: StoredPlan, earlier: Noted | None) -> Not
 
 
 def _approvals(run: InProject, plan: StoredPlan, earlier: Noted | None) -> Mapping[str, str]:
-    """Judge the approvals of a plan that is built; of one that was promoted, its history says what counted."""
+    """Judge the approvals and answers of a plan that is built; of one that was promoted, its history says what counted."""
     if promoted := promotion_of(run.store.plans.events(plan.plan_id)):
         return promoted.detail.get("approvals", {})
     if plan.status is not PlanStatus.BUILT:
         return earlier.approvals if earlier else {}
     try:
         gate = run.project.gate()
-        of = None if gate is None else reviewed(run.project, plan.plan_id, gate)
-        return {} if of is None else verdicts(verified_statements(of, Act.APPROVE))
+        if gate is None:
+            return {}
+        given = verified_statements(reviewed(run.project, plan.plan_id, gate), Act.APPROVE)
+        return verdicts((*given, *answers(run.project, plan.plan_id).signed))
     except BackfillAssetsError as error:  # what publishes it, refuses it then; evidence goes on
         _log.warning("the approvals of plan %s can't be judged: %s", plan.plan_id, error)
         return {}
