@@ -50,6 +50,19 @@ def test_a_cell_whose_content_has_changed_is_reported_again(
     assert told.asset_materialization.metadata["batch"].value == batch
 
 
+def test_an_instance_that_can_not_be_opened_is_named_with_the_reason(
+    shop: Prepared, backfill: Backfill, dagster: dg.AssetKey, tmp_path: Path
+):
+    asked = "storage:\n  postgres:\n    postgres_url:\n      env: NOT_THERE_URL\n"
+    (tmp_path / "dagster" / "dagster.yaml").write_text(asked)
+
+    ended = backfill("report")
+
+    assert ended.code == 1
+    assert f"Dagster's instance in {tmp_path / 'dagster'} can't be opened" in ended.err
+    assert "NOT_THERE_URL" in ended.err
+
+
 def test_the_one_cell_of_a_whole_model_is_reported_once(
     shop: Prepared, backfill: Backfill, dagster: dg.AssetKey
 ):

@@ -15,6 +15,8 @@ from backfill_assets.intervals.text import counted
 from backfill_assets.snapshots.environment import PROD
 
 if TYPE_CHECKING:
+    from dagster import DagsterInstance
+
     from backfill_assets.engine.project.run_context import RunContext
 
 
@@ -43,20 +45,18 @@ def tell_dagster(run: RunContext) -> int:
     """Report to the instance that DAGSTER_HOME names, with a bar on a terminal.
 
     Raises:
-        RequestError: it is not set.
+        RequestError: it is not set, or the instance can't be opened.
     """
     if "DAGSTER_HOME" not in os.environ:
         raise RequestError(
             found="DAGSTER_HOME is not set, so there is no event log to report to",
             do="set it to the folder that holds dagster.yaml, as `make ui` does",
         )
-    import dagster as dg  # noqa: PLC0415 - two seconds that other verbs must not pay
-
-    from backfill_assets.orchestration.catching_up import report_ready  # noqa: PLC0415
+    from backfill_assets.orchestration.catching_up import report_ready  # noqa: PLC0415 - slow to start
 
     columns = (TextColumn("telling Dagster: {task.description}"), BarColumn(), MofNCompleteColumn())
     with (
-        dg.DagsterInstance.get() as instance,
+        _opened() as instance,
         Progress(*columns, console=err, disable=not err.is_terminal) as progress,
     ):
         task = progress.add_task("", total=None)
@@ -67,3 +67,16 @@ def tell_dagster(run: RunContext) -> int:
                 task, description=name, completed=done, total=total
             ),
         )
+
+
+def _opened() -> DagsterInstance:
+    """Open the instance; what keeps it closed is of many kinds: its file, a variable, a database that is away."""
+    import dagster as dg  # noqa: PLC0415 - two seconds that other verbs must not pay
+
+    try:
+        return dg.DagsterInstance.get()
+    except Exception as error:
+        raise RequestError(
+            found=f"Dagster's instance in {os.environ['DAGSTER_HOME']} can't be opened: {error}",
+            do="look at its dagster.yaml, and at the variables that it names",
+        ) from error
