@@ -97,8 +97,9 @@ def fill(
 
     Raises:
         dagster.Failure: cells that were asked for are still not ready; it says which and why.
-        RequestError: the run names no partitions, or the model is published with others.
+        RequestError: the run names no partitions, the model is published with others, or the asset has another key.
     """
+    _refuse_other_key(context.asset_key, name)
     if PLAN_TAG in context.run.tags:
         yield from serve_plan(context, graph, name, spark=spark, state=state)
         return
@@ -127,6 +128,20 @@ def fill(
             _rebuild(context, graph, run, reporter, again)
         reporter.untouched(target, run.work(name, run.view()).required)
         yield from finish_step(reporter, {})
+
+
+def _refuse_other_key(key: dg.AssetKey, name: str) -> None:
+    """Refuse to fill an asset whose key was replaced: its cells would be reported of one that does not exist.
+
+    Raises:
+        RequestError: the key is another one.
+    """
+    if key != asset_key(name):
+        raise RequestError(
+            found=f"the asset of {name} has the key {key.to_user_string()}, nothing was built: Dagster would be told of "
+            f"{asset_key(name).to_user_string()}, for which the sensor asks, too",
+            do="leave the keys of these assets as build_definitions makes them",
+        )
 
 
 def _refuse_other_cells(declared: Model, published: Model) -> None:

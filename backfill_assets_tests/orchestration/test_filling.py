@@ -76,6 +76,23 @@ def test_a_run_that_names_no_partition_is_refused_also_where_its_range_is_revers
     assert checks(result, "toy.sales") == {}
 
 
+def test_an_asset_whose_key_was_replaced_is_refused(shop: Shop):
+    renamed = [
+        asset.with_attributes(
+            asset_key_replacements={key: key.with_prefix("mine") for key in asset.keys}
+        )
+        for asset in shop.defs.assets or ()
+        if isinstance(asset, dg.AssetsDefinition)
+    ]
+
+    result = replace(shop, defs=dg.Definitions(assets=renamed)).fill(
+        "mine.toy.sales", cells=DAYS[0]
+    )
+
+    assert not result.success
+    assert "the asset of toy.sales has the key mine/toy/sales, nothing was built" in failure(result)
+
+
 def test_tables_without_their_state_fail_a_run_and_its_audits_with_one_sentence(shop: Shop):
     assert shop.fill("toy.sales", cells=DAYS[0]).success
     Path(shop.root, "state.db").unlink()
