@@ -15,7 +15,7 @@ from backfill_assets.render.plan_words import Naming
 from backfill_assets.render.why_not import why_not
 from backfill_assets.snapshots.environment import Pointer
 from backfill_assets.snapshots.state_view import ReadyRun, SourceState
-from backfill_assets_tests.builders import EVENTS, a_graph, a_model, day, days, stamps
+from backfill_assets_tests.builders import EVENTS, a_graph, a_model, a_source, day, days, stamps
 from backfill_assets_tests.planning.test_build_plan import NOW, TWICE, a_plan, a_state
 
 if TYPE_CHECKING:
@@ -84,6 +84,25 @@ def test_cells_that_a_model_declares_before_its_first_data_are_planned_and_named
     known = a_plan(DAILY, looked_at(DAILY, 1)).model("web.a")
     assert known is not None
     assert known.notes == ()
+
+
+@pytest.mark.parametrize(
+    ("when_empty", "words"),
+    [
+        ("wait", "and they wait for rows of web.events"),
+        ("fail", "and they fail without rows of web"),
+    ],
+)
+def test_cells_before_the_first_data_of_a_source_that_does_not_accept_them_are_told_so(
+    when_empty: str, words: str
+):
+    graph = a_graph(*DAILY.models.values(), sources=[a_source(when_empty=when_empty)])
+    plan = a_plan(graph, looked_at(graph, 5))
+
+    for name in ("web.a", "web.b"):
+        model = plan.model(name)
+        assert model is not None
+        assert f"planned nevertheless, {words}" in "; ".join(model.notes)
 
 
 def test_a_range_wholly_before_the_first_source_data_plans_nothing_and_says_why():

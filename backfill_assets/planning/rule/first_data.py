@@ -7,13 +7,14 @@ and is not moved (docs/adr/0008): a plan names the cells before the first data, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from backfill_assets.intervals.grid import Unit
 from backfill_assets.intervals.interval import Interval, epoch_of, instant_of
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import ranges_text
+from backfill_assets.models.source import WhenEmpty
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,10 +32,12 @@ class FirstData:
     Attributes:
         at: the instant (UTC); None where it is not known.
         words: what begins there, or why it is not known; empty without a note.
+        before: what becomes of cells before it, where a source does not accept that they are empty.
     """
 
     at: datetime | None
     words: str = ""
+    before: str = ""
 
 
 def first_data(graph: Graph, *views: StateView) -> dict[str, FirstData]:
@@ -85,10 +88,8 @@ def said_of_early(model: Model, first: FirstData, gaps: IntervalSet) -> str:
     if not early:
         return ""
     cells = ranges_text(model.cadence, early)
-    return (
-        f"starts before its data does: {first.words}; planned nevertheless, as the query makes them "
-        f"of no rows: {cells}; --start leaves them out of a plan, a later start of the model for good"
-    )
+    becomes = first.before or "as the query makes them of no rows"
+    return f"starts before its data does: {first.words}; planned nevertheless, {becomes}: {cells}; --start leaves them out of a plan, a later start of the model for good"
 
 
 def _before(model: Model, first: FirstData, gaps: IntervalSet) -> IntervalSet:
@@ -112,7 +113,10 @@ def _of_model(
         for up in model.reads
     ]
     unknown = [start for start in begins if start.at is None]
-    return max(unknown, key=lambda start: start.words) if unknown else min(begins, key=_at)
+    if unknown:
+        return max(unknown, key=lambda start: start.words)
+    before = next((start.before for start in begins if start.before), "")
+    return replace(min(begins, key=_at), before=before)
 
 
 def _of_source(graph: Graph, view: StateView, name: str) -> FirstData:
@@ -129,6 +133,7 @@ def _of_source(graph: Graph, view: StateView, name: str) -> FirstData:
         at,
         f"{name} holds no rows before {ranges_text(source.cadence, cell)} "
         f"(delta_version {state.pointer.delta_version})",
+        _BEFORE[source.when_empty].format(name),
     )
 
 
@@ -146,7 +151,15 @@ def _held(
     at = instant_of(ready.boundaries[0])
     cadence = graph.models[name].cadence
     cell = IntervalSet.of([Interval(at, cadence.next(at))])
-    return FirstData(at, f"{name} is ready from {ranges_text(cadence, cell)} on")
+    words = f"{name} is ready from {ranges_text(cadence, cell)} on"
+    return FirstData(at, words, first.before)
+
+
+_BEFORE = {
+    WhenEmpty.ACCEPT: "",
+    WhenEmpty.WAIT: "and they wait for rows of {}",
+    WhenEmpty.FAIL: "and they fail without rows of {}",
+}
 
 
 def _uncut(name: str) -> FirstData:
