@@ -430,7 +430,9 @@ def _in_range(column: str, stats: _Statistics) -> str:
 
 
 def _matches(column: str, stats: _Statistics) -> str:
+    """Compile that a value begins with a match, whichever of a pattern's alternatives it is."""
     pattern = _pattern(stats)
+    pattern = f"(?:{pattern})" if "|" in pattern else pattern
     return f"{column} RLIKE {sql_literal(pattern if pattern.startswith('^') else '^' + pattern)}"
 
 

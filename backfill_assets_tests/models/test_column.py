@@ -62,6 +62,8 @@ CHECKS = [
     ({"notin": [2, 1]}, "notin", "`c` NOT IN (1, 2)"),
     ({"str_contains": "a.b"}, "str_contains", "`c` RLIKE 'a.b'"),
     ({"str_matches": "a"}, "str_matches", "`c` RLIKE '^a'"),
+    ({"str_matches": "a|b"}, "str_matches", "`c` RLIKE '^(?:a|b)'"),
+    ({"str_matches": "^a|b"}, "str_matches", "`c` RLIKE '^(?:^a|b)'"),
     ({"str_startswith": "a"}, "str_startswith", "startswith(`c`, 'a')"),
     ({"str_endswith": "a"}, "str_endswith", "endswith(`c`, 'a')"),
     (
