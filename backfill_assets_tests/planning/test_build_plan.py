@@ -26,12 +26,14 @@ from backfill_assets.planning.plan.plan_state import PlanState
 from backfill_assets.planning.plan.request import Category, PlanRequest, Restatement, Strategy
 from backfill_assets.planning.plan.selecting import selected
 from backfill_assets.planning.plan.stale_inputs import moved_inputs
+from backfill_assets.planning.rule.needs_work import needs_work
 from backfill_assets.snapshots.environment import PROD, Environment, Pointer
 from backfill_assets.snapshots.loaded import Reads
 from backfill_assets.snapshots.snapshot import snapshots_of
-from backfill_assets.snapshots.state_view import ModelState, ReadyRun, StateView
+from backfill_assets.snapshots.state_view import ModelState, ReadyRun, SourceState, StateView
 from backfill_assets_tests.builders import (
     COLUMNS,
+    EVENTS,
     FIRST,
     a_graph,
     a_model,
@@ -480,6 +482,30 @@ def test_what_is_left_is_what_the_rule_finds_inside_the_plan():
         "web.b": days(4, 5),
     }
     assert left_to_do(plan, GRAPH, after, NOW, Reads(GRAPH)) == {"web.b": days(5)}
+
+
+def test_a_gap_that_is_filled_is_not_left_though_its_source_has_late_rows_since():
+    """A plan fills gaps where readers are; a stale one there is no work of the plan's workspace."""
+    state = a_state(a=days(1, 2, 3), b=days(1, 2, 3))
+    plan = a_plan(state=state, start="2024-01-03", end="2024-01-05")
+    filled = a_state(a=days(1, 2, 3, 4, 5), b=days(1, 2, 3, 4, 5)).view
+    read = {
+        name: replace(held, runs=tuple(replace(run, own=False) for run in held.runs))
+        for name, held in filled.models.items()
+    }
+    late = SourceState(
+        Pointer("", EVENTS, "", "", 4), (ReadyRun(day(4), 40, stamps(40), "", own=False),)
+    )
+    workspace = replace(
+        filled,
+        environment=Environment("plan:p1", protected=False, opened=30),
+        models=read,
+        sources={EVENTS: late},
+    )
+
+    assert {planned.build for planned in plan.models} == {Build.GAP_FILL}
+    assert needs_work(GRAPH, workspace, GRAPH.model("web.a"), now=NOW).late_cells == days(4)
+    assert left_to_do(plan, GRAPH, workspace, NOW, Reads(GRAPH)) == {}
 
 
 def test_an_added_column_keeps_the_order_of_diff_and_strategy():

@@ -70,5 +70,7 @@ def left_to_do(
             reads=reads[planned.model],
             ignore_cron=True,  # the plan says which cells it builds
         )
-        cells |= {planned.model: left_of(work, workspace, planned.model) & planned.cells}
+        # Gaps are filled where readers are: what is stale there is not built in the workspace.
+        left = left_of(work, workspace, planned.model) if planned.built_apart else work.gaps
+        cells |= {planned.model: left & planned.cells}
     return cells
