@@ -77,7 +77,7 @@ def test_a_column_counts_wherever_it_occurs():
 
 
 def test_columns_are_spelled_as_the_upstream_spells_them():
-    lineage = traced(f"SELECT DS, ID, PAGE.url AS cost FROM Web.Events WHERE {BOUND}")
+    lineage = traced(f"SELECT DS AS ds, ID AS id, PAGE.url AS cost FROM Web.Events WHERE {BOUND}")
     assert lineage.reads == {"web.events": {"ds", "id", "Page"}}
 
 
