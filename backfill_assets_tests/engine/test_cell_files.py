@@ -13,6 +13,7 @@ import pytest
 from deltalake import DeltaTable
 
 from backfill_assets.engine.batch.audit_run import audit_and_keep_each
+from backfill_assets.engine.plans import strategy_checks
 from backfill_assets.engine.plans.plan_verbs import abandon_plan, rollback_plan, undo_plan
 from backfill_assets.engine.plans.strategy_checks import UnexpectedChangeError
 from backfill_assets.engine.project.events import Committed, Failed
@@ -27,16 +28,30 @@ from backfill_assets.models.source import TimeColumns
 from backfill_assets.planning.plan.request import Restatement
 from backfill_assets.snapshots.environment import Environment, workspace_name
 from backfill_assets.snapshots.stored_plan import PlanStatus
+from backfill_assets.warehouse.spark.spark_errors import PinGoneError
 from backfill_assets_tests.builders import a_graph, a_model, a_source, days
 from backfill_assets_tests.engine.plans import Plans
-from backfill_assets_tests.engine.test_plans import COSTS, MORE, OLD, ROWS, VISITS, changed, visits
+from backfill_assets_tests.engine.test_plans import (
+    CADENCE,
+    COSTS,
+    MORE,
+    OLD,
+    ROWS,
+    VISITS,
+    WHERE,
+    changed,
+    costs,
+    visits,
+)
 from backfill_assets_tests.engine.world import World, ended, kept, row, told
 from backfill_assets_tests.warehouse.shop import partitions_touched
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from backfill_assets.engine.project.project import Project
     from backfill_assets.models.graph import Graph
+    from backfill_assets.planning.plan.plan import Plan
 
 
 class NoSpark:
@@ -51,6 +66,10 @@ def spared(world: World) -> World:
     """The same world, where Spark does not answer."""
     nothing: SparkSession = NoSpark()  # type: ignore[assignment]
     return replace(world, spark=nothing, runs=500)
+
+
+_HALF = f"SELECT ds, id, CAST(cost / 2 AS DECIMAL(18,2)) AS cost FROM web.events {WHERE}"  # noqa: S608
+HALVED = a_graph(a_model(sql=_HALF, cadence=CADENCE), costs())
 
 
 def files(world: World, at: int | None = None) -> set[str]:
@@ -154,6 +173,39 @@ def test_a_lost_table_of_a_plan_is_abandoned_with_its_plan(world: World):
     assert collect(world.open(OLD), timedelta(days=7)).passed_over == ()
 
 
+def test_a_new_table_in_the_place_of_one_whose_files_are_gone_waits_for_a_person(world: World):
+    world.begin(OLD, *ROWS)
+    (lost,) = (path for path in files(world) if "2024-01-08" in path)
+    (Path(world.path(VISITS)) / lost).unlink()
+    plan = Plans(world).make(HALVED)
+
+    applied = Plans(world).apply(HALVED, plan)
+
+    assert "full rebuild: can't be judged" in applied.refused
+    for check in world.store.checks.of_plan(plan.plan_id):
+        if check.stops:
+            world.store.checks.accept(plan.plan_id, check, who="ann", reason="a disk has failed")
+    Plans(world).promote(HALVED, plan)
+    assert [cost for _, _, cost in world.rows(VISITS)] == [3.5, 4, 4.5, 5]
+
+
+def test_files_that_a_plan_has_built_and_that_are_gone_are_accepted_by_no_person(
+    world: World, monkeypatch: pytest.MonkeyPatch
+):
+    def lose(project: Project, plan: Plan) -> None:
+        built = project.store.environments.pointers(workspace_name(plan.plan_id))[VISITS].version
+        for path in world.root.glob(f"tables/**/{built}/**/_cell=2024-01-08/*.parquet"):
+            path.unlink()
+
+    world.begin(OLD, *ROWS)
+    plan = Plans(world).make(HALVED)
+    monkeypatch.setattr(strategy_checks, "refuse_lost_history", lose)
+
+    with pytest.raises(PinGoneError):
+        Plans(world).apply(HALVED, plan)
+    assert world.store.checks.of_plan(plan.plan_id) == ()
+
+
 def test_a_model_whose_files_are_gone_is_named_and_the_others_are_audited(world: World):
     world.begin(OLD, *ROWS)
     for path in Path(world.path(COSTS)).glob("**/_cell=2024-01-08/*.parquet"):
@@ -161,7 +213,7 @@ def test_a_model_whose_files_are_gone_is_named_and_the_others_are_audited(world:
 
     results, unreadable = audit_and_keep_each(world.open(OLD), (COSTS, VISITS))
 
-    assert [each.passed for each in results.pop(VISITS)]
+    assert {each.passed for each in results.pop(VISITS)} == {True}
     assert (results, [*unreadable]) == ({}, [COSTS])
     assert "_cell=2024-01-08" in unreadable[COSTS]
     assert "backfill plan --restate" in unreadable[COSTS]

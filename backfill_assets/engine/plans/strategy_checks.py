@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
@@ -43,10 +43,12 @@ from backfill_assets.planning.rule.lost_inputs import cells_reading_any
 from backfill_assets.snapshots.plan_check import CONSUMER, STRATEGY, PlanCheck
 from backfill_assets.snapshots.stored_plan import PlanEventKind
 from backfill_assets.warehouse.compare.comparison_sql import Compared, Question
+from backfill_assets.warehouse.files.cell_files import missing_files
+from backfill_assets.warehouse.files.layers import files_read
 from backfill_assets.warehouse.spark.spark_errors import DamagedFileError, PinGoneError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from decimal import Decimal
 
     from backfill_assets.engine.plans.operation import Operation
@@ -214,11 +216,54 @@ def _made_checks(op: Operation, within: CellsByModel | None = None) -> list[Plan
         for planned in checked:
             step.next(planned.model)
             contents = _contents(sides, planned)
-            if planned.strategy is not None and planned.built_apart:
-                checks += _of_strategy(sides, planned, planned.strategy, contents)
-            if _expected_of(op, planned):
-                checks += _of_contract(sides, planned, contents)
+            if (strategy := planned.strategy) is not None and planned.built_apart:
+                judge = partial(_of_strategy, sides, planned, strategy, contents)
+                checks += _judged(sides, planned, contents, [(strategy.value, STRATEGY)], judge)
+            if expected := _expected_of(op, planned):
+                judge = partial(_of_contract, sides, planned, expected, contents)
+                names = [(each.check, each.decided_by) for each in expected]
+                checks += _judged(sides, planned, contents, names, judge)
     return checks
+
+
+def _judged(
+    both: _Sides,
+    planned: ModelPlan,
+    contents: tuple[Cells, Cells],
+    names: Iterable[tuple[str, str]],
+    judge: Callable[[], list[PlanCheck]],
+) -> list[PlanCheck]:
+    """Make checks of a model; of lost published rows none can be made: a plan repairs such cells, and a person judges it.
+
+    Args:
+        both: what is published, and what would be.
+        planned: the model.
+        contents: what each cell holds that is published, and what it would hold.
+        names: the checks that are failed then, each with what decides on it.
+        judge: makes them.
+    """
+    try:
+        return judge()
+    except (PinGoneError, DamagedFileError):
+        if _lacks_built_files(both, planned.model):
+            raise
+        basis = sha256(dumps([*contents[1].items()]).encode()).hexdigest()
+        return [
+            _kept(planned.model, CheckResult(name, passed=False, text=_LOST), decided_by, basis)
+            for name, decided_by in names
+        ]
+
+
+_LOST = (
+    "can't be judged: files of the published rows are gone or damaged, `backfill audit` names them"
+)
+
+
+def _lacks_built_files(both: _Sides, name: str) -> bool:
+    """Whether files of cells are gone that the plan's own table holds."""
+    model, table = both.workspace.graph.model(name), published_table(both.workspace, name)
+    parts = files_read(model, table, both.after.own(name))
+    return any(missing_files(part.path, part.files) for part in parts)
 
 
 def _expected_of(op: Operation, planned: ModelPlan) -> tuple[Expectation, ...]:
@@ -243,39 +288,28 @@ def _of_strategy(
 
 
 def _of_contract(
-    both: _Sides, planned: ModelPlan, contents: tuple[Cells, Cells]
+    both: _Sides,
+    planned: ModelPlan,
+    expected: Sequence[Expectation],
+    contents: tuple[Cells, Cells],
 ) -> list[PlanCheck]:
-    expected = _expected_of(both.op, planned)
     late = _expected(both, planned)
     appended = IntervalSet.empty()
     if planned.model in both.after.models:
         appended = _appended(both, planned)
-    try:
-        results = contract_results(
-            both.op,
-            both.workspace.graph.model(planned.model),
-            expected,
-            (both.environment, both.workspace),
-            _judged_contents(both, planned, contents),
-            appended=appended,
-            explained=late.cells,
-        )
-    except (PinGoneError, DamagedFileError):  # a plan repairs such cells, and a person judges it
-        basis = sha256(dumps([*contents[1].items()]).encode()).hexdigest()
-        lost = (CheckResult(each.check, passed=False, text=_LOST) for each in expected)
-        return [
-            _kept(planned.model, result, each.decided_by, basis)
-            for each, result in zip(expected, lost, strict=True)
-        ]
+    results = contract_results(
+        both.op,
+        both.workspace.graph.model(planned.model),
+        expected,
+        (both.environment, both.workspace),
+        _judged_contents(both, planned, contents),
+        appended=appended,
+        explained=late.cells,
+    )
     return [
         _kept(planned.model, result, each.decided_by)
         for each, result in zip(expected, results, strict=True)
     ]
-
-
-_LOST = (
-    "can't be judged: files of the published rows are gone or damaged, `backfill audit` names them"
-)
 
 
 def _kept(model: str, result: CheckResult, decided_by: str, basis: str = "") -> PlanCheck:
