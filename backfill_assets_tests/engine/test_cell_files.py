@@ -28,7 +28,7 @@ from backfill_assets.models.source import TimeColumns
 from backfill_assets.planning.plan.request import Restatement
 from backfill_assets.snapshots.environment import Environment, workspace_name
 from backfill_assets.snapshots.stored_plan import PlanStatus
-from backfill_assets.warehouse.spark.spark_errors import PinGoneError
+from backfill_assets.warehouse.spark.spark_errors import DamagedFileError, PinGoneError
 from backfill_assets_tests.builders import a_graph, a_model, a_source, days
 from backfill_assets_tests.engine.plans import Plans
 from backfill_assets_tests.engine.test_plans import (
@@ -334,6 +334,24 @@ def test_hours_are_restated_promoted_taken_back_and_joined_without_touching_thei
     assert "committed" in told(world.fill(graph)[HOURS])
     assert world.rows(HOURS, "at", "id", "cost") == sorted([*good, hour(48), hour(49)])
     assert len(_files_of(world)) == 3
+
+
+def test_a_damaged_file_of_hours_is_named_and_built_again_once_it_is_deleted(world: World):
+    graph = hours(unique_key=["at", "id"])
+    world.clock.now = datetime(2024, 1, 10, tzinfo=UTC)
+    world.land(SEEN, *(events := [hour(number) for number in range(24)]))
+    world.fill(graph)
+    (path,) = Path(world.path(HOURS)).glob("**/*.parquet")
+    path.write_bytes(b"x" * path.stat().st_size)
+    plan = Plans(world).make(graph, restate=(Restatement(HOURS, "2024-01-08", "2024-01-08"),))
+    assert Plans(world).apply(graph, plan).left == {}
+
+    with pytest.raises(DamagedFileError, match=f"{path.name}: .* Without a backup, delete it"):
+        Plans(world).promote(graph, plan)
+    path.unlink()
+    Plans(world).promote(graph, plan)
+
+    assert world.rows(HOURS, "at", "id", "cost") == sorted(events)
 
 
 def test_an_hour_is_built_again_in_its_day(world: World):

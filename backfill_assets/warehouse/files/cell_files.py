@@ -30,7 +30,7 @@ from backfill_assets.warehouse.files.cells import cell_text, instant_text
 from backfill_assets.warehouse.files.file_statistics import statistics_of
 from backfill_assets.warehouse.log.delta_log import ABSENT, head, opened_log
 from backfill_assets.warehouse.log.places import file_system, folder_entries, local_folder
-from backfill_assets.warehouse.spark.spark_errors import PinGoneError
+from backfill_assets.warehouse.spark.spark_errors import DamagedFileError, PinGoneError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -115,23 +115,30 @@ class CellFile(NamedFile):
 
 
 def rows_by_cell(path: str, files: Iterable[NamedFile]) -> Counter[str]:
-    """Count the rows of each cell in files of a table: by the log's entries, or by reading `_cell`."""
+    """Count the rows of each cell in files of a table: by the log's entries, or by reading `_cell`.
+
+    Raises:
+        DamagedFileError: one that has to be read can't be.
+    """
     store, root = file_system(path)
     rows = Counter[str]()
     for file in files:
         if file.first == file.last and file.rows is not None:
             rows[file.first] += file.rows
         else:
-            rows.update(_counted(store, f"{root}/{file.name}"))
+            rows.update(_counted(store, root, file))
     return rows
 
 
-def _counted(store: FileSystem, file: str) -> Counter[str]:
+def _counted(store: FileSystem, root: str, file: NamedFile) -> Counter[str]:
     import pyarrow as pa  # noqa: PLC0415
     from pyarrow import parquet  # noqa: PLC0415
 
-    with store.open_input_file(file) as opened:
-        cells = parquet.read_table(opened, columns=[CELL_COLUMN])[CELL_COLUMN]
+    with store.open_input_file(f"{root}/{file.name}") as opened:
+        try:
+            cells = parquet.read_table(opened, columns=[CELL_COLUMN])[CELL_COLUMN]
+        except pa.ArrowInvalid as error:
+            raise DamagedFileError(path=root, found=f"{file.name}: {error}") from error
     counts = pa.Table.from_batches([pa.RecordBatch.from_struct_array(cells.value_counts())])
     return Counter(
         dict(zip(_texts(counts["values"]).to_pylist(), counts["counts"].to_pylist(), strict=True))
@@ -382,6 +389,7 @@ def whole_and_partly(
 
     Raises:
         PinGoneError: one of them is not there any more.
+        DamagedFileError: one of them can't be read.
     """
     (store, root), requested_cells = file_system(path), {*cells}
     whole: list[NamedFile] = []
@@ -425,7 +433,7 @@ def _held(store: FileSystem, root: str, file: NamedFile) -> frozenset[str]:
     """Name the cells of a file, which is read only if it may hold several."""
     if file.first == file.last:
         return frozenset([file.first])
-    return frozenset(_counted(store, f"{root}/{file.name}"))
+    return frozenset(_counted(store, root, file))
 
 
 @contextmanager
@@ -481,6 +489,9 @@ def whole_cells(path: str, cadence: Cadence, rows: Mapping[Interval, int]) -> In
         path: of the table.
         cadence: of its cells.
         rows: how many each cell has.
+
+    Raises:
+        DamagedFileError: a file of several cells, which is read to count them, can't be.
     """
     by_text = {cell_text(cadence, cell): cell for cell in rows}
     files = files_at(path, head(path), by_text) if by_text else ()
