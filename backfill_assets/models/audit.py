@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from enum import StrEnum
 from math import isfinite, isnan
 from typing import TYPE_CHECKING, Any, cast
@@ -281,9 +282,9 @@ def accepted_range(
     name = f"accepted_range_{column}"
     if not sides:
         raise _empty_audit(audit=name, missing="bound")
-    known = not any(isinstance(bound, float) and isnan(bound) for bound in (low, high))
-    _require(name, "bounds that are no NaN", known)
-    _require(name, "the lower bound first", low is None or high is None or low <= high)
+    numbers = [bound for bound in (low, high) if isinstance(bound, (int, float, Decimal))]
+    _require(name, "bounds that are no NaN", not any(map(isnan, numbers)))
+    _require(name, "the lower bound first", numbers == sorted(numbers))
     return RowRule(name, " AND ".join(sides), 0.0, _severity(warn=warn))
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from enum import Enum, IntEnum
 from types import SimpleNamespace
@@ -335,6 +336,15 @@ def test_a_fraction_that_is_no_amount_is_refused_before_a_batch_is_judged(fracti
         accepted_range("c", 0, float("nan"))
     with pytest.raises(DeclarationError, match="the lower bound first"):
         accepted_range("c", 5, 1)
+
+
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [(date(2024, 1, 1), datetime(2024, 2, 1, tzinfo=UTC)), ("9", "10"), ("2024-01-01", date.max)],
+    ids=["instants", "texts", "both"],
+)
+def test_bounds_that_are_no_numbers_are_compared_by_spark_alone(low: Any, high: Any):  # noqa: ANN401
+    assert accepted_range("c", low, high).predicate.startswith("`c` >= ")
 
 
 def test_a_tolerance_is_a_positive_number_of_a_float():
