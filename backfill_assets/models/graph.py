@@ -298,6 +298,7 @@ def _check_deletes(model: Model) -> None:
             found=f"model '{model.name}' has deletes={policy!r} and is {type(model.kind).__name__}, which "
             "replaces its cells as a whole, rows that are gone included",
             expected="deletes='absent', the default, or the kind IncrementalByUniqueKey",
+            do="leave `deletes` out: that rebuilds nothing",
         )
     if isinstance(policy, (SoftDelete, Tombstone)):
         _check_marker(model, policy.column)

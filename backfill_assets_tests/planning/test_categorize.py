@@ -91,7 +91,6 @@ def test_a_query_that_means_the_same_is_metadata(sql: str):
         {"kind": IncrementalByUniqueKey("ds")},
         {"cadence": Daily(start="2024-01-01", tz="Europe/Berlin")},
         {"cadence": Hourly(start="2024-01-01")},
-        {"deletes": "none"},
         {"upstreams": [Upstream("web.events", lookback=1)]},
         {"columns": [COLUMNS[0], Column("id", "string"), COLUMNS[2]]},
         {"query": FunctionQuery("f", "def f(inputs, interval):\n    return 1\n")},
@@ -100,6 +99,15 @@ def test_a_query_that_means_the_same_is_metadata(sql: str):
 def test_what_decides_how_rows_become_history_is_breaking(edit: dict[str, Any]):
     found = difference(MODEL, replace(MODEL, **edit))
     assert (found.category, found.rows, found.columns) == (Category.BREAKING, True, None)
+
+
+def test_a_delete_policy_decides_on_rows_only_where_rows_are_merged():
+    merged = replace(MODEL, kind=IncrementalByUniqueKey("ds"))
+    assert difference(replace(merged, deletes="none"), merged).category is Category.BREAKING
+
+    found = difference(replace(MODEL, deletes="none"), MODEL)
+
+    assert (found.category, found.why) == (Category.METADATA, "only delete policy")
 
 
 def test_another_dedupe_order_or_time_column_is_breaking():

@@ -17,6 +17,7 @@ from backfill_assets.planning.change.sql_edit import SqlEdit
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from backfill_assets.models.kind import Deletes
     from backfill_assets.models.model import Model, Query
 
 
@@ -72,6 +73,7 @@ def described_changes(old: Model, new: Model) -> tuple[str, ...]:
             (old.cadence.cron, old.cadence.cron_tz),
             (new.cadence.cron, new.cadence.cron_tz),
         ),
+        "delete policy": (old.delete_policy, new.delete_policy),
         "rules and words of columns": (set(old.schema), set(new.schema)),
         "upstreams": (dumps(old.reads), dumps(new.reads)),
     }
@@ -85,7 +87,7 @@ def _rules(old: Model, new: Model) -> Iterator[DeclaredChange]:
         "cadence": (old.cadence.unit, new.cadence.unit),
         "time zone": (old.cadence.tz, new.cadence.tz),
         "unique key": (old.key, new.key),
-        "delete policy": (old.delete_policy, new.delete_policy),
+        "delete policy": (_followed_policy(old), _followed_policy(new)),
         "grain": (_words(old.grain), _words(new.grain)),
     }
     for name, (before, after) in pairs.items():
@@ -98,6 +100,11 @@ def _rules(old: Model, new: Model) -> Iterator[DeclaredChange]:
             columns=frozenset(AUDIT_COLUMNS),
             additive=new.audit_columns,
         )
+
+
+def _followed_policy(model: Model) -> Deletes | None:
+    """Give a model's delete policy; None where cells are replaced as a whole, so that none is followed."""
+    return model.delete_policy if isinstance(model.kind, IncrementalByUniqueKey) else None
 
 
 def _reads(old: Model, new: Model) -> Iterator[DeclaredChange]:
