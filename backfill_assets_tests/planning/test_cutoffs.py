@@ -66,6 +66,8 @@ def test_a_restatement_alone_with_a_cutoff_is_refused_for_there_is_no_old_defini
 
     assert kept is not None
     assert kept.kept_before == STORED
+    with pytest.raises(RequestError, match=r"no cutoff of a model .* begins then or later"):
+        a_plan(state=cut(), **{**asked, "cutoff": "2024-01-07"})
 
 
 def test_a_later_edit_keeps_the_table_and_is_computed_from_the_cutoff_on():

@@ -66,15 +66,19 @@ def check_request(request: PlanRequest, now: datetime) -> None:
 
 
 def refuse_idle_cutoff(request: PlanRequest, models: Iterable[ModelPlan]) -> None:
-    """Refuse a restatement with a cutoff that no model gets: cells before it would be restated all the same.
+    """Refuse a cutoff that keeps no cell out of a restatement: the cells before it would be restated all the same.
 
     Raises:
-        RequestError: no edit of the plan changes history, so there is no old definition to keep.
+        RequestError: no edit of the plan changes history, and no cutoff that is in force begins then or later.
     """
-    if request.restate and request.cutoff and not any(model.kept_before for model in models):
+    if not request.restate or request.cutoff is None:
+        return
+    asked = start_at(request.cutoff, _FIRST)
+    in_force = (model.kept_before.since for model in models if model.kept_before)
+    if all(start_at(since, _FIRST) < asked for since in in_force):
         raise RequestError(
-            found=f"--cutoff {request.cutoff} keeps older cells under their old definition, and no definition of "
-            "what the plan restates has changed",
+            found=f"--cutoff {request.cutoff} keeps older cells under their old definition, but no definition of "
+            "what the plan restates has changed, and no cutoff of a model that is in force begins then or later",
             do=f"to restate no older cells, name the first one: --restate MODEL:{request.cutoff}..",
         )
 
