@@ -55,7 +55,7 @@ class Pair:
         new: where it would be read; None where it is removed.
         cells: those that the plan publishes; None for every cell.
         plan_id: of the plan that is compared; empty for two environments.
-        is_kept: whether nothing deletes its tables and files: what a plan has published is kept for a while alone.
+        is_kept: whether its tables and files are there for certain: those of a published plan are kept for a while only.
     """
 
     model: str

@@ -30,7 +30,7 @@ def say_holds(holds: Iterable[Hold], now: datetime) -> None:
 
 
 def of_hold(names: Iterable[str], hold: Hold | None) -> list[str]:
-    """Leave out the models that a hold does not keep: nothing of them is missing there; all of any other environment."""
+    """Give those of some models that an environment has: in a hold those that it keeps, in any other one all."""
     return [name for name in names if hold is None or name in hold.models]
 
 

@@ -221,8 +221,9 @@ def under_way(
         return repository.get_job(name).asset_layer.selected_asset_keys
 
     def of_run(run: dg.DagsterRun) -> Collection[dg.AssetKey]:
-        chosen = run.asset_selection or run.asset_check_selection
-        return run.asset_selection or () if chosen else of_job(run.job_name)
+        if run.asset_selection or run.asset_check_selection:
+            return run.asset_selection or ()
+        return of_job(run.job_name)
 
     runs = instance.get_runs(filters=dg.RunsFilter(statuses=UNFINISHED), limit=_SEEN)
     busy = {".".join(key.path) for run in runs for key in of_run(run)}

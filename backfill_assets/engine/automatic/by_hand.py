@@ -77,7 +77,7 @@ def rebuild_by_hand(
         targets: by model, the published cells of everything that the launch is about; a model of which
             none is published is selected all the same, with what reads it.
         why: the reason, in words.
-        told: called with what a person needs to know if the run is stopped: which plan it is.
+        told: called with the plan's id, and with what to do if the run is stopped, in words.
 
     Raises:
         RequestError: none of the cells can be built again now, or another open plan is at work on them.
@@ -100,8 +100,8 @@ def rebuild_by_hand(
 
 def _words(plan_id: str) -> str:
     return (
-        f"published cells are built again in plan {plan_id} of this launch; if the run is stopped, to re-execute "
-        f"it or `backfill apply {plan_id}` goes on, and `backfill abandon {plan_id}` gives it up"
+        f"published cells are built again in plan {plan_id} of this launch; if the run is stopped, re-execute it or run "
+        f"`backfill apply {plan_id}` to go on, or `backfill abandon {plan_id}` to give the plan up"
     )
 
 

@@ -197,8 +197,9 @@ def _went_on(run: InProject, plan: StoredPlan, record: EvidenceRecord) -> bool:
 
 def _stands_as(run: InProject, plan: StoredPlan, records: Sequence[EvidenceRecord]) -> str:
     """Say how a plan has ended, or where it stands."""
-    is_left = not records or plan.status in ENDS or _went_on(run, plan, records[-1])
-    return plan.status.value if is_left else records[-1].ended
+    if not records or plan.status in ENDS or _went_on(run, plan, records[-1]):
+        return plan.status.value
+    return records[-1].ended
 
 
 def _write_owed(run: InProject, plan_id: str) -> None:
