@@ -70,8 +70,12 @@ def settle_words(of: str, written: object, needed: Mapping[str, type[StrEnum]]) 
         try:
             object.__setattr__(written, name, words(word))
         except ValueError as error:
-            expected = f"one of {', '.join(repr(known.value) for known in words)}"
-            raise _of_another_type(of, _shown(word), name, expected) from error
+            raise _of_another_type(of, _shown(word), name, one_word_of(words)) from error
+
+
+def one_word_of(words: type[StrEnum]) -> str:
+    """Name the words that a field may hold."""
+    return f"one of {', '.join(repr(known.value) for known in words)}"
 
 
 def listed(of: str, name: str, values: object, types: Types, expected: str) -> tuple[Any, ...]:

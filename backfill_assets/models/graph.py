@@ -25,7 +25,7 @@ from backfill_assets.models.column import (
     require_storable,
 )
 from backfill_assets.models.consumer import Consumer
-from backfill_assets.models.declared_values import FLAG, require_values
+from backfill_assets.models.declared_values import FLAG, one_word_of, require_values
 from backfill_assets.models.kind import (
     AbsentMeansDeleted,
     IncrementalByUniqueKey,
@@ -39,6 +39,7 @@ from backfill_assets.models.sql.bounds import check_bounds
 from backfill_assets.models.sql.query import SqlQuery
 from backfill_assets.models.sql.sql_volatility import check_stable
 from backfill_assets.models.time_column import require_time_column
+from backfill_assets.models.upstream import Reopens
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -370,6 +371,8 @@ def _check_upstreams(graph: Graph, model: Model) -> None:
         model.logic.require_placeable(_columns_read(graph, model))
         _check_outputs(model, model.logic)
     for upstream in model.reads:
+        words = {"reopens": (Reopens, one_word_of(Reopens))}
+        require_values(f"upstream '{upstream.name}' of model '{model.name}'", upstream, words)
         if upstream.name == model.name and (
             not upstream.cells_back or model.cadence.unit is Unit.WHOLE
         ):

@@ -54,7 +54,8 @@ class Upstream:
     def __post_init__(self) -> None:
         require_values("an upstream", self, {"name": (str, "the name of a model or source")})
         require_values(f"upstream '{self.name}'", self, {"lookback": (int | OwnCells, _CELLS)})
-        settle_words(f"upstream '{self.name}'", self, {"reopens": Reopens})
+        if self.reopens in tuple(Reopens):  # another word may be stored; `build_graph` refuses it
+            settle_words(f"upstream '{self.name}'", self, {"reopens": Reopens})
         if self.cells_back < 0:
             raise DeclarationError(
                 found=f"upstream '{self.name}' declares lookback={self.cells_back}",

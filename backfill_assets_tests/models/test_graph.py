@@ -10,6 +10,7 @@ from hypothesis import given, strategies as st
 from backfill_assets.errors import DeclarationError, RequestError
 from backfill_assets.intervals import Daily, Hourly, Whole
 from backfill_assets.models.audit import complete, reconciles, references
+from backfill_assets.models.codec import dumps
 from backfill_assets.models.column import Column
 from backfill_assets.models.graph import build_graph, stored_graph
 from backfill_assets.models.kind import (
@@ -21,6 +22,7 @@ from backfill_assets.models.kind import (
 from backfill_assets.models.model import Model
 from backfill_assets.models.source import TimeColumns
 from backfill_assets.models.upstream import Upstream, own_cells
+from backfill_assets.snapshots.snapshot import stored_model
 from backfill_assets_tests.builders import COLUMNS, a_graph, a_model, a_source, a_whole
 
 if TYPE_CHECKING:
@@ -247,6 +249,16 @@ def test_a_model_that_reads_the_cell_that_it_builds_does_not_load(model: Model):
         match=r"no earlier cell of itself; expected Upstream\('web.visits', lookback=1",
     ):
         a_graph(model)
+
+
+def test_a_word_that_says_nothing_of_an_upstream_does_not_load_and_what_is_stored_runs():
+    model = a_model(upstreams=[Upstream("web.events", reopens="nevr")])  # type: ignore[arg-type]
+    with pytest.raises(
+        DeclarationError,
+        match=r"upstream 'web.events' of model 'web.visits': found 'nevr' as reopens; expected one of 'never', 'lat",
+    ):
+        a_graph(model)
+    stored_graph([stored_model(dumps(model))], [a_source()])
 
 
 @pytest.mark.parametrize("flag", ["volatile", "forward_only", "audit_columns"])

@@ -187,8 +187,6 @@ def test_a_word_stands_for_what_it_names_and_another_one_is_refused():
 
     with pytest.raises(DeclarationError, match=r"'later' as when_empty; expected one of 'accept',"):
         a_source(when_empty="later")
-    with pytest.raises(DeclarationError, match=r"'nevr' as reopens; expected one of 'never', 'lat"):
-        Upstream("web.events", reopens="nevr")  # type: ignore[arg-type]
 
 
 def test_a_declaration_in_the_place_of_a_name_is_shown_by_its_beginning():
