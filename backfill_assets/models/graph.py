@@ -302,9 +302,9 @@ def _check_deletes(model: Model) -> None:
             do="leave `deletes` out: that rebuilds nothing",
         )
     if isinstance(policy, (SoftDelete, Tombstone)):
-        _check_marker(model, policy.column)
-    if model.moves_rows and isinstance(model.delete_policy, Tombstone):
-        marker = model.delete_policy.column
+        _check_marker(model, policy)
+    if model.moves_rows and isinstance(policy, Tombstone):
+        marker = policy.column
         raise DeclarationError(
             found=f"model '{model.name}' has rows_move=True and Tombstone('{marker}'), with which a deleted key "
             "would be back as soon as an older cell that has it is built again",
@@ -313,10 +313,15 @@ def _check_deletes(model: Model) -> None:
         )
 
 
-def _check_marker(model: Model, marker: str) -> None:
-    """Refuse a mark of deleted rows that can't be TRUE, or that would make another key of them."""
+def _check_marker(model: Model, policy: SoftDelete | Tombstone) -> None:
+    """Refuse a mark of deleted rows that can't be TRUE, or that would make another key of them.
+
+    Spark reads a text, such as 'true', as TRUE; none is written.
+    """
+    marker = policy.column
+    types = {"boolean", "string"} if isinstance(policy, Tombstone) else {"boolean"}
     (dtype,) = (canonical_type(column.dtype) for column in model.schema if column.name == marker)
-    if dtype != "boolean" or marker in model.key:
+    if dtype not in types or marker in model.key:
         found = "a part of its key" if marker in model.key else f"of the type {dtype}"
         raise DeclarationError(
             found=f"model '{model.name}' marks deleted rows by '{marker}', which is {found}",

@@ -230,8 +230,9 @@ def test_a_policy_that_a_model_can_not_follow_does_not_load_and_what_is_stored_r
     stored_graph([model], [a_source()])
 
 
-def test_rows_that_are_gone_are_marked_by_a_boolean_however_it_is_spelled():
+def test_a_marker_is_a_boolean_however_it_is_spelled_and_of_a_tombstone_also_a_text():
     a_graph(marking(SoftDelete("gone"), Column("gone", "BOOL")))
+    a_graph(marking(Tombstone("gone"), Column("gone", "string")))
 
 
 @pytest.mark.parametrize(

@@ -119,8 +119,12 @@ def test_rows_without_a_key_do_not_multiply_with_each_build(
     assert len(content(spark, path, "amount")) == 3
 
 
-def test_a_tombstone_deletes_its_key(spark: SparkSession, tmp_path: Path):
-    path, model = str(tmp_path / "orders"), orders(deletes=Tombstone("gone"))
+@pytest.mark.parametrize("dtype", ["boolean", "string"])
+def test_a_tombstone_deletes_its_key(spark: SparkSession, tmp_path: Path, dtype: str):
+    columns = [
+        replace(each, dtype=dtype) if each.name == "gone" else each for each in ORDER_COLUMNS
+    ]
+    path, model = str(tmp_path / "orders"), orders(deletes=Tombstone("gone"), columns=columns)
     commit_cells(
         batch(spark, model, path, days(1), order(1, 1), order(2, 1)),
         model,
