@@ -117,8 +117,8 @@ def _unusable(catalog: str, error: Exception) -> CatalogError:
 def _lacks_session(error: Exception) -> bool:
     """Whether PySpark has no session: it says so, or fails an assertion without a word."""
     last = traceback.extract_tb(error.__traceback__)[-1]
-    says_so = isinstance(error, AssertionError) or _NO_SESSION in str(error)
-    return says_so and "pyspark" in Path(last.filename).parts
+    is_bare = isinstance(error, AssertionError) and not str(error)
+    return (is_bare or _NO_SESSION in str(error)) and "pyspark" in Path(last.filename).parts
 
 
 def _place(error: Exception) -> str:

@@ -170,6 +170,10 @@ CATALOGS = {
     "MODELS = [": "broken.py:1: SyntaxError: '[' was never closed; correct it there",
     "MODELS = SOURCES = undefined": "broken.py:1: NameError: name 'undefined' is not defined; correct",
     "import absent": "broken.py:1: ModuleNotFoundError: No module named 'absent'; correct it there",
+    "from pyspark.sql.types import ArrayType\nMODELS = ArrayType('int')": (
+        "broken.py:2: AssertionError: elementType int should be an instance of "
+        "<class 'pyspark.sql.types.DataType'>; correct it there"
+    ),
     "MODELS = ()": "has no SOURCES; name a module with MODELS and SOURCES in BACKFILL_CATALOG",
 }
 
