@@ -183,26 +183,30 @@ def _refuse_deleted_tables(at: Operating, pair: Pair) -> None:
     for pointer in filter(None, (pair.old, pair.new)):
         for layer in pointer.layers:
             if not at.store.versions.is_known(layer.version):
-                raise _deleted(pair, f"table {layer.version} was")
+                raise _gone(pair, f"table {layer.version} was deleted by `backfill gc`")
 
 
-def refuse_deleted_files(both: Compared, pair: Pair) -> None:
-    """Refuse to read the rows of a model where `backfill gc` has deleted files of one side.
+def refuse_gone_files(both: Compared, pair: Pair) -> None:
+    """Refuse to read the rows of a model where files of one side are gone: `backfill gc` deletes old ones.
 
     Raises:
-        RequestError: it has.
+        RequestError: some are.
     """
     if pair.is_kept or not pair.cells:
         return
     for table in (both.old, both.new):
         for part in files_read(both.model, table, pair.cells):
             if missing_files(part.path, part.files):
-                raise _deleted(pair, f"files of {part.path} were")
+                raise _gone(
+                    pair,
+                    f"files of {part.path} are gone: `backfill gc` has deleted them, or they are lost, and "
+                    "`backfill audit` names them if they are published",
+                )
 
 
-def _deleted(pair: Pair, what: str) -> RequestError:
+def _gone(pair: Pair, what: str) -> RequestError:
     return RequestError(
-        found=f"plan {pair.plan_id} can't be compared any more: {what} deleted by `backfill gc`",
+        found=f"plan {pair.plan_id} can't be compared any more: {what}",
         do=f"`backfill evidence report {pair.plan_id}` has what was found when they were compared",
     )
 

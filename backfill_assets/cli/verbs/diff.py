@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from backfill_assets.cli import diff_options as ask  # noqa: TC001 - typer reads them
-from backfill_assets.cli.comparing import Pair, compared, pairs, refuse_deleted_files
+from backfill_assets.cli.comparing import Pair, compared, pairs, refuse_gone_files
 from backfill_assets.cli.diff_options import DiffOptions, question
 from backfill_assets.cli.exits import CHANGES
 from backfill_assets.cli.operating import Operating, operating
@@ -126,7 +126,7 @@ def _compared(at: Operating, pair: Pair, options: DiffOptions, rows: int, after:
     diff_question = question(both.model, options, pair.cells)
 
     def ask() -> Shown:
-        refuse_deleted_files(both, pair)
+        refuse_gone_files(both, pair)
         return _shown(at, both, diff_question, rows, options.most)
 
     with AT_WORK.at(Phase.COMPARING, pair.model):
