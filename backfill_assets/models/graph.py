@@ -27,7 +27,6 @@ from backfill_assets.models.column import (
 from backfill_assets.models.consumer import Consumer
 from backfill_assets.models.declared_values import FLAG, one_word_of, require_values
 from backfill_assets.models.kind import (
-    AbsentMeansDeleted,
     IncrementalByUniqueKey,
     SoftDelete,
     Tombstone,
@@ -287,12 +286,12 @@ _FLAGS = {"audit_columns": FLAG, "volatile": FLAG, "forward_only": FLAG}
 
 
 def _check_deletes(model: Model) -> None:
-    """Refuse a policy that a model can't follow.
+    """Refuse marks of deleted rows that a model can't keep; ``none`` and ``absent`` say nothing of a model that does not merge.
 
     Of keys that move no tombstone is stored, so an older cell that is built again has its key back.
     """
     policy = model.delete_policy
-    if isinstance(policy, AbsentMeansDeleted):
+    if not isinstance(policy, (SoftDelete, Tombstone)):
         return
     if not isinstance(model.kind, IncrementalByUniqueKey):
         raise DeclarationError(
@@ -301,8 +300,7 @@ def _check_deletes(model: Model) -> None:
             expected="deletes='absent', the default, or the kind IncrementalByUniqueKey",
             do="leave `deletes` out: that rebuilds nothing",
         )
-    if isinstance(policy, (SoftDelete, Tombstone)):
-        _check_marker(model, policy)
+    _check_marker(model, policy)
     if model.moves_rows and isinstance(policy, Tombstone):
         marker = policy.column
         raise DeclarationError(

@@ -16,6 +16,7 @@ from backfill_assets.models.graph import build_graph, stored_graph
 from backfill_assets.models.kind import (
     IncrementalByTimeRange,
     IncrementalByUniqueKey,
+    KeepsDeleted,
     SoftDelete,
     Tombstone,
 )
@@ -205,6 +206,11 @@ def marking(policy: Any, *columns: Column, **declared: Any) -> Model:  # noqa: A
     return a_model(deletes=policy, **{**given, **declared})
 
 
+def test_a_model_that_replaces_its_cells_may_say_that_its_source_deletes_nothing():
+    """As the sample model of the design does."""
+    assert a_graph(a_model(deletes="none")).model("web.visits").delete_policy == KeepsDeleted()
+
+
 @pytest.mark.parametrize(
     ("model", "words"),
     [
@@ -212,7 +218,10 @@ def marking(policy: Any, *columns: Column, **declared: Any) -> Model:  # noqa: A
             marking(SoftDelete("gone"), GONE, kind=IncrementalByTimeRange("ds")),
             r"has deletes=SoftDelete\(column='gone'\) and is IncrementalByTimeRange, which replaces",
         ),
-        (a_model(deletes="none"), "expected deletes='absent', the default, or the kind Incremen"),
+        (
+            marking(Tombstone("gone"), GONE, kind=IncrementalByTimeRange("ds")),
+            "expected deletes='absent', the default, or the kind Incremen",
+        ),
         (marking(SoftDelete("gone"), Column("gone", "string")), "of the type string; expected a b"),
         (marking(Tombstone("gone"), Column("gone", "int")), "'gone', which is of the type int"),
         (
