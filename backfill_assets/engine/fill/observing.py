@@ -149,6 +149,10 @@ class _Between:
     log: ConcernedCells = field(default_factory=ConcernedCells)
 
 
+_UNREADABLE = (PinGoneError, DamagedFileError, CorruptTableError)
+"""How the reading of an older version of a source ends where that was vacuumed."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Looking:
     """One look at one source."""
@@ -339,11 +343,7 @@ class _Looking:
             both = _spark_side().content_by_cell(
                 session, self.path, self.source, (since, until), cells
             )
-        except (
-            PinGoneError,
-            DamagedFileError,
-            CorruptTableError,
-        ):  # vacuumed: what it held is not known
+        except _UNREADABLE:  # what it held is not known
             (now,) = _spark_side().content_by_cell(session, self.path, self.source, (until,), cells)
             return _against_known(stored, now, cells)
         before, now = both
