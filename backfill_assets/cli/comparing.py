@@ -15,7 +15,6 @@ from backfill_assets.snapshots.environment import workspace_name
 from backfill_assets.snapshots.snapshot import stored_model
 from backfill_assets.snapshots.stored_plan import OPEN
 from backfill_assets.warehouse.compare.comparison_sql import Compared
-from backfill_assets.warehouse.files.cell_files import missing_files
 from backfill_assets.warehouse.files.layers import files_read, table_read
 from backfill_assets.warehouse.files.tables import Table
 from backfill_assets.warehouse.log.delta_log import ABSENT
@@ -196,7 +195,7 @@ def refuse_gone_files(both: Compared, pair: Pair) -> None:
         return
     for table in (both.old, both.new):
         for part in files_read(both.model, table, pair.cells):
-            if missing_files(part.path, part.files):
+            if part.missing:
                 raise _gone(
                     pair,
                     f"files of {part.path} are gone: `backfill gc` has deleted them, or they are lost, and "

@@ -43,7 +43,6 @@ from backfill_assets.planning.rule.lost_inputs import cells_reading_any
 from backfill_assets.snapshots.plan_check import CONSUMER, STRATEGY, PlanCheck
 from backfill_assets.snapshots.stored_plan import PlanEventKind
 from backfill_assets.warehouse.compare.comparison_sql import Compared, Question
-from backfill_assets.warehouse.files.cell_files import missing_files
 from backfill_assets.warehouse.files.layers import files_read
 from backfill_assets.warehouse.spark.spark_errors import DamagedFileError, PinGoneError
 
@@ -262,8 +261,7 @@ _LOST = (
 def _lacks_built_files(both: _Sides, name: str) -> bool:
     """Whether files of cells are gone that the plan's own table holds."""
     model, table = both.workspace.graph.model(name), published_table(both.workspace, name)
-    parts = files_read(model, table, both.after.own(name))
-    return any(missing_files(part.path, part.files) for part in parts)
+    return any(part.missing for part in files_read(model, table, both.after.own(name)))
 
 
 def _expected_of(op: Operation, planned: ModelPlan) -> tuple[Expectation, ...]:

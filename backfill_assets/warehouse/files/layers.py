@@ -23,6 +23,7 @@ from backfill_assets.warehouse.files.cell_files import (
     files_at,
     files_of,
     folder_says_cell,
+    missing_files,
     partition_columns,
 )
 from backfill_assets.warehouse.files.cells import cell_text, cell_type, cells_predicate, text_at
@@ -73,6 +74,11 @@ class FilesRead:
     path: str
     cells: tuple[str, ...]
     files: tuple[NamedFile, ...]
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Name those of the files that are not there, or not as large as they were."""
+        return missing_files(self.path, self.files)
 
 
 class PartFiles(NamedTuple):
