@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -124,25 +123,17 @@ _NOT_IN_NAMES = frozenset(" ,;{}()\n\t=")
 
 
 def require_columns(owner: str, columns: Sequence[Column]) -> None:
-    """Refuse columns that Spark can't tell apart, types that it does not have, and flags that are none.
+    """Refuse types that Spark does not have, and flags that are none.
 
     Args:
         owner: whose columns they are, for the error.
         columns: as declared.
 
     Raises:
-        DeclarationError: two have one name, for Spark takes no notice of case.
         DeclarationError: whether one may be NULL, or is unique, is neither True nor False.
         DeclarationError: a type, or one within it, begins with none of the words of Spark's types.
         DeclarationError: it is one that no Delta table gives back.
     """
-    counts = Counter(column.name.lower() for column in columns)
-    twice = [name for name, count in counts.items() if count > 1]
-    if twice:
-        raise DeclarationError(
-            found=f"{owner}: found columns named {', '.join(twice)} more than once",
-            expected="each name once",
-        )
     for column in columns:
         require_values(f"column '{column.name}' of {owner}", column, _FLAGS)
     require_types(owner, columns)

@@ -1,7 +1,8 @@
-"""Refuse what an author wrote where a declaration needs a value of another type."""
+"""Refuse what an author wrote where a declaration needs a value of another type, or each name once."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, cast
 
@@ -36,6 +37,25 @@ def require_values(of: str, written: object, needed: Mapping[str, tuple[Types, s
         value = getattr(written, name)
         if not isinstance(value, types):
             raise _of_another_type(of, _shown(value), name, expected)
+
+
+def require_distinct(of: str, what: str, names: Iterable[str], expected: str) -> None:
+    """Refuse names of which one is given more than once.
+
+    Args:
+        of: whose declaration, for the error.
+        what: bears the names, in words.
+        names: as they count: where case does not, in small letters.
+        expected: in words.
+
+    Raises:
+        DeclarationError: one is.
+    """
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise DeclarationError(
+            found=f"{of}: found {what} named {', '.join(twice)} more than once", expected=expected
+        )
 
 
 def settle_lists(of: str, written: object, needed: Mapping[str, tuple[Types, str]]) -> None:

@@ -25,7 +25,12 @@ from backfill_assets.models.column import (
     require_storable,
 )
 from backfill_assets.models.consumer import Consumer
-from backfill_assets.models.declared_values import FLAG, one_word_of, require_values
+from backfill_assets.models.declared_values import (
+    FLAG,
+    one_word_of,
+    require_distinct,
+    require_values,
+)
 from backfill_assets.models.kind import (
     IncrementalByUniqueKey,
     SoftDelete,
@@ -177,6 +182,8 @@ def build_graph(
         _all_of(Model, models), _all_of(Source, sources), _all_of(Consumer, consumers)
     )
     for source in graph.sources.values():
+        names = (column.name.lower() for column in source.schema)  # Spark takes no notice of case
+        require_distinct(f"source '{source.name}'", "columns", names, "each name once")
         require_columns(f"source '{source.name}'", source.schema)
         require_cadence(f"source '{source.name}'", source.cadence)
         _check_times(source)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from typing import TYPE_CHECKING
 
 import sqlglot
@@ -30,6 +29,7 @@ from backfill_assets.models.audit import (
     Unique,
 )
 from backfill_assets.models.column import AUDIT_COLUMNS, CELL_COLUMN, canonical_type
+from backfill_assets.models.declared_values import require_distinct
 from backfill_assets.models.kind import Full, IncrementalByUniqueKey, SoftDelete, Tombstone
 
 if TYPE_CHECKING:
@@ -94,12 +94,8 @@ def _require_distinct(model: Model) -> None:
         ("upstreams", [upstream.name for upstream in model.reads]),
         ("audits", [GRAIN_AUDIT, *(audit.name for audit in model.audits)]),
     ):
-        twice = [name for name, count in Counter(names).items() if count > 1]
-        if twice:
-            raise DeclarationError(
-                found=f"model '{model.name}': found {what} named {', '.join(twice)} more than once",
-                expected="each name once (the key's own audit is named unique_grain)",
-            )
+        expected = "each name once (the key's own audit is named unique_grain)"
+        require_distinct(f"model '{model.name}'", what, names, expected)
     ours = sorted({CELL_COLUMN, *AUDIT_COLUMNS} & {*columns})
     if ours:
         raise DeclarationError(

@@ -89,7 +89,10 @@ def said_of_early(model: Model, first: FirstData, gaps: IntervalSet) -> str:
         return ""
     cells = ranges_text(model.cadence, early)
     becomes = first.before or "as the query makes them of no rows"
-    return f"starts before its data does: {first.words}; planned nevertheless, {becomes}: {cells}; --start leaves them out of a plan, a later start of the model for good"
+    return (
+        f"starts before its data does: {first.words}; planned nevertheless, {becomes}: {cells}; "
+        "--start leaves them out of a plan, a later start of the model for good"
+    )
 
 
 def _before(model: Model, first: FirstData, gaps: IntervalSet) -> IntervalSet:
