@@ -11,6 +11,7 @@ from backfill_assets.engine.plans.plan_verbs import abandon_plan, rollback_plan,
 from backfill_assets.engine.plans.rollback_checks import promoted_after
 from backfill_assets.engine.project.events import Failed, Waiting
 from backfill_assets.engine.project.holds import hold_consumer, release_consumer
+from backfill_assets.engine.review.known_differences import accept_difference
 from backfill_assets.engine.upkeep.collecting import collect
 from backfill_assets.planning.plan.plan import Build
 from backfill_assets.planning.plan.request import Category, KeptRows
@@ -32,6 +33,7 @@ from backfill_assets_tests.histories.published import Contents, WrongError, star
 from backfill_assets_tests.histories.receipts import RECEIPTS
 from backfill_assets_tests.histories.requests import Asked, any_request
 from backfill_assets_tests.histories.supplying import late_deliveries
+from backfill_assets_tests.histories.weights import SMOOTHED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -371,7 +373,19 @@ def carry_out(history: History, plan: Plan) -> None:
     if done.canaries:
         done = applied(history, plan)
     if done.status is PlanStatus.BUILT:
+        accept_within_tolerance(history, plan)
         promoted(history, plan)
+
+
+def accept_within_tolerance(history: History, plan: Plan) -> None:
+    """Accept, as a person, that a reader held what was within its upstream's tolerance until it is built anew."""
+    store = history.world.store
+    for check in store.checks.of_plan(plan.plan_id):
+        if check.model == SMOOTHED and check.stops:
+            named = (check.model, check.check)
+            stored = store.plans.get(plan.plan_id)
+            accept_difference(store, stored, named, who="ann", reason="within the tolerance")
+            history.say(f"accept {check.check} of {check.model}")
 
 
 def plan_for_dev(history: History, asked: Asked | None = None) -> None:
