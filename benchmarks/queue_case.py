@@ -170,6 +170,7 @@ def _project(bench: Bench, days: int, limit: int, server: ConnectServer | None) 
         "BACKFILL_MAX_BATCHES": str(limit),
         "BACKFILL_SPARK_MEMORY": "4g",
         "BACKFILL_LEASE_SECONDS": "60",
+        "PYTHONDONTWRITEBYTECODE": "",  # processes start from compiled modules, as installed ones do
         **({"SPARK_REMOTE": server.url} if server else {}),
     }
     return laid_out(

@@ -42,7 +42,7 @@ def cells_read(
     if theirs.unit is Unit.WHOLE:
         return theirs.snap_out(cells)
     if own.unit is Unit.WHOLE:
-        return _life(theirs, theirs.due(until))
+        return _life(theirs, theirs.floor(until))
     back = reach_back(own, upstream, theirs)
     widened = IntervalSet.of_bounds(map(back, cells.boundaries[::2]), cells.boundaries[1::2])
     return theirs.snap_out(widened) & _life(theirs, until=None)
@@ -74,7 +74,10 @@ def cells_without_input(
 
     The other arguments are those of `cells_read`.
     """
-    lacking = cells_read(own, upstream, theirs, cells, until=until) - there
+    read = cells_read(own, upstream, theirs, cells, until=until)
+    if own.unit is Unit.WHOLE:  # it waits for no cell that a cron calls due later
+        read &= _life(theirs, theirs.due(until))
+    lacking = read - there
     return cells_reading(own, upstream, theirs, lacking) & cells
 
 

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +14,12 @@ from backfill_assets.engine.plans.plan_verbs import abandon_plan
 from backfill_assets.engine.plans.refusals import PlanConflictError
 from backfill_assets.engine.project.events import Committed
 from backfill_assets.errors import RequestError
-from backfill_assets.intervals import Daily
+from backfill_assets.intervals import Daily, Whole
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.audit import accepted_range
 from backfill_assets.models.column import Column
+from backfill_assets.models.kind import Full
+from backfill_assets.models.upstream import Reopens, Upstream
 from backfill_assets.planning.plan import batch_size as sizes
 from backfill_assets.planning.plan.request import Restatement
 from backfill_assets.snapshots.environment import PROD
@@ -230,6 +232,33 @@ def test_an_abandoned_plan_leaves_prod_byte_for_byte(world: World, plans: Plans)
         world.store.views.of(PROD).models,
     ) == before
     assert world.store.plans.get(plan.plan_id).status is PlanStatus.ABANDONED
+
+
+def test_a_full_reader_that_is_rebuilt_keeps_published_cells_that_a_rarer_cron_calls_due_later(
+    world: World, plans: Plans
+):
+    def summed(cron: str | None, extra: str) -> Graph:
+        columns = (Column("days", "bigint"), Column("total", "decimal(18,2)"))
+        sql = f"SELECT COUNT(*) AS days, CAST(SUM(cost) {extra} AS DECIMAL(18,2)) AS total FROM {VISITS}"
+        whole: dict[str, Any] = {"cadence": Whole(), "kind": Full(), "unique_key": ["days"]}
+        reads = [Upstream(VISITS, reopens=Reopens.ALL)]
+        total = a_model(
+            "web.sum", sql=sql, columns=columns, upstreams=reads, grain="one row", **whole
+        )
+        return a_graph(visits(cadence=Daily(start="2024-01-07", cron=cron)), total)
+
+    world.begin(summed(None, ""), *ROWS)
+    assert world.rows("web.sum", "days", "total") == [(4, 34)]
+    weekly = summed("0 5 * * 1", "+ 1")  # on Mondays: the last was the 8th
+    plans.published(weekly)
+    assert world.rows("web.sum", "days", "total") == [(4, 35)]
+
+    world.clock.now += timedelta(days=1)
+    world.land(a_source(), *ROWS, row(11))
+    plans.apply(weekly, plans.make(weekly, select=(VISITS,), ignore_cron=True))
+    plans.published(weekly)
+    assert world.rows("web.sum", "days", "total") == [(5, 36)]
+    assert plans.make(weekly).is_empty
 
 
 def files(world: World) -> dict[str, bytes]:

@@ -19,7 +19,7 @@ from backfill_assets.intervals import (
     Weekly,
     Whole,
 )
-from backfill_assets.models.cells import cells_read, cells_reading
+from backfill_assets.models.cells import cells_read, cells_reading, cells_without_input
 from backfill_assets.models.upstream import OwnCells, Upstream, own_cells
 
 START = datetime(2024, 3, 25, tzinfo=UTC)  # a Monday, days before clocks change in Berlin
@@ -160,7 +160,7 @@ def test_a_whole_upstream_is_read_whole_and_its_change_concerns_the_readers_whol
     )
 
 
-def test_a_whole_reader_reads_all_that_is_due_and_is_concerned_by_any_change():
+def test_a_whole_reader_reads_all_that_is_over_and_is_concerned_by_any_change():
     theirs = Daily(start="2024-01-01")
     whole = IntervalSet.of([WHOLE_CELL])
     now = utc("2024-01-04") + timedelta(hours=5)
@@ -170,6 +170,23 @@ def test_a_whole_reader_reads_all_that_is_due_and_is_concerned_by_any_change():
     assert read == IntervalSet.of([Interval(utc("2024-01-01"), utc("2024-01-04"))])
     changed = IntervalSet.of([theirs.cell("2024-01-02")])
     assert cells_reading(Whole(), Upstream("a.b"), theirs, changed) == whole
+
+
+def test_a_model_that_is_rebuilt_as_a_whole_reads_every_cell_that_is_over_and_waits_for_due_ones():
+    theirs = Daily(start="2024-01-01", cron="0 5 * * 1")  # on Mondays: the 1st and the 8th
+    now, whole = utc("2024-01-10"), IntervalSet.of([WHOLE_CELL])
+    week, more = (
+        IntervalSet.of([Interval(utc("2024-01-01"), utc(end))])
+        for end in ("2024-01-08", "2024-01-10")
+    )
+
+    assert cells_read(Whole(), Upstream("a.b"), theirs, whole, until=now) == more
+
+    def without(there: IntervalSet) -> IntervalSet:
+        return cells_without_input(Whole(), Upstream("a.b"), theirs, whole, there, until=now)
+
+    assert without(week) == IntervalSet.empty()
+    assert without(more - week) == whole
 
 
 @pytest.mark.parametrize("own", [Daily(start="2024-01-01"), Whole()])
