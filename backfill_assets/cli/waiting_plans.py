@@ -8,22 +8,20 @@ from typing import TYPE_CHECKING, Any
 from backfill_assets.cli.output import say
 from backfill_assets.engine.project.plan_age import open_plans, waits_until
 from backfill_assets.engine.review.aftercare import watches
-from backfill_assets.engine.review.before_publishing import before_publishing
-from backfill_assets.engine.review.dual_runs import dual_run
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.engine.review.before_publishing import commands_now
 from backfill_assets.intervals.instants import minute_text
 from backfill_assets.planning.plan.outline import why_unreadable
 from backfill_assets.planning.review.aftercare import watch_json
 from backfill_assets.planning.review.appointment import appointment_json, appointment_of
-from backfill_assets.planning.review.dual_run import dual_run_json
-from backfill_assets.render.plan_life import next_commands, watch_text
+from backfill_assets.planning.review.dual_run import dual_run_json, dual_run_of
+from backfill_assets.render.plan_life import commands_of, watch_text
+from backfill_assets.snapshots.stored_plan import PlanStatus
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from backfill_assets.engine.project.run_context import RunContext
     from backfill_assets.planning.plan.plan import Plan
-    from backfill_assets.snapshots.stored_plan import StoredPlan
 
 
 def waiting_plans(run: RunContext) -> list[dict[str, Any]]:
@@ -69,6 +67,16 @@ def _minute(instant: str) -> str:
 def _row(run: RunContext, plan: Plan) -> dict[str, Any]:
     stored, until = run.store.plans.get(plan.plan_id), waits_until(run.store, plan)
     outwaited, unreadable = until <= run.clock(), why_unreadable(stored)
+    events = run.store.plans.events(plan.plan_id)
+    dual = dual_run_of(plan.request.dual_run_days, events)
+    if outwaited or unreadable:
+        commands = commands_of(plan.plan_id, ("abandon",))
+    elif stored.status is PlanStatus.BUILT and dual and dual.lasts(run.clock()):
+        commands = commands_of(
+            plan.plan_id, ("apply", "abandon")
+        )  # `apply` compares both histories
+    else:
+        commands = commands_now(run.project, plan)
     return {
         "plan": plan.plan_id,
         "status": stored.status.value,
@@ -79,27 +87,7 @@ def _row(run: RunContext, plan: Plan) -> dict[str, Any]:
         "unreadable": unreadable,
         "models": [*dict.fromkeys(planned.model for planned in plan.models)],
         "pauses_schedules": plan.request.pause_schedules,
-        "dual_run": dual_run_json(dual_run(run.store, plan)),
-        "appointment": appointment_json(appointment_of(run.store.plans.events(plan.plan_id))),
-        "next": [f"backfill abandon {plan.plan_id}"]
-        if outwaited or unreadable
-        else _next(run, plan, stored),
+        "dual_run": dual_run_json(dual),
+        "appointment": appointment_json(appointment_of(events)),
+        "next": [each for each in commands if not each.startswith("backfill diff")],
     }
-
-
-def _next(run: RunContext, plan: Plan, stored: StoredPlan) -> list[str]:
-    """List what can be done with a plan; while its dual run lasts, both histories are compared.
-
-    Where its approvals can't be judged, `approvals` says why; how an environment stands is told all the same.
-    """
-    try:
-        before = before_publishing(run.project, plan)
-    except BackfillAssetsError:  # the policy or a key can't be used, or `ssh-keygen` is not there
-        return [f"backfill approvals {plan.plan_id}"]
-    control = run.store.queue.control_of(plan.plan_id)
-    publishing = ("apply",) if before.runs else before.verbs
-    return [
-        command
-        for command in next_commands(plan.plan_id, stored.status.value, control, publishing)
-        if not command.startswith("backfill diff")
-    ]

@@ -17,14 +17,12 @@ from backfill_assets.engine.project.events import (
     Waiting,
 )
 from backfill_assets.engine.review.around import around_plan
-from backfill_assets.engine.review.before_publishing import before_publishing
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.engine.review.before_publishing import commands_now
 from backfill_assets.orchestration.catching_up import report_ready
 from backfill_assets.orchestration.metadata import report_metadata
 from backfill_assets.orchestration.released_runs import ENDED_TAG, FOR_GOOD, PLAN_TAG
 from backfill_assets.planning.plan.plan import Plan
 from backfill_assets.planning.plan.plan_json import read_plan
-from backfill_assets.render.plan_life import next_commands
 from backfill_assets.render.plan_markdown import plan_markdown
 from backfill_assets.snapshots.environment import PROD
 from backfill_assets.snapshots.loaded import Loaded
@@ -78,19 +76,10 @@ class PlanWork(Asked):
             "plan_id": plan.plan_id,
             "status": status,
             "plan": dg.MetadataValue.md(plan_markdown(plan, self.naming, around_plan(self, plan))),
-            "next": ", or ".join(self._next(plan, status)) or "nothing",
+            "next": ", or ".join(commands_now(self.project, plan)) or "nothing",
             **report_metadata(self, plan.plan_id),
             **metadata,
         }
-
-    def _next(self, plan: Plan, status: str) -> tuple[str, ...]:
-        """List what can be done next; where its approvals can't be judged, `approvals` says why."""
-        try:
-            publishing = before_publishing(self.project, plan).verbs
-        except BackfillAssetsError:
-            return (f"backfill approvals {plan.plan_id}",)
-        control = self.store.queue.control_of(plan.plan_id)
-        return next_commands(plan.plan_id, status, control, publishing)
 
     def report_published(self, environment: str) -> int:
         """Report to Dagster what prod publishes by now; other environments have no assets."""

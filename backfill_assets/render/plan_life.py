@@ -133,8 +133,8 @@ def next_commands(
             publication; none while it can only wait.
     """
     if control.holds and status in (PlanStatus.PROPOSED.value, PlanStatus.APPLYING.value):
-        return (f"backfill resume {plan_id}", f"backfill abandon {plan_id}")
-    named = {
+        return commands_of(plan_id, ("resume", "abandon"))
+    verbs_by_status: dict[str, tuple[str, ...]] = {
         PlanStatus.PROPOSED.value: ("apply", "show -v"),
         PlanStatus.APPLYING.value: ("apply", "abandon"),
         PlanStatus.BUILT.value: ("diff", *publishing, "abandon"),
@@ -142,7 +142,12 @@ def next_commands(
     }
     if status == EXPIRED:
         return ("backfill plan",)
-    split = (command.partition(" ") for command in named.get(status, ()))
+    return commands_of(plan_id, verbs_by_status.get(status, ()))
+
+
+def commands_of(plan_id: str, verbs: Iterable[str]) -> tuple[str, ...]:
+    """Write verbs, each with what follows the plan's id, as commands for a plan."""
+    split = (each.partition(" ") for each in verbs)
     return tuple(f"backfill {verb} {plan_id} {more}".rstrip() for verb, _, more in split)
 
 

@@ -26,7 +26,7 @@ from backfill_assets.intervals import Daily, Hourly, Weekly
 from backfill_assets.intervals.instants import minute_text
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.models.graph import build_graph
-from backfill_assets.orchestration import jobs
+from backfill_assets.orchestration import jobs, resources
 from backfill_assets.orchestration.follow_ups import promotions_due
 from backfill_assets.orchestration.released_runs import op_name
 from backfill_assets.orchestration.resources import StateResource
@@ -200,6 +200,23 @@ def test_the_page_of_a_run_names_the_next_step_as_the_command_does(launchpad: La
 
     accept = f"backfill accept {plan} web.visits sums --reason TEXT"
     assert told["next"] == f"backfill diff {plan}, or {accept}, or backfill abandon {plan}"
+
+
+@pytest.mark.parametrize(
+    ("status", "left"), [("proposed", "backfill plan"), ("built", "backfill abandon {}")]
+)
+def test_the_page_of_a_run_names_nothing_that_the_age_of_a_plan_forbids(
+    launchpad: Launchpad, monkeypatch: pytest.MonkeyPatch, status: str, left: str
+):
+    plan, store = launchpad.planned(), launchpad.world.store
+    if status == "built":
+        store.plans.set_plan_status(plan, PlanStatus.PROPOSED, PlanStatus.BUILT)
+    later = datetime.now(UTC) + timedelta(days=8)
+    monkeypatch.setattr(resources, "now", lambda: later)
+
+    told = shown(launchpad.launch("pause", plan=plan))
+
+    assert told["next"] == left.format(plan)
 
 
 def test_a_plan_that_is_stopped_twice_says_so(launchpad: Launchpad):

@@ -46,6 +46,6 @@ def accept(
         print_json(asdict(accepted))
         return
     say(f"{accepted.model}: {accepted.check}: {accepted.text}", indent=2)
-    if line := left.next_of(accepted.plan_id):
+    if line := left.next_line:
         say(line)
     say(f"{accepted.plan_id}: {accepted.words}.")

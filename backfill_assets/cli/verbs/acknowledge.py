@@ -51,6 +51,6 @@ def acknowledge(
         return
     for clause in awaits:
         say(f"awaited: {clause}", indent=2)
-    if line := left.next_of(plan_id):
+    if line := left.next_line:
         say(line)
     say(f"{plan_id}: {given.words}.")

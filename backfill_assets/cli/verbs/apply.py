@@ -29,7 +29,7 @@ from backfill_assets.errors import RequestError
 from backfill_assets.intervals.text import counted
 from backfill_assets.planning.plan.request import PlanRequest
 from backfill_assets.render.actual import Actual, actual_text
-from backfill_assets.render.plan_life import Progress, audit_lines, blocks, next_commands, progress
+from backfill_assets.render.plan_life import Progress, audit_lines, blocks, commands_of, progress
 from backfill_assets.render.plan_words import estimate_text
 from backfill_assets.snapshots.environment import PROD
 from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus
@@ -39,10 +39,10 @@ if TYPE_CHECKING:
 
     from backfill_assets.engine.plans.outcome import Outcome
     from backfill_assets.engine.project.events import Event
+    from backfill_assets.engine.review.before_publishing import BeforePublishing
     from backfill_assets.models.cells_by_model import CellsByModel
     from backfill_assets.planning.plan.plan import Estimate, Plan
     from backfill_assets.render.plan_words import Naming
-    from backfill_assets.snapshots.queued_plan import Control
 
 
 def apply(  # noqa: PLR0913, PLR0917 - one option for each thing that can be asked
@@ -135,21 +135,17 @@ class _Ended:
     applied: Outcome
     done: tuple[Progress, ...]
     actual: Actual
-    control: Control
     naming: Naming
     rest: Estimate | None
     cells: Mapping[str, CellsByModel]
-    publishing: tuple[str, ...]
+    before: BeforePublishing
 
     @property
     def next(self) -> tuple[str, ...]:
         """What can be done now."""
         if self.applied.canaries and not self.applied.failed:
-            plan_id = self.plan.plan_id
-            return tuple(f"backfill {verb} {plan_id}" for verb in ("diff", "apply", "abandon"))
-        return next_commands(
-            self.plan.plan_id, self.applied.status.value, self.control, self.publishing
-        )
+            return commands_of(self.plan.plan_id, ("diff", "apply", "abandon"))
+        return self.before.commands
 
     def plain(self) -> dict[str, Any]:
         """Give it as JSON has it."""
@@ -172,7 +168,7 @@ class _Ended:
             "estimate": asdict(self.plan.estimate) if self.plan.estimate else None,
             "actual": asdict(self.actual),
             "estimate_after_canaries": asdict(self.rest) if self.rest else None,
-            "control": self.control.value,
+            "control": self.before.control.value,
             "next": list(self.next),
         }
 
@@ -232,12 +228,10 @@ def _applied(at: Operating, plan: Plan, why: str) -> _Ended:
         at.store.plans.tell(plan.plan_id, PlanEventKind.MEASURED, who=str(at.who), detail=detail)
     if applied.status is PlanStatus.PROMOTED:
         tell_quietly(at, plan.environment)
-    control = at.store.queue.control_of(plan.plan_id)
     cells = cells_told(at, plan, applied.number)
     rest = estimated(at.project, plan).estimate if applied.canaries else None
-    nearer = before_publishing(at.project, plan).verbs
-    done = _progress(at, plan)
-    return _Ended(plan, applied, done, actual, control, at.naming, rest, cells, nearer)
+    before, done = before_publishing(at.project, plan), _progress(at, plan)
+    return _Ended(plan, applied, done, actual, at.naming, rest, cells, before)
 
 
 def _progress(at: Operating, plan: Plan) -> tuple[Progress, ...]:
@@ -281,7 +275,8 @@ def _report(ended: _Ended) -> None:
         say(f"Next: {', or '.join(ended.next)}")
     built = sum(model.done for model in ended.done)
     failed = counted(len(ended.applied.failed), "batch", "batches")
-    stands = f"{status.value}{f', {ended.control.words}' if ended.control.holds else ''}"
+    control = ended.before.control
+    stands = f"{status.value}{f', {control.words}' if control.holds else ''}"
     canaries = ended.applied.canaries and not (ended.applied.failed or ended.applied.refused)
     rest = "; the same `apply` builds the rest" if canaries else ""
     say(f"{ended.plan.plan_id}: {stands}, {counted(built, 'cell')} built, {failed} failed{rest}.")

@@ -46,7 +46,7 @@ def approvals(
         consumer_answers = (
             answers(at.project, stored.plan_id) if stored.status in OPEN else Answers()
         )
-        line = before_publishing(at.project, kept.plan).next_of(stored.plan_id) if is_open else ""
+        line = before_publishing(at.project, kept.plan).next_line if is_open else ""
     approvals_judged = state.approvals if state else ()
     every_judged = (*approvals_judged, *consumer_answers.signed)
     judged = {(each.signed.text, each.signed.signature): each for each in every_judged}

@@ -61,7 +61,7 @@ def approve(
         say(f"still required: {reason_}", indent=2)
     for clause in now.answers.awaits:
         say(f"awaited: {clause}", indent=2)
-    if line := now.next_of(made.plan_id):
+    if line := now.next_line:
         say(line)
     say(f"{made.plan_id}: approved by {made.principal}, until {minute_text(made.expires)} at most.")
 

@@ -41,7 +41,7 @@ def checklist(
     with looking() as at:
         examined = kept_plan(at.store, plan).plan
         items = checklist_of(at.project, examined)
-        nearer = before_publishing(at.project, examined).next_of(examined.plan_id)
+        nearer = before_publishing(at.project, examined).next_line
     if as_json:
         print_json({"plan_id": examined.plan_id, "items": [asdict(item) for item in items]})
     else:

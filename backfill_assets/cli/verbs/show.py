@@ -27,20 +27,18 @@ from backfill_assets.render.plan_life import (
     check_text,
     checks_markdown,
     dual_run_text,
-    next_commands,
     progress,
     status_text,
     watch_text,
 )
 from backfill_assets.render.plan_markdown import plan_markdown
-from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus, dropped_at
+from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus
 
 if TYPE_CHECKING:
     from backfill_assets.cli.watching import PlanProgress
     from backfill_assets.engine.review.before_publishing import BeforePublishing
     from backfill_assets.planning.plan.plan import Plan
     from backfill_assets.render.plan_life import Progress
-    from backfill_assets.snapshots.queued_plan import Control
     from backfill_assets.snapshots.stored_plan import PlanEvent
 
 
@@ -74,7 +72,6 @@ def show(
             _after_watching(kept, watch(project, kept.plan), before_publishing(project, kept.plan))
             return
         events = store.plans.events(kept.plan.plan_id)
-        control = store.queue.control_of(kept.plan.plan_id)
         checked = before_publishing(project, kept.plan)
         rows = store.batches.of_plan(kept.plan.plan_id)
         around = around_plan(at, kept.plan)
@@ -82,12 +79,13 @@ def show(
     naming = at.naming
     done = progress(kept.plan, naming, rows, live)
     status = status_text(kept.stored, project.clock())
-    commands = _commands(kept.plan, status, control, checked, events)
+    control, commands = checked.control, checked.commands
     if as_json:
         print_json(
             {
                 **_json(kept, status, done, events),
-                **_controlled(commands, control),
+                "control": control.value,
+                "next": list(commands),
                 **_agreed(checked),
                 **_timed(kept.plan, events),
             }
@@ -156,7 +154,7 @@ def _print_checks(checked: BeforePublishing, *, whole: bool) -> None:
 
 def _after_watching(kept: KeptPlan, end: PlanProgress, checked: BeforePublishing) -> None:
     plan_id, status = kept.plan.plan_id, end.where
-    commands = next_commands(plan_id, end.status.value, end.control, checked.verbs)
+    commands = checked.commands
     if not end.stands:
         begun = end.status is PlanStatus.APPLYING
         commands = (*([f"backfill abandon {plan_id}"] if begun else []), "backfill plan")
@@ -179,28 +177,6 @@ def _json(
         "progress": [asdict(model) for model in done],
         "events": [asdict(event) for event in events],
     }
-
-
-def _commands(
-    plan: Plan,
-    status: str,
-    control: Control,
-    checked: BeforePublishing,
-    events: list[PlanEvent],
-) -> tuple[str, ...]:
-    """List what can be done now; a plan that has waited for too long can only be given up.
-
-    Nothing can be done about one whose environment was dropped.
-    """
-    if dropped_at(events) is not None:
-        return ()
-    if checked.outwaited:
-        return tuple(f"backfill {verb} {plan.plan_id}" for verb in checked.verbs)
-    return next_commands(plan.plan_id, status, control, checked.verbs)
-
-
-def _controlled(commands: tuple[str, ...], control: Control) -> dict[str, Any]:
-    return {"control": control.value, "next": list(commands)}
 
 
 def _event(event: PlanEvent) -> str:
