@@ -13,7 +13,7 @@ from backfill_assets.errors import RequestError
 from backfill_assets.models.graph import unknown_model
 from backfill_assets.snapshots.environment import workspace_name
 from backfill_assets.snapshots.snapshot import stored_model
-from backfill_assets.snapshots.stored_plan import OPEN
+from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
 from backfill_assets.warehouse.compare.comparison_sql import Compared
 from backfill_assets.warehouse.files.layers import files_read, table_read
 from backfill_assets.warehouse.files.tables import Table
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.planning.plan.plan import Plan
     from backfill_assets.snapshots.environment import Pointer
-    from backfill_assets.snapshots.stored_plan import PlanStatus
 
 _PLAN_AND_MODEL, _TWO_AND_MODEL = 2, 3
 
@@ -35,13 +34,15 @@ _PLAN_AND_MODEL, _TWO_AND_MODEL = 2, 3
 _WANTED = "PLAN [MODEL], or two environments and perhaps a MODEL"
 
 
-def _not_built(plan_id: str, status: str) -> RequestError:
-    if status in {"proposed", "applying"}:
+def _not_built(plan_id: str, status: PlanStatus) -> RequestError:
+    if status in {PlanStatus.PROPOSED, PlanStatus.APPLYING}:
         return RequestError(
             found=f"nothing of plan {plan_id} is built yet: there is nothing to compare",
             do=f"`backfill apply {plan_id}` builds it",
         )
-    return RequestError(found=f"plan {plan_id} is {status}: its data can no longer be compared")
+    return RequestError(
+        found=f"plan {plan_id} is {status.value}: its data can no longer be compared"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +134,7 @@ def _of_plan(at: Operating, kept: KeptPlan) -> Iterator[Pair]:
     cells = {planned.model: planned.published or None for planned in plan.models}
     promoted = at.store.history.promoting_moves(plan.plan_id)
     if not promoted:
-        raise _not_built(plan.plan_id, status.value)
+        raise _not_built(plan.plan_id, status)
     for move in promoted:
         published = cells.get(move.model)
         yield Pair(move.model, move.old, move.new, published, plan.plan_id, is_kept=False)
@@ -143,12 +144,12 @@ def _of_workspace(at: Operating, plan: Plan, status: PlanStatus) -> Iterator[Pai
     """Find what a plan that is not published would change; what it has not built yet is left out."""
     workspace = workspace_name(plan.plan_id)
     if not at.store.environments.exists(workspace):
-        raise _not_built(plan.plan_id, status.value)
+        raise _not_built(plan.plan_id, status)
     before = at.store.environments.pointers(plan.environment)
     after = at.store.environments.pointers(workspace)
     remaining = left_in(at.run(workspace), plan)
     if remaining and not built_in(at.store, plan):
-        raise _not_built(plan.plan_id, status.value)
+        raise _not_built(plan.plan_id, status)
     for planned in plan.models:
         name = planned.model
         if _place(before.get(name)) == _place(after.get(name)):

@@ -13,8 +13,9 @@ from rich.text import Text
 from backfill_assets.cli.output import bar, out, say
 from backfill_assets.engine.automatic.stuck import stuck_cells
 from backfill_assets.engine.project.plan_age import stands
+from backfill_assets.evidence.manifest import EXPIRED
 from backfill_assets.intervals.text import counted
-from backfill_assets.render.plan_life import EXPIRED, progress
+from backfill_assets.render.plan_life import progress
 from backfill_assets.render.plan_words import naming_of
 from backfill_assets.snapshots.queued_plan import Control
 from backfill_assets.snapshots.stored_plan import PlanStatus

@@ -17,6 +17,10 @@ FORMAT_VERSION = 1
 MANIFEST, SEAL = "manifest.json", "manifest.sha256"
 UNFINISHED = "about to be published"
 """The end that a manifest names while a publication is under way."""
+STOPPED, REFUSED, EXPIRED = "stopped", "refused", "expired"
+"""Ends that are no status: not all is built, or what is built is refused (either plan may go on); or its time is over."""
+WATCHED = "promoted and watched"
+"""No end of the plan, but of its watch, or a look that has found something wrong."""
 
 EXPECTED = (
     "plan.json",

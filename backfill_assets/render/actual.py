@@ -58,7 +58,7 @@ def actual_of(
         seconds=_taken(events, list(timings)),
         batch_seconds=sum(_seconds(row) for row in done),
         batches=len(done),
-        failed=sum(row.status == "failed" for row in own),
+        failed=sum(row.has_failed for row in own),
         rows=sum(row.rows or 0 for row in done),
         bytes_written=sum(row.bytes_written or 0 for row in done),
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from backfill_assets.evidence.manifest import EXPIRED
 from backfill_assets.intervals.instants import minute_text
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import counted
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
     from backfill_assets.snapshots.stored_plan import PlanEvent, StoredPlan
     from backfill_assets.state.batch_rows import BatchRow
 
-EXPIRED = "expired"
-_FAILED = "failed"
 _CELLS = 5
 """How many cells of a failed audit are named."""
 
@@ -109,7 +108,7 @@ def _failures(rows: list[BatchRow], done: IntervalSet) -> int:
 
 
 def _has_failed(row: BatchRow) -> bool:
-    return row.status == _FAILED and row.failure is not FailureKind.CANCELLED
+    return row.has_failed and row.failure is not FailureKind.CANCELLED
 
 
 def status_text(stored: StoredPlan, now: datetime) -> str:

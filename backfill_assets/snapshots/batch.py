@@ -32,6 +32,10 @@ EMPTY = "empty"
 """The reason of a batch that records its cells as ready without a row, because a plan says so."""
 
 
+RUNNING, COMMITTED, FAILED, ABANDONED = "running", "committed", "failed", "abandoned"
+"""How a batch stands; an abandoned one had stopped without an end of its own."""
+
+
 @dataclass(frozen=True, slots=True)
 class BatchRequest:
     """The request of a batch to the state before it computes.

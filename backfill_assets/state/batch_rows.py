@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.snapshots.batch import COMMITTED, FAILED, RUNNING
 from backfill_assets.state.cells import bounds, stretches_of
 from backfill_assets.state.rows import read_as, values_of
 from backfill_assets.state.tables import BATCHES
@@ -105,7 +106,12 @@ class BatchRow:
     @property
     def is_committed(self) -> bool:
         """Whether its cells were written and recorded."""
-        return self.status == "committed"
+        return self.status == COMMITTED
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether it ended without a commit; so does one that was cancelled."""
+        return self.status == FAILED
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +179,7 @@ def begin_batch(connection: sa.Connection, opened: OpenBatch, now: datetime) -> 
     """Write that a batch runs; a batch that is tried again begins anew."""
     values = {
         **_description(opened.request),
-        "status": "running",
+        "status": RUNNING,
         "built_at": opened.built_at,
         "inputs": opened.inputs,
         "started_at": now,
@@ -189,7 +195,7 @@ def commit_batch(connection: sa.Connection, commit: BatchCommit, ending: Ending)
     own = [each for each in commit.cells if commit.interval.contains(each.cell)]
     values = {
         **_description(commit),
-        "status": "committed",
+        "status": COMMITTED,
         "built_at": commit.built_at,
         "inputs": commit.inputs,
         "started_at": commit.started_at,

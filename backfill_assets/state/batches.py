@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.snapshots.batch import FAILED
 from backfill_assets.snapshots.failure import FailedBatch, FailureKind
 from backfill_assets.state import (
     adopting,
@@ -86,7 +87,7 @@ class Batches(Aggregate[D]):
         """Read the failed batches of these tables, the earliest first."""
         at = BATCHES.c
         # Written into the statement: SQLite uses the index of failed batches for no bound value.
-        is_failed = at.status == sa.literal("failed", literal_execute=True)
+        is_failed = at.status == sa.literal(FAILED, literal_execute=True)
         failed = sa.and_(is_failed, at.version.in_([*versions]), at.finished_at.is_not(None))
         query = sa.select(*(at[name] for name in _READ)).where(failed)
         read = sa.select(at.batch_id, at.inputs).where(failed, at.failure == FailureKind.INPUT)
@@ -246,7 +247,7 @@ class Batches(Aggregate[D]):
             UnknownBatchError: it was never opened.
         """
         ended = {
-            "status": "failed", "error": error, "failure": failure, "finished_at": finished_at,
+            "status": FAILED, "error": error, "failure": failure, "finished_at": finished_at,
         }  # fmt: skip
 
         def work(connection: sa.Connection) -> None:

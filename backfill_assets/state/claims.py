@@ -9,6 +9,7 @@ import sqlalchemy as sa
 
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.snapshots.batch import ABANDONED, RUNNING
 from backfill_assets.state.cells import bounds, cell_of, reached
 from backfill_assets.state.rows import insert_all, values_of
 from backfill_assets.state.tables import BATCHES, CLAIMS
@@ -125,8 +126,8 @@ def drop_claims(connection: sa.Connection, batch_id: str) -> None:
 def abandon(connection: sa.Connection, batch_ids: Iterable[str], now: datetime) -> None:
     """Mark batches that will not end by themselves as abandoned, and drop their claims."""
     ids = list(batch_ids)
-    running = sa.update(BATCHES).where(BATCHES.c.batch_id.in_(ids), BATCHES.c.status == "running")
-    connection.execute(running.values(status="abandoned", finished_at=now))
+    running = sa.update(BATCHES).where(BATCHES.c.batch_id.in_(ids), BATCHES.c.status == RUNNING)
+    connection.execute(running.values(status=ABANDONED, finished_at=now))
     _drop(connection, ids)
 
 

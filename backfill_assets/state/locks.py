@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 import sqlalchemy as sa
 
 from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.snapshots.batch import RUNNING
 from backfill_assets.state import heartbeats, pointers, promotions
 from backfill_assets.state.aggregate import Aggregate, D
 from backfill_assets.state.tables import BATCHES, COMMIT_LOCKS
@@ -224,7 +225,7 @@ def _advance_head(connection: sa.Connection, lock: CommitLock, delta_version: in
 def refresh_locks(connection: sa.Connection, run_id: str, now: datetime) -> None:
     """Refresh the heartbeat of the locks that a run holds, or its batches that are not over."""
     at = BATCHES.c
-    its_batches = sa.select(at.batch_id).where(at.run_id == run_id, at.status == "running")
+    its_batches = sa.select(at.batch_id).where(at.run_id == run_id, at.status == RUNNING)
     condition = sa.or_(
         COMMIT_LOCKS.c.holder == run_id,
         COMMIT_LOCKS.c.holder.startswith(f"{run_id}/", autoescape=True),

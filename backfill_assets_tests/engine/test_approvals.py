@@ -22,8 +22,9 @@ from backfill_assets.engine.review.approvals import (
     to_approve,
 )
 from backfill_assets.engine.review.bound_parts import PARTS, bound_parts
-from backfill_assets.engine.review.evidence import REFUSED, write_again
+from backfill_assets.engine.review.evidence import write_again
 from backfill_assets.errors import RequestError
+from backfill_assets.evidence.manifest import REFUSED
 from backfill_assets.evidence.summary import summary
 from backfill_assets.evidence.verify import verify
 from backfill_assets.models.consumer import Consumer, Reading

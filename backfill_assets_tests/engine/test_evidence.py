@@ -20,8 +20,6 @@ from backfill_assets.engine.plans.promotion import publish_built
 from backfill_assets.engine.project.project import InProject
 from backfill_assets.engine.review import evidence, parts
 from backfill_assets.engine.review.evidence import (
-    REFUSED,
-    WATCHED,
     EvidenceNotWrittenError,
     facts_of,
     write_again,
@@ -30,7 +28,7 @@ from backfill_assets.engine.review.evidence import (
 from backfill_assets.engine.review.lineage import lineage_events
 from backfill_assets.engine.review.parts import made_parts
 from backfill_assets.errors import RequestError
-from backfill_assets.evidence.manifest import EXPECTED, MANIFEST, SEAL, UNFINISHED
+from backfill_assets.evidence.manifest import EXPECTED, MANIFEST, REFUSED, SEAL, UNFINISHED, WATCHED
 from backfill_assets.evidence.summary import summary
 from backfill_assets.evidence.verify import Trouble, verify
 from backfill_assets.intervals import Daily
@@ -634,6 +632,7 @@ def test_lineage_calls_no_model_failed_whose_failed_cells_were_built_by_other_ba
     def batch(cells: IntervalSet, delta_version: int | None = None) -> Any:  # noqa: ANN401
         status = "failed" if delta_version is None else "committed"
         of = {"model": VISITS, "inputs": (), "error": "the disk is full", "status": status}
+        of["has_failed"] = status == "failed"
         times = {"started_at": at, "finished_at": at}
         return SimpleNamespace(stretches=cells, delta_version=delta_version, **of, **times)
 

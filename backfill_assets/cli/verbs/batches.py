@@ -16,6 +16,7 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import counted, ranges_text
 from backfill_assets.render.plan_words import bytes_text
 from backfill_assets.settings import read_settings
+from backfill_assets.snapshots.batch import RUNNING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,8 +28,7 @@ if TYPE_CHECKING:
     from backfill_assets.state.batch_rows import BatchRow
     from backfill_assets.state.store import Store
 
-FAILED, COMMITTED, NOT_BEGUN = "failed", "committed", "not begun"
-RUNNING, SILENT = "running", "silent"
+NOT_BEGUN, SILENT = "not begun", "silent"
 
 
 def _unclear_batch(begins: str, matches: Sequence[str]) -> RequestError:
@@ -121,9 +121,9 @@ def _failures(store: Store, graph: Graph, model: str | None) -> list[tuple[dict[
     built: dict[str, list[BatchRow]] = {}
     for row in _latest(store, model):
         since = built.setdefault(row.model, [])
-        if row.status == COMMITTED:
+        if row.is_committed:
             since.append(row)
-        elif row.status == FAILED:
+        elif row.has_failed:
             later = (other.stretches for other in since if other.version == row.version)
             overtaken = not row.stretches - IntervalSet.union_all(later)
             failures.append((row.started_at, _row(graph, row), overtaken))

@@ -30,10 +30,11 @@ from backfill_assets.engine.project.gate import gate_in
 from backfill_assets.engine.review.acting import acting
 from backfill_assets.engine.review.appointments import appointed_principal
 from backfill_assets.engine.review.dual_runs import refuse_early
-from backfill_assets.engine.review.evidence import REFUSED, STOPPED, record_end, write_owed_evidence
+from backfill_assets.engine.review.evidence import record_end, write_owed_evidence
 from backfill_assets.engine.review.notices import send_notices
 from backfill_assets.engine.review.reviewed import built_plan
 from backfill_assets.errors import BackfillAssetsError, RequestError
+from backfill_assets.evidence.manifest import REFUSED, STOPPED
 from backfill_assets.planning.change.strategy_checks import EXPLAINED
 from backfill_assets.planning.plan.request import Strategy
 from backfill_assets.planning.plan.stages import (

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.project.opening import look
-from backfill_assets.engine.review.evidence import WATCHED, record_end
+from backfill_assets.engine.review.evidence import record_end
 from backfill_assets.errors import RequestError
+from backfill_assets.evidence.manifest import WATCHED
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.audit import Severity
 from backfill_assets.models.cells_by_model import CellsByModel

@@ -11,9 +11,10 @@ from backfill_assets.engine.project.plan_age import waits_until
 from backfill_assets.engine.review.answers import Answers, answers
 from backfill_assets.engine.review.approvals import approval_state
 from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.evidence.manifest import EXPIRED
 from backfill_assets.planning.review.acceptance import with_acceptances
 from backfill_assets.planning.review.dual_run import dual_run_of
-from backfill_assets.render.plan_life import EXPIRED, commands_of, next_commands
+from backfill_assets.render.plan_life import commands_of, next_commands
 from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus, dropped_at
 
 if TYPE_CHECKING:

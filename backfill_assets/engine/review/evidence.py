@@ -22,11 +22,13 @@ from backfill_assets.engine.review.facts import gather
 from backfill_assets.engine.review.parts import REPORT, made_parts
 from backfill_assets.errors import PassingError
 from backfill_assets.evidence.manifest import (
+    EXPIRED,
     FORMAT,
     FORMAT_VERSION,
     MANIFEST,
     SEAL,
     UNFINISHED,
+    WATCHED,
     earlier_name,
     json_text,
     seal_of,
@@ -48,12 +50,6 @@ if TYPE_CHECKING:
     from backfill_assets.engine.review.facts import Facts
     from backfill_assets.snapshots.publication import Intent
     from backfill_assets.snapshots.stored_plan import StoredPlan
-
-STOPPED, REFUSED, EXPIRED = "stopped", "refused", "expired"
-"""Ends that are no status: not all is built, or what is built is refused (either plan may go on); or its time is over."""
-
-WATCHED = "promoted and watched"
-"""No end of the plan, but of its watch, or a look that has found something wrong."""
 
 _LEASE, _PATIENCE = "evidence", 5.0
 _log = logging.getLogger(__name__)

@@ -9,7 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from uuid import NAMESPACE_URL, uuid5
 
+from backfill_assets.evidence.manifest import EXPIRED, REFUSED, STOPPED
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.snapshots.batch import RUNNING
 from backfill_assets.snapshots.stored_plan import PlanStatus
 
 if TYPE_CHECKING:
@@ -27,9 +29,9 @@ _SPEC = "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent"
 _ENDS = {
     PlanStatus.PROMOTED.value: "COMPLETE",
     PlanStatus.ABANDONED.value: "ABORT",
-    "expired": "ABORT",
-    "stopped": "FAIL",
-    "refused": "FAIL",
+    EXPIRED: "ABORT",
+    STOPPED: "FAIL",
+    REFUSED: "FAIL",
 }
 """How the run of a plan ends that has moved no pointer; whatever comes later, one that has is complete."""
 
@@ -81,11 +83,11 @@ def _built(facts: Facts, model: str, rows: Sequence[BatchRow]) -> Iterator[Json]
 def _outcome(facts: Facts, rows: Sequence[BatchRow]) -> tuple[str, BatchRow | None]:
     """Say how the building of a model ended, and by which failure if its cells are not there."""
     built = IntervalSet.union_all(row.stretches for row in rows if row.delta_version is not None)
-    failures = [row for row in rows if row.status == "failed" and row.stretches - built]
+    failures = [row for row in rows if row.has_failed and row.stretches - built]
     if failures:
         return "FAIL", failures[-1]
     aborted = facts.ended == PlanStatus.ABANDONED.value and any(
-        row.status == "running" for row in rows
+        row.status == RUNNING for row in rows
     )
     return ("ABORT" if aborted else "COMPLETE"), None
 

@@ -151,7 +151,7 @@ def _tests(facts: Facts) -> Iterator[str]:
             f"{passed:,} of {counted(len(results), 'audit result')} passed, in "
             f"{counted(len(done), 'batch', 'batches')}, before each commit"
         )
-    failed = sum(row.status == "failed" for row in facts.batches)
+    failed = sum(row.has_failed for row in facts.batches)
     if failed:
         yield f"{counted(failed, 'attempt')} failed; nothing of those is published"
     for event in facts.events:

@@ -10,8 +10,10 @@ from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from backfill_assets.evidence.manifest import EXPIRED, REFUSED, STOPPED, UNFINISHED, WATCHED
 from backfill_assets.intervals.text import counted
 from backfill_assets.planning.review.release_note import KNOWN
+from backfill_assets.snapshots.stored_plan import PlanStatus
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -290,7 +292,7 @@ class Report:
             more = f"; and {len(stopped) - _NAMED} more" if len(stopped) > _NAMED else ""
             word = "expectation does" if len(stopped) == 1 else "expectations do"
             return f"{stands}. {len(stopped)} {word} not hold: {names}{more}."
-        if self.ended == "stopped" and self.failures:
+        if self.ended == STOPPED and self.failures:
             failed = Counter(batch["model"] for batch in self.failures)
             named = [f"{counted(count, 'attempt')} of {model}" for model, count in failed.items()]
             return f"{stands}. Failed: {', '.join(named[:_NAMED])}."
@@ -343,21 +345,21 @@ class Report:
             yield f"Promoted by {who} on {minute(self.publication['at'])}"
 
 
-_GOOD = {"promoted", "promoted and watched", "about to be published"}
-_BAD = {"refused", "stopped", "expired"}
+_GOOD = {PlanStatus.PROMOTED.value, WATCHED, UNFINISHED}
+_BAD = {REFUSED, STOPPED, EXPIRED}
 _STANDS = {
-    "proposed": "Not built yet",
-    "applying": "Being built",
-    "built": "Built, not published",
-    "promoted": "Published",
-    "promoted and watched": "Published, and watched",
-    "about to be published": "About to be published",
-    "stopped": "Not published: not all of it is built",
-    "refused": "Not published: refused",
-    "abandoned": "Abandoned; nothing was published",
-    "expired": "Expired; nothing was published",
-    "rolled back": "Published, and rolled back since",
-    "undone": "Published, and undone since",
+    PlanStatus.PROPOSED.value: "Not built yet",
+    PlanStatus.APPLYING.value: "Being built",
+    PlanStatus.BUILT.value: "Built, not published",
+    PlanStatus.PROMOTED.value: "Published",
+    WATCHED: "Published, and watched",
+    UNFINISHED: "About to be published",
+    STOPPED: "Not published: not all of it is built",
+    REFUSED: "Not published: refused",
+    PlanStatus.ABANDONED.value: "Abandoned; nothing was published",
+    EXPIRED: "Expired; nothing was published",
+    PlanStatus.ROLLED_BACK.value: "Published, and rolled back since",
+    PlanStatus.UNDONE.value: "Published, and undone since",
 }
 
 
