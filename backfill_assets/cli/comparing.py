@@ -12,7 +12,6 @@ from backfill_assets.engine.plans.remaining_work import left_in
 from backfill_assets.errors import RequestError
 from backfill_assets.models.graph import unknown_model
 from backfill_assets.snapshots.environment import workspace_name
-from backfill_assets.snapshots.snapshot import stored_model
 from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
 from backfill_assets.warehouse.compare.comparison_sql import Compared
 from backfill_assets.warehouse.files.layers import files_read, table_read
@@ -175,7 +174,7 @@ def compared(at: Operating, pair: Pair) -> Compared:
         )
     if not pair.is_kept:
         _refuse_deleted_tables(at, pair)
-    model = stored_model(at.store.snapshots.definition(shown.fingerprint))
+    model = at.store.snapshots.get(shown.fingerprint).declared
     return Compared(model, _table(at, pair.old), _table(at, pair.new))
 
 

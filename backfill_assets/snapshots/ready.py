@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from backfill_assets.models.codec import ADDED_LATER
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from backfill_assets.intervals.interval import Interval
     from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.models.content import ChangedAt, Content
@@ -34,6 +36,14 @@ class InputPin:
     delta_version: int
     cells: IntervalSet | None = None
     table_id: str = field(default="", metadata=ADDED_LATER)
+
+
+def pins_by_upstream(pins: Iterable[InputPin]) -> dict[str, tuple[InputPin, ...]]:
+    """Give pins by what was read, in the order in which they were read."""
+    by_upstream: dict[str, tuple[InputPin, ...]] = {}
+    for pin in pins:
+        by_upstream[pin.upstream] = (*by_upstream.get(pin.upstream, ()), pin)
+    return by_upstream
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
@@ -30,7 +31,7 @@ class UnknownSnapshotError(BackfillAssetsError):
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class StoredSnapshot:
     """One saved snapshot.
 
@@ -54,6 +55,11 @@ class StoredSnapshot:
     metadata: str
     sources: str | None = None
 
+    @cached_property
+    def declared(self) -> Model:
+        """The model, as it was declared."""
+        return stored_model(self.definition)
+
 
 class Snapshots(Aggregate[D]):
     """Snapshots: what running a model later needs.
@@ -65,13 +71,13 @@ class Snapshots(Aggregate[D]):
         """Read a snapshot; `UnknownSnapshotError` when it was never saved."""
         return self._database.read(snapshot, fingerprint_id)
 
+    def find(self, fingerprint_id: str) -> StoredSnapshot | None:
+        """Read a snapshot; None when it was never saved."""
+        return self._database.read(find_snapshot, fingerprint_id)
+
     def model(self, fingerprint_id: str) -> Model | None:
         """Read the model of a snapshot; None where none was saved under this fingerprint."""
         return self._database.read(model, fingerprint_id)
-
-    def definition(self, fingerprint_id: str) -> str:
-        """Read the model of a snapshot as text; `UnknownSnapshotError` when it was never saved."""
-        return self.get(fingerprint_id).definition
 
     def save_snapshot(  # noqa: PLR0913 - the columns of one row
         self: Snapshots[Database],
@@ -113,16 +119,26 @@ def snapshot(connection: sa.Connection, fingerprint: str) -> StoredSnapshot:
         UnknownSnapshotError: none was saved under this fingerprint.
         RequestError: the state lacks the text of one of its modules or files.
     """
+    found = find_snapshot(connection, fingerprint)
+    if found is None:
+        raise UnknownSnapshotError(fingerprint)
+    return found
+
+
+def find_snapshot(connection: sa.Connection, fingerprint: str) -> StoredSnapshot | None:
+    """Read a snapshot, or None.
+
+    Raises:
+        RequestError: the state lacks the text of one of its modules or files.
+    """
     query = sa.select(SNAPSHOTS).where(SNAPSHOTS.c.fingerprint == fingerprint)
     row = connection.execute(query).first()
     if row is None:
-        raise UnknownSnapshotError(fingerprint)
+        return None
     return read_as(StoredSnapshot, row, definition=put_together(connection, row.definition))
 
 
 def model(connection: sa.Connection, fingerprint: str) -> Model | None:
     """Read the model of a snapshot; None where none was saved under this fingerprint."""
-    try:
-        return stored_model(snapshot(connection, fingerprint).definition)
-    except UnknownSnapshotError:
-        return None
+    found = find_snapshot(connection, fingerprint)
+    return None if found is None else found.declared

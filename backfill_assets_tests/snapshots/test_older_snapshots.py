@@ -55,8 +55,8 @@ def test_a_snapshot_of_an_older_release_goes_through_the_state_letter_by_letter(
         store.snapshots.save_snapshot(
             fingerprint_id="p", model="m", version="v", definition=text, logic="", upstream="", metadata=""
         )  # fmt: skip
-        assert store.snapshots.definition("p") == text
-        assert stored_model(store.snapshots.definition("p")) == stored_model(text)
+        assert store.snapshots.get("p").definition == text
+        assert stored_model(store.snapshots.get("p").definition) == stored_model(text)
 
 
 @pytest.mark.parametrize("name", [name for name, older in OLDER.items() if "bound" in older])

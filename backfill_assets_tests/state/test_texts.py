@@ -58,7 +58,7 @@ def test_one_module_in_a_hundred_snapshots_is_stored_once(store: Store):
     assert len(texts(store)) == 100 + 2
     assert texts(store).count(SHARED.source) == 1
     for number in range(100):
-        read = store.snapshots.definition(f"print-{number}")
+        read = store.snapshots.get(f"print-{number}").definition
         assert read == definition(number)
         assert stored_model(read).logic == stored_model(definition(number)).logic
 
@@ -113,7 +113,7 @@ def test_texts_of_an_older_state_are_taken_out_of_its_snapshots(url: str, clock:
     database.write(write)
     database.close()
     with Store.open(url, clock=clock) as store:
-        assert {name: store.snapshots.definition(name) for name in held} == held
+        assert {name: store.snapshots.get(name).definition for name in held} == held
         assert len(texts(store)) == 4
         save(store, "three", definition(2))
         assert len(texts(store)) == 4
@@ -137,7 +137,7 @@ def test_a_snapshot_that_was_just_saved_is_kept_while_its_old_table_is_collected
     store.collection.forget_version("orders__v2", day)
 
     if again:
-        assert store.snapshots.definition("old") == definition(1)
+        assert store.snapshots.get("old").definition == definition(1)
     with pytest.raises(UnknownSnapshotError):
         store.snapshots.get("seldom")
 
@@ -156,6 +156,6 @@ def test_texts_go_with_the_last_snapshot_that_names_them(store: Store):
 
     with pytest.raises(UnknownSnapshotError):
         store.snapshots.get("gone")
-    assert store.snapshots.definition("print-orders") == definition(2)
-    assert store.snapshots.definition("stays") == definition(3)
+    assert store.snapshots.get("print-orders").definition == definition(2)
+    assert store.snapshots.get("stays").definition == definition(3)
     assert len(texts(store)) == 2 + 2

@@ -127,10 +127,10 @@ def test_a_saved_snapshot_stays_as_it_was_saved(store: Store):
             logic="l", upstream="u", metadata="m",
         )  # fmt: skip
 
-    assert store.snapshots.definition("f") == "first"
+    assert store.snapshots.get("f").definition == "first"
     assert store.snapshots.get("f").version == "orders__v1"
     with pytest.raises(UnknownSnapshotError, match="'g'"):
-        store.snapshots.definition("g")
+        store.snapshots.get("g")
 
 
 def test_batches_are_listed_the_latest_first(store: Store):

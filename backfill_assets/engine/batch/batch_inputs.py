@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import groupby
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.batch.requests import input_cells
 from backfill_assets.planning.plan.request import KeptRows
+from backfill_assets.snapshots.ready import pins_by_upstream
 from backfill_assets.warehouse.files.layers import table_of, table_read
 from backfill_assets.warehouse.files.tables import Table
 from backfill_assets.warehouse.log.delta_log import ABSENT
@@ -16,6 +16,8 @@ from backfill_assets.warehouse.rows.kept_rows import History
 from backfill_assets.warehouse.rows.numbers import compares_with_published
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from backfill_assets.engine.project.run_context import RunContext
     from backfill_assets.models.model import Model
     from backfill_assets.snapshots.batch import OpenBatch
@@ -32,10 +34,10 @@ def batch_inputs(run: RunContext, model: Model, opened: OpenBatch) -> dict[str, 
     return {
         upstream: Input(
             declared=run.graph.node(upstream),
-            table=_pinned(run, upstream, list(pins)),
+            table=_pinned(run, upstream, pins),
             cells=cells[upstream],
         )
-        for upstream, pins in groupby(opened.inputs, key=lambda pin: pin.upstream)
+        for upstream, pins in pins_by_upstream(opened.inputs).items()
         if upstream in cells
     }
 
@@ -89,7 +91,7 @@ def published_table(run: RunContext, name: str) -> Table:
     return table_read(run.store.views.tables(pointer), run.store.located, pointer.certain)
 
 
-def _pinned(run: RunContext, upstream: str, pins: list[InputPin]) -> Table:
+def _pinned(run: RunContext, upstream: str, pins: Sequence[InputPin]) -> Table:
     """Read an upstream at the pins of a batch.
 
     Pins of layers name only the cells that the batch reads. An audit that refers to the whole

@@ -10,7 +10,6 @@ from backfill_assets.intervals.interval import Interval, instant_of
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.snapshots.batch import BatchCommit, CommittedCell
 from backfill_assets.snapshots.publication import PROMOTED
-from backfill_assets.snapshots.snapshot import stored_model
 from backfill_assets.warehouse.files.cell_files import whole_cells
 from backfill_assets.warehouse.files.tables import Table
 from backfill_assets.warehouse.log.ticket import Ticket
@@ -57,7 +56,7 @@ def rewritten(
     if known is not None:
         refuse_foreign_commits(run, pointer.version, known.delta_version)
         return known.delta_version
-    model = stored_model(run.store.snapshots.definition(pointer.fingerprint))
+    model = run.store.snapshots.get(pointer.fingerprint).declared
     known = run.store.versions.known_head(pointer.version)
     ticket = Ticket(path, pointer.version, lock.token, commit.to_json(), known)
     source, touched = rewrite.source, rewrite.differing | rewrite.emptied

@@ -19,7 +19,6 @@ from backfill_assets.models.audits_of import audits_of
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.plan.plan import Build
 from backfill_assets.planning.plan.request import Category
-from backfill_assets.snapshots.snapshot import stored_model
 from backfill_assets.snapshots.stored_plan import OPEN, PlanEventKind, PlanStatus
 
 if TYPE_CHECKING:
@@ -118,7 +117,7 @@ def _keeps(planned: ModelPlan) -> bool:
 
 def _changed_audits(op: Operation, planned: ModelPlan) -> tuple[Audit, ...]:
     old, new = (
-        audits_of(stored_model(op.store.snapshots.definition(print_)))
+        audits_of(op.store.snapshots.get(print_).declared)
         for print_ in (planned.old_fingerprint, planned.fingerprint)
     )
     return tuple(audit for audit in new if audit not in old)

@@ -15,7 +15,6 @@ from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.rule.lost_inputs import cells_reading_by_upstream
 from backfill_assets.snapshots.environment import plan_of, workspace_name
 from backfill_assets.snapshots.publication import PublicationKind, TakenAway, gone_with
-from backfill_assets.snapshots.snapshot import stored_model
 from backfill_assets.snapshots.workspace import OwedCells
 
 if TYPE_CHECKING:
@@ -112,7 +111,7 @@ class _Readers:
     def of(self, table: str, fingerprint: str) -> IntervalSet:
         """Give those of a table, which the cells of a snapshot stand in."""
         lost = self.lost.here if table in self.left else self.lost.here | self.lost.elsewhere
-        model = stored_model(self.op.store.snapshots.get(fingerprint).definition)
+        model = self.op.store.snapshots.get(fingerprint).declared
         return IntervalSet.union_all(
             self._built(table, name, cells)
             for name, cells in cells_reading_by_upstream(self.cadences, model, lost)
@@ -168,7 +167,7 @@ def _cadences(op: Operation, view: StateView, names: Iterable[str]) -> dict[str,
     """Give the cadences of what the environment runs; a model that is removed is not declared any more."""
     runs = {name: view.models[name].pointer.fingerprint for name in names}
     snapshots = op.store.snapshots
-    return {name: stored_model(snapshots.get(of).definition).cadence for name, of in runs.items()}
+    return {name: snapshots.get(of).declared.cadence for name, of in runs.items()}
 
 
 def _read_tables(op: Operation) -> dict[str, str]:

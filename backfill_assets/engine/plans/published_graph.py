@@ -9,7 +9,6 @@ from backfill_assets.models.graph import stored_graph, with_upstreams
 from backfill_assets.models.source_reading import read_readings, with_relied_on
 from backfill_assets.models.sql.lineage import lineage_of
 from backfill_assets.planning.rule.needs_work import needs_work
-from backfill_assets.snapshots.snapshot import stored_model
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,7 +38,7 @@ def published_graph(
     models, relied = {**(others or {})}, dict[str, Relied]()
     for name, at in pointers.items():
         stored = op.store.snapshots.get(at.fingerprint)
-        models[name] = stored_model(stored.definition)
+        models[name] = stored.declared
         relied[name] = read_readings(stored.sources)
     # A model that is not run any more may have readers, which are not asked about here.
     read = with_upstreams(models, relied)

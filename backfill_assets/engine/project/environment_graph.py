@@ -23,7 +23,7 @@ from backfill_assets.models.source_reading import (
 )
 from backfill_assets.snapshots.environment import PROD, Pointer
 from backfill_assets.snapshots.loaded import Reads
-from backfill_assets.snapshots.snapshot import Snapshot, stored_model
+from backfill_assets.snapshots.snapshot import Snapshot
 from backfill_assets.state.versions import UnknownVersionError
 
 if TYPE_CHECKING:
@@ -198,7 +198,7 @@ def _running(
         for name, at in pointers.items()
         if name not in same
     }
-    read = {name: stored_model(snapshot.definition) for name, snapshot in stored.items()}
+    read = {name: snapshot.declared for name, snapshot in stored.items()}
     # Fingerprinted again: a newer release may hash the same declaration to another id.
     graph = _graph({**{name: snapshot.model for name, snapshot in same.items()}, **read}, loaded)
     relied = {name: read_readings(snapshot.sources) for name, snapshot in stored.items()}

@@ -15,9 +15,7 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.cells import cells_read
 from backfill_assets.planning.review.number_changes import Cause, CauseKind, merged
 from backfill_assets.snapshots.batch import EMPTY
-from backfill_assets.snapshots.environment import Layer
-from backfill_assets.snapshots.snapshot import stored_model
-from backfill_assets.state.snapshots import UnknownSnapshotError
+from backfill_assets.snapshots.ready import pins_by_upstream
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -52,7 +50,6 @@ class Causes:
     _snapshots: dict[str, StoredSnapshot | None] = field(
         default_factory=dict[str, "StoredSnapshot | None"]
     )
-    _models: dict[str, Model] = field(default_factory=dict[str, "Model"])
     _found: dict[tuple[object, ...], tuple[Cause, ...]] = field(
         default_factory=dict[tuple[object, ...], "tuple[Cause, ...]"]
     )
@@ -133,8 +130,9 @@ class Causes:
         self, model: str, cell: Interval, before: BatchRow, after: BatchRow
     ) -> Iterator[Cause]:
         declared = self._model(model, after.fingerprint)
-        pins = {name: (_pins(before, name), _pins(after, name)) for name in _upstreams(after)}
-        for name, (old, new) in pins.items():
+        pins = pins_by_upstream(before.inputs)
+        for name, new in pins_by_upstream(after.inputs).items():
+            old = pins.get(name, ())
             if declared is None or not old or old == new:
                 continue
             cells = self._read(declared, name, cell, before, after)
@@ -177,7 +175,7 @@ class Causes:
         each_cell = tuple(cadence.cells(cells))
         recorded = RecordedCells(self.store, name, each_cell)
         for cell in each_cell:
-            then, now = _at(recorded, old, cell), _at(recorded, new, cell)
+            then, now = recorded.at_pins(old, cell), recorded.at_pins(new, cell)
             own = IntervalSet.of([cell])
             if then is None or now is None:
                 filled = CauseKind.UPSTREAM_FILLED if then is None else CauseKind.UPSTREAM_REMOVED
@@ -202,7 +200,7 @@ class Causes:
         differ = [
             cell
             for cell in each_cell
-            if _content(_at(recorded, old, cell)) != _content(_at(recorded, new, cell))
+            if _content(recorded.at_pins(old, cell)) != _content(recorded.at_pins(new, cell))
         ]
         if differ:
             yield Cause(CauseKind.EARLIER_CELLS, name, IntervalSet.of(differ))
@@ -214,37 +212,13 @@ class Causes:
 
     def _snapshot(self, fingerprint: str) -> StoredSnapshot | None:
         if fingerprint not in self._snapshots:
-            try:
-                self._snapshots[fingerprint] = self.store.snapshots.get(fingerprint)
-            except UnknownSnapshotError:
-                self._snapshots[fingerprint] = None
+            self._snapshots[fingerprint] = self.store.snapshots.find(fingerprint)
         return self._snapshots[fingerprint]
 
     def _model(self, name: str, fingerprint: str) -> Model | None:
         """Give a model as it was declared for a batch, or as it is now where that is collected."""
         stored = self._snapshot(fingerprint)
-        if stored is None:
-            return self.graph.models.get(name)
-        if fingerprint not in self._models:
-            self._models[fingerprint] = stored_model(stored.definition)
-        return self._models[fingerprint]
-
-
-def _upstreams(row: BatchRow) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(pin.upstream for pin in row.inputs))
-
-
-def _pins(row: BatchRow, upstream: str) -> tuple[InputPin, ...]:
-    return tuple(pin for pin in row.inputs if pin.upstream == upstream)
-
-
-def _at(recorded: RecordedCells, pins: Sequence[InputPin], cell: Interval) -> HeldContent | None:
-    for pin in pins:
-        if pin.cells is None or cell in pin.cells:
-            held = recorded.at_pin(Layer(pin.version, pin.delta_version), cell)
-            if held is not None:
-                return held
-    return None
+        return self.graph.models.get(name) if stored is None else stored.declared
 
 
 def _content(held: HeldContent | None) -> object:

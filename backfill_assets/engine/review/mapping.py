@@ -14,7 +14,6 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.review.history_map import Made, MadeBy, MappedModel, letters
 from backfill_assets.snapshots.batch import EMPTY
 from backfill_assets.state.plans import UnknownPlanError
-from backfill_assets.state.snapshots import UnknownSnapshotError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -120,10 +119,8 @@ def _by_plan(run: RunContext, makers: Iterable[Maker]) -> tuple[MadeBy, ...]:
 
 def _definition(run: RunContext, fingerprint: str) -> str:
     """Give what snapshots have in common that differ in descriptions only."""
-    try:
-        return run.store.snapshots.get(fingerprint).version
-    except UnknownSnapshotError:
-        return fingerprint
+    snapshot = run.store.snapshots.find(fingerprint)
+    return fingerprint if snapshot is None else snapshot.version
 
 
 def _reason(run: RunContext, plan_id: str | None) -> str:

@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.review.number_changes import HeldContent, HistoryStep
+from backfill_assets.snapshots.environment import Layer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from backfill_assets.intervals.interval import Interval
-    from backfill_assets.snapshots.environment import Layer, Pointer
+    from backfill_assets.snapshots.environment import Pointer
     from backfill_assets.snapshots.publication import PointerMove
-    from backfill_assets.snapshots.ready import ReadyRecord
+    from backfill_assets.snapshots.ready import InputPin, ReadyRecord
     from backfill_assets.state.batch_rows import BatchRow
     from backfill_assets.state.store import StateReader
 
@@ -67,6 +68,15 @@ class RecordedCells:
             )
         if self._cut_otherwise(layer).within(*IntervalSet.of([cell]).boundaries):
             return HeldContent(layer.version, None, "", "", None)
+        return None
+
+    def at_pins(self, pins: Iterable[InputPin], cell: Interval) -> HeldContent | None:
+        """Give what a cell held in the first of the tables that were read in which it was ready."""
+        for pin in pins:
+            if pin.cells is None or cell in pin.cells:
+                held = self.at_pin(Layer(pin.version, pin.delta_version), cell)
+                if held is not None:
+                    return held
         return None
 
     def last_read(self, held: HeldContent, cell: Interval) -> int | None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
-from itertools import groupby
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.batch.computing import computing_into
@@ -26,7 +25,8 @@ from backfill_assets.models.source_reading import read_readings
 from backfill_assets.planning.plan.plan_json import read_plan
 from backfill_assets.planning.review.replayed import Replayed, Verdict, differing_columns
 from backfill_assets.snapshots.batch import EMPTY, BatchRequest, OpenBatch
-from backfill_assets.snapshots.environment import Layer, plan_of
+from backfill_assets.snapshots.environment import plan_of
+from backfill_assets.snapshots.ready import pins_by_upstream
 from backfill_assets.warehouse.files.cell_files import files_at, missing_files, spark_versions
 from backfill_assets.warehouse.files.cells import cell_text
 from backfill_assets.warehouse.files.layers import table_of
@@ -128,10 +128,12 @@ class Replay:
             return
         graph = replace(self.run.graph, models={**self.run.graph.models, built.model: declared})
         read = input_cells(replace(self.run, graph=graph), declared, built.cells)
-        for name, pins in _by_upstream(built.row):
+        for name, pins in pins_by_upstream(built.row.inputs).items():
             if name in graph.models and read.get(name):
                 cells = tuple(graph.models[name].cadence.cells(read[name]))
-                yield from self._held(name, _at_pins(self._recorded(name, cells), pins, cells))
+                recorded = self._recorded(name, cells)
+                held = {cell: recorded.at_pins(pins, cell) for cell in cells}
+                yield from self._held(name, {cell: each for cell, each in held.items() if each})
 
     def _replayed(self, built: _Built) -> Iterator[Replayed]:
         try:
@@ -221,7 +223,7 @@ class Replay:
     def _graph(self, built: _Built, declared: Model) -> Graph:
         """Declare the model as it was, what it read as it was at the pins, and sources as it relied on them."""
         models = {**self.run.graph.models, built.model: declared}
-        for name, pins in _by_upstream(built.row):
+        for name, pins in pins_by_upstream(built.row.inputs).items():
             if pins[0].version and name != built.model:
                 then = self._upstream_then(name, built.row, pins)
                 if then is None:
@@ -321,27 +323,9 @@ def _pinned_inputs(run: RunContext, model: Model, opened: OpenBatch) -> dict[str
     cells = input_cells(run, model, opened.request.stretches)
     return {
         name: Input(run.graph.node(name), table_of(pins, run.store.located), cells[name])
-        for name, several in groupby(opened.inputs, key=lambda pin: pin.upstream)
-        if (pins := [*several]) and name in cells
+        for name, pins in pins_by_upstream(opened.inputs).items()
+        if name in cells
     }
-
-
-def _by_upstream(row: BatchRow) -> Iterator[tuple[str, tuple[InputPin, ...]]]:
-    for name, pins in groupby(row.inputs, key=lambda pin: pin.upstream):
-        yield name, tuple(pins)
-
-
-def _at_pins(
-    recorded: RecordedCells, pins: Iterable[InputPin], cells: Iterable[Interval]
-) -> dict[Interval, HeldContent]:
-    by_cell: dict[Interval, HeldContent] = {}
-    for pin in pins:
-        for cell in cells:
-            if cell not in by_cell and (pin.cells is None or cell in pin.cells):
-                held = recorded.at_pin(Layer(pin.version, pin.delta_version), cell)
-                if held is not None:
-                    by_cell[cell] = held
-    return by_cell
 
 
 def _is_declared(graph: Graph, name: str) -> bool:
