@@ -23,7 +23,6 @@ from backfill_assets.engine.project.events import Committed, Failed, Waiting
 from backfill_assets.engine.review.acting import acting
 from backfill_assets.intervals.required import required
 from backfill_assets.intervals.text import counted, ranges_text
-from backfill_assets.models.audit import Severity
 from backfill_assets.models.audits_of import audits_of
 from backfill_assets.planning.review.approval import Act
 from backfill_assets.warehouse.files.tables import table_now
@@ -71,9 +70,7 @@ def adopt(  # noqa: PLR0913, PLR0917 - one option for each thing that can be ask
         audited = _audited(at.run(env), declared, table_now(path), cells)
     if dry_run:
         _report_audits(audited, as_json=as_json)
-        if any(
-            audit.severity is Severity.BLOCKING and not audit.passed for audit in audited.audits
-        ):
+        if any(audit.blocks for audit in audited.audits):
             raise typer.Exit(1)
         return
     missing = audited.model.cadence.count(audited.missing)

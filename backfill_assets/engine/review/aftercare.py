@@ -10,7 +10,6 @@ from backfill_assets.engine.review.evidence import record_end
 from backfill_assets.errors import RequestError
 from backfill_assets.evidence.manifest import WATCHED
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.models.audit import Severity
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.review.aftercare import NOT_JUDGED, Watched, findings, watch_of
 from backfill_assets.snapshots.stored_plan import ENDS, PlanEventKind, PlanStatus, dropped_at
@@ -166,7 +165,6 @@ def _failed(
     by_audit: dict[str, IntervalSet] = {}
     for row in run.store.batches.audit_results(model=model.name) if batches else ():
         cells = batches.get(row.audited.batch_id)
-        blocks = row.result.severity is Severity.BLOCKING and not row.result.passed
-        if cells and blocks:
+        if cells and row.result.blocks:
             by_audit[row.result.audit] = by_audit.get(row.result.audit, IntervalSet.empty()) | cells
     yield from by_audit.items()

@@ -124,7 +124,7 @@ class CellNumbers:
         self._found = True
         if not is_numeric(types[self.column]):
             raise _no_sum(self.model, self.column, types[self.column])
-        gone = [cell for cell in keys if self._is_gone(path, delta_version, cell)]
+        gone = self._gone(path, delta_version, keys)
         self._leave_out(f"files of table {version} were deleted", gone)
         present_cells = IntervalSet.of(cell for cell in keys if cell not in gone)
         table = Table(path, delta_version)
@@ -139,9 +139,13 @@ class CellNumbers:
             self._numbers[keys[cell]] = total
         return None
 
-    def _is_gone(self, path: str, delta_version: int, cell: Interval) -> bool:
-        files = files_at(path, delta_version, [cell_text(self.model.cadence, cell)])
-        return bool(missing_files(path, files))
+    def _gone(self, path: str, delta_version: int, cells: Iterable[Interval]) -> set[Interval]:
+        """Give those of some cells of which a file is not there any more."""
+        by_text = {cell_text(self.model.cadence, cell): cell for cell in cells}
+        files, texts = files_at(path, delta_version, by_text), sorted(by_text)
+        missing = {*missing_files(path, files)}
+        lost = (text for file in files if file.name in missing for text in file.may_hold(texts))
+        return {by_text[text] for text in lost}
 
     def _leave_out(self, why: str, cells: Iterable[Interval]) -> None:
         left_cells = IntervalSet.of(cells)

@@ -23,10 +23,11 @@ from backfill_assets.planning.review.checklist import (
     source_history,
 )
 from backfill_assets.planning.review.source_history import LostHistory, lost_history
+from backfill_assets.render.plan_life import promotion_of
 from backfill_assets.render.plan_words import naming_of
 from backfill_assets.snapshots.environment import PROD, workspace_name
 from backfill_assets.snapshots.places import located
-from backfill_assets.snapshots.stored_plan import OPEN, PlanEventKind, PlanStatus
+from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
 from backfill_assets.warehouse.files.tables import table_now
 from backfill_assets.warehouse.log.delta_log import CorruptTableError
 from backfill_assets.warehouse.sources.null_counts import source_columns
@@ -226,12 +227,8 @@ def _audits(project: Project, plan: Plan) -> dict[str, list[AuditResult]]:
 
 def _published(project: Project, plan: Plan) -> str:
     """Say who has published a plan, and when; empty where it is not published."""
-    events = [
-        event
-        for event in project.store.plans.events(plan.plan_id)
-        if event.event == PlanEventKind.PROMOTED
-    ]
-    if not events:
+    promoted = promotion_of(project.store.plans.events(plan.plan_id))
+    if promoted is None:
         return ""
-    by = f" by {events[-1].who}" if events[-1].who else ""
-    return f"in {plan.environment} at {minute_text(events[-1].at)}{by}"
+    by = f" by {promoted.who}" if promoted.who else ""
+    return f"in {plan.environment} at {minute_text(promoted.at)}{by}"
