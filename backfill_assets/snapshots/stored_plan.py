@@ -28,6 +28,9 @@ class PlanStatus(StrEnum):
 OPEN = (PlanStatus.APPLYING, PlanStatus.BUILT)
 """A plan that is being applied, or is built; it may not have a workspace yet."""
 
+NOT_ENDED = (PlanStatus.PROPOSED, *OPEN)
+"""A plan of which more may come."""
+
 ENDS = (PlanStatus.PROMOTED, PlanStatus.ROLLED_BACK, PlanStatus.UNDONE, PlanStatus.ABANDONED)
 """The ends of a plan: each of them leaves evidence."""
 

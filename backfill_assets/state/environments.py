@@ -10,13 +10,13 @@ import sqlalchemy as sa
 from backfill_assets.errors import BackfillAssetsError, RequestError
 from backfill_assets.snapshots.environment import Environment, Pointer, workspace_name
 from backfill_assets.snapshots.publication import IntentStatus
-from backfill_assets.snapshots.stored_plan import OPEN, PlanEventKind, PlanStatus
+from backfill_assets.snapshots.stored_plan import NOT_ENDED, PlanEventKind
 from backfill_assets.state import owed, pointers, versions
 from backfill_assets.state.aggregate import Aggregate, D
 from backfill_assets.state.claims import CellsClaimedError
 from backfill_assets.state.counter import next_number
 from backfill_assets.state.cutoffs import save_cutoffs
-from backfill_assets.state.moves import moves_in
+from backfill_assets.state.moves import plans_that_moved
 from backfill_assets.state.plans import NewEvent, find_plan, tell, wrong_status
 from backfill_assets.state.promotions import PromotionPendingError, open_intents
 from backfill_assets.state.rows import read_as, values_of
@@ -197,8 +197,7 @@ class Environments(Aggregate[D]):
                 begun = f"work of plan {plan_id} is not finished"
                 raise _environment_needed(name, begun)
             forget_environment(connection, name, now)
-            moved_by = dict.fromkeys(move.plan_id for move in moves_in(connection, name, 0))
-            for plan_id in moved_by:
+            for plan_id in plans_that_moved(connection, name):
                 if find_plan(connection, plan_id) is not None:
                     tell(connection, NewEvent(plan_id, PlanEventKind.DROPPED, "", ""), now)
 
@@ -353,7 +352,7 @@ def forget_environment(connection: sa.Connection, name: str, now: datetime) -> N
 
 
 def _check_alive(connection: sa.Connection, plan_id: str) -> None:
-    plan, alive = find_plan(connection, plan_id), (PlanStatus.PROPOSED, *OPEN)
+    plan, alive = find_plan(connection, plan_id), NOT_ENDED
     if plan is not None and plan.status not in alive:
         raise wrong_status(plan_id, plan.status, alive)
 

@@ -48,6 +48,12 @@ def models_moved_in(connection: sa.Connection, environment: str) -> frozenset[st
     return frozenset(connection.execute(named).scalars())
 
 
+def plans_that_moved(connection: sa.Connection, environment: str) -> list[str]:
+    """Name the plans that moved a pointer of an environment; none of one that was dropped and had its name."""
+    named = sa.select(_MOVES.plan_id).where(_made_in(environment)).distinct()
+    return [*connection.execute(named.order_by(_MOVES.plan_id)).scalars()]
+
+
 def all_moves(connection: sa.Connection) -> list[PointerMove]:
     """Read every move, the newest last."""
     return _read(connection, sa.true())

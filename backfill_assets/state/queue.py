@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from backfill_assets.errors import BackfillAssetsError, RequestError
 from backfill_assets.snapshots.queued_plan import Control, QueuedPlan
-from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
+from backfill_assets.snapshots.stored_plan import NOT_ENDED, OPEN, PlanStatus
 from backfill_assets.state.aggregate import Aggregate, D
 from backfill_assets.state.plans import NewEvent, plan, tell, wrong_status
 from backfill_assets.state.rows import read_as, values_of
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from backfill_assets.state.database import Database
 
-_GOES_ON = (PlanStatus.PROPOSED, *OPEN)
 # A paused plan may be stopped, and one that was stopped may still be cancelled: never the other way round.
 _REFUSED = {
     Control.PAUSED: (Control.PAUSED,),
@@ -72,7 +71,7 @@ class Queue(Aggregate[D]):
         query = (
             sa.select(QUEUED_PLANS)
             .join(PLANS, PLANS.c.plan_id == QUEUED_PLANS.c.plan_id)
-            .where(PLANS.c.status.in_(_GOES_ON))
+            .where(PLANS.c.status.in_(NOT_ENDED))
         )
         plans = (read_as(QueuedPlan, row) for row in self._rows(query))
         return tuple(sorted(plans, key=_place))
@@ -119,7 +118,7 @@ class Queue(Aggregate[D]):
         now = self._clock()
 
         def work(connection: sa.Connection) -> QueuedPlan:
-            queued = _known_plan(connection, plan_id, _GOES_ON)
+            queued = _known_plan(connection, plan_id, NOT_ENDED)
             if control is Control.RUNNING and not queued.control.holds:
                 raise RequestError(
                     found=f"plan {queued.plan_id} is neither paused nor stopped",
@@ -149,7 +148,7 @@ def control_of(connection: sa.Connection, plan_id: str) -> Control:
         .join(PLANS, PLANS.c.plan_id == QUEUED_PLANS.c.plan_id)
         .where(
             QUEUED_PLANS.c.plan_id == plan_id,
-            PLANS.c.status.in_(_GOES_ON),
+            PLANS.c.status.in_(NOT_ENDED),
         )
     )
     return connection.execute(query).scalar_one_or_none() or Control.RUNNING

@@ -15,7 +15,7 @@ from backfill_assets.engine.review.before_publishing import before_publishing
 from backfill_assets.intervals.instants import minute_text
 from backfill_assets.intervals.text import counted
 from backfill_assets.planning.review.approval import Act
-from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
+from backfill_assets.snapshots.stored_plan import NOT_ENDED, OPEN, PlanStatus
 
 if TYPE_CHECKING:
     from backfill_assets.engine.review.acting import Judged
@@ -40,7 +40,7 @@ def approvals(
         kept = kept_plan(at.store, plan)
         stored = kept.stored
         signed = at.store.approvals.of_plan(stored.plan_id)
-        is_open = stored.status in (PlanStatus.PROPOSED, *OPEN)
+        is_open = stored.status in NOT_ENDED
         state = approval_state(at.project, stored.plan_id) if is_open else None
         parts = state.parts if state and as_json else None
         consumer_answers = (

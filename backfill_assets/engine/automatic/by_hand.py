@@ -22,7 +22,7 @@ from backfill_assets.errors import RequestError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.plan.request import PlanRequest, Restatement
 from backfill_assets.snapshots.environment import workspace_name
-from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
+from backfill_assets.snapshots.stored_plan import NOT_ENDED, PlanStatus
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -142,7 +142,7 @@ def _made(run: RunContext, targets: Mapping[str, IntervalSet], why: str) -> Plan
 
 def _of_launch(run: RunContext, why: str) -> list[Plan]:
     """Find what the launch has begun, the latest first; no other plan is parsed, however many there are."""
-    statuses = (PlanStatus.PROPOSED, *OPEN, PlanStatus.PROMOTED)
+    statuses = (*NOT_ENDED, PlanStatus.PROMOTED)
     stored_plans = run.store.plans.latest(run.environment.name, statuses)
     naming = [stored for stored in stored_plans if run.root_id in stored.content]
     return begun(run.own, naming, lambda request: request.launch == run.root_id, why)

@@ -34,7 +34,7 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.plan.request import PlanRequest
 from backfill_assets.planning.rule.late_work import ASKED_BY
-from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
+from backfill_assets.snapshots.stored_plan import NOT_ENDED
 from backfill_assets.state.locks import PlanLeasedError
 from backfill_assets.state.queue import PlanPausedOrStoppedError
 
@@ -158,8 +158,7 @@ class _Refresh:
 
     def _begun(self) -> list[Plan]:
         """Find plans of a refresh that died."""
-        statuses = (PlanStatus.PROPOSED, *OPEN)
-        stored_plans = self.run.store.plans.latest(self.run.environment.name, statuses)
+        stored_plans = self.run.store.plans.latest(self.run.environment.name, NOT_ENDED)
         automatic = [stored for stored in stored_plans if stored.created_by == ASKED_BY]
         return begun(self.project, automatic, lambda request: bool(request.late), self.why)
 

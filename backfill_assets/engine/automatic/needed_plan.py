@@ -17,7 +17,7 @@ from backfill_assets.planning.plan.outline import plan_or_outline, why_unreadabl
 from backfill_assets.planning.plan.request import PlanRequest
 from backfill_assets.planning.plan.stale_inputs import moved_inputs
 from backfill_assets.planning.rule.late_work import ASKED_BY
-from backfill_assets.snapshots.stored_plan import OPEN, PlanEventKind, PlanStatus
+from backfill_assets.snapshots.stored_plan import NOT_ENDED, PlanEventKind, PlanStatus
 from backfill_assets.state.plans import NewEvent
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def needed_plan(run: RunContext, project: Project, work: LateWork) -> str | None
     """
     if not work.waiting:
         return None
-    listed = run.store.plans.latest(run.environment.name, (PlanStatus.PROPOSED, *OPEN))
+    listed = run.store.plans.latest(run.environment.name, NOT_ENDED)
     plan_id = next((plan.plan_id for plan in listed if _answers(run, plan, work)), None)
     return plan_id or _proposed(run, project, work, [plan for plan in listed if _is_ours(plan)])
 

@@ -50,7 +50,7 @@ from backfill_assets.planning.queue.off_peak import read_off_peak
 from backfill_assets.planning.review.approval import Act
 from backfill_assets.snapshots.environment import workspace_name
 from backfill_assets.snapshots.queued_plan import Control
-from backfill_assets.snapshots.stored_plan import OPEN, PlanEventKind, PlanStatus
+from backfill_assets.snapshots.stored_plan import NOT_ENDED, OPEN, PlanEventKind, PlanStatus
 from backfill_assets.snapshots.timing import APPLY, PROMOTE
 from backfill_assets.state.claims import CellsClaimedError
 from backfill_assets.state.promotions import PromotionPendingError
@@ -221,7 +221,7 @@ def abandon_plan(project: Project, plan: Plan, why: str = "") -> Outcome:
     if op.store.environments.exists(plan.environment):  # none is dropped during a publication
         finish_publication(op.environment(), plan.plan_id)
     so_far = _stored_outcome(op)
-    if so_far.status not in (PlanStatus.PROPOSED, *OPEN, PlanStatus.ABANDONED):
+    if so_far.status not in (*NOT_ENDED, PlanStatus.ABANDONED):
         is_published = so_far.status is PlanStatus.PROMOTED
         raise RequestError(
             found=f"plan {plan.plan_id} is {so_far.status.value} and can't be abandoned any more",

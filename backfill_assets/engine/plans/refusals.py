@@ -21,7 +21,7 @@ from backfill_assets.planning.plan.plan import Build
 from backfill_assets.planning.plan.plan_json import content_hash
 from backfill_assets.planning.plan.plan_state import PlanState
 from backfill_assets.planning.plan.stale_inputs import StaleInput, moved_inputs
-from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
+from backfill_assets.snapshots.stored_plan import NOT_ENDED, PlanStatus
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -109,7 +109,7 @@ def refuse(op: Operation) -> None:
     """
     refuse_edited(op)
     plan, stored = op.plan, op.store.plans.get(op.plan_id)
-    if stored.status not in (PlanStatus.PROPOSED, *OPEN):
+    if stored.status not in NOT_ENDED:
         raise wrong_status(plan.plan_id, stored.status)
     refuse_other_code(op)
     if stored.status is PlanStatus.PROPOSED:

@@ -15,7 +15,7 @@ from backfill_assets.planning.plan.stages import Logic
 from backfill_assets.snapshots.environment import Layer, Pointer, workspace_name
 from backfill_assets.snapshots.publication import PublicationKind
 from backfill_assets.snapshots.snapshot import snapshots_of
-from backfill_assets.snapshots.stored_plan import OPEN, PlanEventKind, PlanStatus
+from backfill_assets.snapshots.stored_plan import NOT_ENDED, PlanEventKind, PlanStatus
 from backfill_assets.snapshots.workspace import OwedCells, WorkspaceModel, WorkspaceRequest
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def close(op: Operation, stage: Close, so_far: Outcome) -> Outcome:
     if store.plans.get(op.plan_id).status is not stage.status:
         abandoned = stage.status is PlanStatus.ABANDONED
         told = op.event(PlanEventKind.ABANDONED) if abandoned else None
-        store.plans.set_plan_status(op.plan_id, (PlanStatus.PROPOSED, *OPEN), stage.status, told)
+        store.plans.set_plan_status(op.plan_id, NOT_ENDED, stage.status, told)
         if abandoned:
             store.environments.drop_workspace(op.plan_id)  # one that was opened in between
     return replace(so_far, status=stage.status)

@@ -35,7 +35,7 @@ from backfill_assets.evidence.manifest import (
     sha256,
 )
 from backfill_assets.snapshots.publication import PublicationKind
-from backfill_assets.snapshots.stored_plan import ENDS, OPEN, PlanEventKind, PlanStatus
+from backfill_assets.snapshots.stored_plan import ENDS, NOT_ENDED, PlanEventKind
 from backfill_assets.state.database import StateBusyError, StateUnavailableError
 from backfill_assets.state.evidence import EvidenceRecord
 from backfill_assets.state.locks import PlanLeasedError
@@ -122,7 +122,7 @@ def record_end(run: InProject, plan_id: str, ended: str, why: str) -> None:
 def leave_expired(run: InProject) -> None:
     """Let every plan whose time is over leave evidence, once: it can't be applied or promoted any more."""
     now = run.clock()
-    for plan in run.store.plans.latest(statuses=(PlanStatus.PROPOSED, *OPEN)):
+    for plan in run.store.plans.latest(statuses=NOT_ENDED):
         if stands(run.store, plan, now):
             continue
         records = run.store.evidence.of_plan(plan.plan_id)
