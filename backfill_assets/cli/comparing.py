@@ -11,6 +11,7 @@ from backfill_assets.engine.plans.building import built_in
 from backfill_assets.engine.plans.remaining_work import left_in
 from backfill_assets.errors import RequestError
 from backfill_assets.models.graph import unknown_model
+from backfill_assets.planning.plan.plan_json import read_plan
 from backfill_assets.snapshots.environment import workspace_name
 from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
 from backfill_assets.warehouse.compare.comparison_sql import Compared
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from backfill_assets.cli.operating import Operating
-    from backfill_assets.cli.stored_plans import KeptPlan
     from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.planning.plan.plan import Plan
     from backfill_assets.snapshots.environment import Pointer
@@ -97,12 +97,9 @@ def pairs(at: Operating, names: list[str]) -> tuple[str, str, list[Pair]]:
                 found=f"found {' '.join(names)}, but {names[0]} is not an environment",
                 expected=_WANTED,
             )
-        kept = kept_plan(at.store, names[0])
-        before, after, differing = (
-            kept.plan.environment,
-            kept.plan.plan_id,
-            list(_of_plan(at, kept)),
-        )
+        stored = kept_plan(at.store, names[0])
+        before, after = stored.environment, stored.plan_id
+        differing = list(_of_plan(at, read_plan(stored.content), stored.status))
         model = names[1] if len(names) == _PLAN_AND_MODEL else None
     if model is None:
         return before, after, differing
@@ -125,8 +122,7 @@ def _place(pointer: Pointer | None) -> object:
     return pointer and (pointer.version, pointer.delta_version, pointer.under)
 
 
-def _of_plan(at: Operating, kept: KeptPlan) -> Iterator[Pair]:
-    plan, status = kept.plan, kept.stored.status
+def _of_plan(at: Operating, plan: Plan, status: PlanStatus) -> Iterator[Pair]:
     if status in OPEN:
         yield from _of_workspace(at, plan, status)
         return

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,24 +34,16 @@ def _plan_file(path: str, problem: str) -> RequestError:
     )
 
 
-@dataclass(frozen=True)
-class KeptPlan:
-    """A plan as the state keeps it."""
+def plan_named(store: Store, name: str) -> Plan:
+    """Find a plan as `kept_plan` does, and read it.
 
-    stored: StoredPlan
-
-    @property
-    def plan_id(self) -> str:
-        """Its id."""
-        return self.stored.plan_id
-
-    @cached_property
-    def plan(self) -> Plan:
-        """The plan as a value; `PlanFormatError` of one that another release wrote."""
-        return read_plan(self.stored.content)
+    Raises:
+        PlanFormatError: another release wrote it; and as `kept_plan` says.
+    """
+    return read_plan(kept_plan(store, name).content)
 
 
-def kept_plan(store: Store, name: str) -> KeptPlan:
+def kept_plan(store: Store, name: str) -> StoredPlan:
     """Find a plan by its id, the beginning of it, or the path of its file: every verb finds plans so.
 
     Raises:
@@ -63,7 +53,7 @@ def kept_plan(store: Store, name: str) -> KeptPlan:
         RequestError: the file is a plan of another state.
     """
     if not is_plan_file(name):
-        return KeptPlan(store.plans.get(name))
+        return store.plans.get(name)
     plan = read_plan(_text(name))
     try:
         stored = store.plans.get(plan.plan_id)
@@ -71,7 +61,7 @@ def kept_plan(store: Store, name: str) -> KeptPlan:
         raise _foreign_plan(plan.plan_id, name) from None
     if stored.content_hash != content_hash(plan):
         raise _foreign_plan(plan.plan_id, name)
-    return KeptPlan(stored)
+    return stored
 
 
 def is_plan_file(name: str) -> bool:

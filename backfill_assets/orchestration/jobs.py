@@ -75,12 +75,11 @@ from backfill_assets.render.plan_life import (
     audit_lines,
     blocks,
     promoted_before_text,
-    promotion_of,
     watch_text,
 )
 from backfill_assets.settings import read_settings
 from backfill_assets.snapshots.queued_plan import Control
-from backfill_assets.snapshots.stored_plan import PlanStatus
+from backfill_assets.snapshots.stored_plan import PlanStatus, promotion_of
 
 _Body = Callable[[PlanWork, Any], None]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.intervals.instants import day_text, minute_text
@@ -103,13 +104,7 @@ def map_json(models: Sequence[MappedModel], naming: Naming) -> list[dict[str, An
                 for made in model.made
             ],
             **{word: ranges(model, cells) for word, cells in _states(model)},
-            "cutoff": None
-            if model.cutoff is None
-            else {
-                "since": model.cutoff.since,
-                "reason": model.cutoff.reason,
-                "plan_id": model.cutoff.plan_id,
-            },
+            "cutoff": None if model.cutoff is None else asdict(model.cutoff),
         }
         for model in models
     ]

@@ -10,7 +10,6 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.plan.plan_json import PlanFormatError, read_plan
 from backfill_assets.render.plan_words import reason_text
 from backfill_assets.snapshots.batch import EMPTY
-from backfill_assets.state.batch_rows import UnknownBatchError
 from backfill_assets.state.plans import UnknownPlanError
 
 if TYPE_CHECKING:
@@ -70,9 +69,8 @@ def origins(
 
 
 def _origin(store: StateReader, pointer: Pointer, batch_id: str, cells: str) -> CellOrigin:
-    try:
-        row = store.batches.get(batch_id)
-    except UnknownBatchError:
+    row = store.batches.find(batch_id)
+    if row is None:
         text = f"batch {batch_id}, which is recorded only in the table's log"
         return CellOrigin(cells, batch_id, None, "", "", text)
     text = (

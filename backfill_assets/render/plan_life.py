@@ -16,7 +16,7 @@ from backfill_assets.intervals.text import counted
 from backfill_assets.planning.review.acceptance import voided
 from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.snapshots.queued_plan import Control
-from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus
+from backfill_assets.snapshots.stored_plan import PlanStatus
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -218,12 +218,6 @@ def appointment_text(found: Appointment | None) -> str:
         return "has no appointment"
     why = f": {found.why}" if found.why else ""
     return f"is to be promoted on {minute_text(found.at)}, asked for by {found.who}{why}"
-
-
-def promotion_of(events: Iterable[PlanEvent]) -> PlanEvent | None:
-    """Find a plan's last promotion in its history."""
-    done = [event for event in events if event.event == PlanEventKind.PROMOTED]
-    return done[-1] if done else None
 
 
 def promoted_before_text(done: PlanEvent | None) -> str:

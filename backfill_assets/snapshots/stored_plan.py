@@ -144,3 +144,9 @@ class PlanEvent:
 def dropped_at(events: Iterable[PlanEvent]) -> datetime | None:
     """Say when the environment that a plan had changed was dropped; None while it is there."""
     return next((event.at for event in events if event.event == PlanEventKind.DROPPED), None)
+
+
+def promotion_of(events: Iterable[PlanEvent]) -> PlanEvent | None:
+    """Find a plan's last promotion in its history."""
+    done = [event for event in events if event.event == PlanEventKind.PROMOTED]
+    return done[-1] if done else None

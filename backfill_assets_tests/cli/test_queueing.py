@@ -10,7 +10,7 @@ import pytest
 
 from backfill_assets.cli import watching
 from backfill_assets.cli.operating import looking
-from backfill_assets.cli.stored_plans import kept_plan
+from backfill_assets.cli.stored_plans import plan_named
 from backfill_assets.engine.batch.requests import batch_request
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.snapshots.environment import workspace_name
@@ -102,7 +102,7 @@ def test_watching_ends_when_the_plan_is_stopped_and_tells_each_change_once(
             if control is not None:
                 run.store.queue.control_plan(plan, control, "ada")
 
-        found = kept_plan(run.store, plan).plan
+        found = plan_named(run.store, plan)
         end = watching.watch(run.project, found, sleep=meanwhile)
 
     assert end.queued is not None
@@ -118,7 +118,7 @@ def test_watching_ends_when_the_plan_is_stopped_and_tells_each_change_once(
 def _fail_what_can_begin(plan: str, kind: FailureKind) -> None:
     with looking() as at:
         run = at.run(workspace_name(plan))
-        for planned in kept_plan(run.store, plan).plan.models:
+        for planned in plan_named(run.store, plan).models:
             model = run.graph.model(planned.model)
             if any(upstream.name in run.graph.models for upstream in model.reads):
                 continue

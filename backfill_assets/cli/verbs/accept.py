@@ -13,6 +13,7 @@ from backfill_assets.cli.output import print_json, say
 from backfill_assets.cli.stored_plans import kept_plan
 from backfill_assets.engine.review.before_publishing import before_publishing
 from backfill_assets.engine.review.known_differences import accept_difference
+from backfill_assets.planning.plan.plan_json import read_plan
 
 
 def accept(
@@ -36,12 +37,13 @@ def accept(
     Example: backfill accept p1a2b3c4d5 marketing.roi_analysis "only profit differs" --reason "refunds, agreed with finance"
     """
     with operating() as at:
-        kept = kept_plan(at.store, plan)
-        at.may_change(kept.plan.environment)
+        stored = kept_plan(at.store, plan)
+        examined = read_plan(stored.content)
+        at.may_change(stored.environment)
         accepted = accept_difference(
-            at.store, kept.stored, (model, check), who=str(at.who), reason=reason
+            at.store, stored, (model, check), who=str(at.who), reason=reason
         )
-        left = before_publishing(at.project, kept.plan)
+        left = before_publishing(at.project, examined)
     if as_json:
         print_json(asdict(accepted))
         return

@@ -13,6 +13,7 @@ from backfill_assets.cli.output import print_json, say
 from backfill_assets.cli.stored_plans import kept_plan
 from backfill_assets.engine.review.answers import answer
 from backfill_assets.engine.review.before_publishing import before_publishing
+from backfill_assets.planning.plan.plan_json import read_plan
 from backfill_assets.snapshots.stored_plan import PlanEventKind
 
 
@@ -40,11 +41,11 @@ def acknowledge(
     Example: backfill acknowledge p1a2b3c4d5 "campaign dashboard" --object --reason "the quarter closes on Friday"
     """
     with operating() as at:
-        kept = kept_plan(at.store, plan)
-        plan_id = kept.plan_id
+        stored = kept_plan(at.store, plan)
+        plan_id = stored.plan_id
         event = PlanEventKind.OBJECTED if object_ else PlanEventKind.ACKNOWLEDGED
         given = answer(at.project, plan_id, consumer, event, reason)
-        left = before_publishing(at.project, kept.plan)
+        left = before_publishing(at.project, read_plan(stored.content))
     awaits = left.answers.awaits
     if as_json:
         print_json({"plan_id": plan_id, **asdict(given), "awaits": list(awaits)})

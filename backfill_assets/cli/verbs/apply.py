@@ -16,7 +16,7 @@ from backfill_assets.cli.output import Heading, err, print_json, print_table, sa
 from backfill_assets.cli.plan_view import say_nothing_planned, show_plan
 from backfill_assets.cli.progress import shown
 from backfill_assets.cli.queueing import into_queue
-from backfill_assets.cli.stored_plans import kept_plan
+from backfill_assets.cli.stored_plans import plan_named
 from backfill_assets.cli.telling import tell_quietly
 from backfill_assets.cli.told_cells import say_cells
 from backfill_assets.engine.plans.estimating import estimated
@@ -117,7 +117,7 @@ def apply(  # noqa: PLR0913, PLR0917 - one option for each thing that can be ask
 
 def _kept(at: Operating, named: str, env: str | None) -> Plan:
     """Read a plan; refuse it if it is for another environment than `--env` names."""
-    plan = kept_plan(at.store, named).plan
+    plan = plan_named(at.store, named)
     if env not in {None, plan.environment}:
         raise RequestError(
             found=f"plan {plan.plan_id} is for {plan.environment}, and --env {env} was given; "

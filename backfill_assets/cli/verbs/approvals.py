@@ -14,6 +14,7 @@ from backfill_assets.engine.review.approvals import approval_state
 from backfill_assets.engine.review.before_publishing import before_publishing
 from backfill_assets.intervals.instants import minute_text
 from backfill_assets.intervals.text import counted
+from backfill_assets.planning.plan.plan_json import read_plan
 from backfill_assets.planning.review.approval import Act
 from backfill_assets.snapshots.stored_plan import NOT_ENDED, OPEN, PlanStatus
 
@@ -37,8 +38,7 @@ def approvals(
     Example: backfill approvals p1a2b3c4d5
     """
     with looking() as at:
-        kept = kept_plan(at.store, plan)
-        stored = kept.stored
+        stored = kept_plan(at.store, plan)
         signed = at.store.approvals.of_plan(stored.plan_id)
         is_open = stored.status in NOT_ENDED
         state = approval_state(at.project, stored.plan_id) if is_open else None
@@ -46,7 +46,7 @@ def approvals(
         consumer_answers = (
             answers(at.project, stored.plan_id) if stored.status in OPEN else Answers()
         )
-        line = before_publishing(at.project, kept.plan).next_line if is_open else ""
+        line = before_publishing(at.project, read_plan(stored.content)).next_line if is_open else ""
     approvals_judged = state.approvals if state else ()
     every_judged = (*approvals_judged, *consumer_answers.signed)
     judged = {(each.signed.text, each.signed.signature): each for each in every_judged}

@@ -11,7 +11,7 @@ from backfill_assets.cli.exits import FAILED
 from backfill_assets.cli.operating import looking
 from backfill_assets.cli.options import AsJson, PlanId  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import print_json, say
-from backfill_assets.cli.stored_plans import kept_plan
+from backfill_assets.cli.stored_plans import plan_named
 from backfill_assets.engine.review.before_publishing import before_publishing
 from backfill_assets.engine.review.preflight import checklist_of
 from backfill_assets.intervals.text import counted
@@ -39,7 +39,7 @@ def checklist(
     Example: backfill checklist p1a --check
     """
     with looking() as at:
-        examined = kept_plan(at.store, plan).plan
+        examined = plan_named(at.store, plan)
         items = checklist_of(at.project, examined)
         nearer = before_publishing(at.project, examined).next_line
     if as_json:

@@ -260,7 +260,7 @@ def _folder_of(plan: str) -> Path:
     from backfill_assets.engine.review.evidence import location_of  # noqa: PLC0415
 
     with looking() as at:
-        stored = kept_plan(at.store, plan).stored
+        stored = kept_plan(at.store, plan)
         plan_id = stored.plan_id
         if not any(record.written for record in at.store.evidence.of_plan(plan_id)):
             raise RequestError(

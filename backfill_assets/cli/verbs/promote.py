@@ -11,7 +11,7 @@ from backfill_assets.cli.operating import operating
 from backfill_assets.cli.options import AsJson, PlanId, Why  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import err, print_json, say
 from backfill_assets.cli.progress import shown
-from backfill_assets.cli.stored_plans import kept_plan
+from backfill_assets.cli.stored_plans import plan_named
 from backfill_assets.cli.telling import tell_quietly
 from backfill_assets.cli.told_cells import say_cells
 from backfill_assets.cli.verbs.evidence import told_evidence
@@ -29,9 +29,8 @@ from backfill_assets.render.plan_life import (
     appointment_text,
     next_commands,
     promoted_before_text,
-    promotion_of,
 )
-from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
+from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus, promotion_of
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -82,7 +81,7 @@ def promote(
     """
     watched = None if watch is None else read_watch(watch)
     with operating() as at:
-        named = kept_plan(at.store, plan).plan
+        named = plan_named(at.store, plan)
         status = at.store.plans.get(named.plan_id).status
         if status is PlanStatus.PROMOTED:
             refuse_time(named.plan_id, time)

@@ -11,7 +11,7 @@ from backfill_assets.cli.going_back import report_back, taken_back
 from backfill_assets.cli.operating import operating
 from backfill_assets.cli.options import AsJson, Why  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import print_json
-from backfill_assets.cli.stored_plans import kept_plan
+from backfill_assets.cli.stored_plans import plan_named
 from backfill_assets.engine.plans.plan_verbs import rollback_plan
 from backfill_assets.engine.plans.rollback_checks import promoted_after
 from backfill_assets.errors import RequestError
@@ -51,7 +51,7 @@ def rollback(
             do="give `backfill rollback PLAN` or `backfill rollback --to PLAN`",
         )
     with operating() as at:
-        named = kept_plan(at.store, to or plan or "").plan
+        named = plan_named(at.store, to or plan or "")
         plans = promoted_after(at.store, named) if to else (named,)
         results: list[dict[str, Any]] = []
         try:

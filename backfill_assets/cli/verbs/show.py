@@ -13,12 +13,13 @@ from backfill_assets.cli.operating import looking
 from backfill_assets.cli.options import AsJson, Markdown, PlanId, Verbose, refuse_together
 from backfill_assets.cli.output import Heading, bar, out, print_json, print_table, say
 from backfill_assets.cli.plan_view import print_end, print_plan
-from backfill_assets.cli.stored_plans import KeptPlan, kept_plan
+from backfill_assets.cli.stored_plans import kept_plan
 from backfill_assets.cli.watching import watch
 from backfill_assets.engine.review.around import around_plan
 from backfill_assets.engine.review.before_publishing import before_publishing
 from backfill_assets.intervals.instants import minute_text
 from backfill_assets.intervals.text import counted
+from backfill_assets.planning.plan.plan_json import read_plan
 from backfill_assets.planning.review.aftercare import watch_json, watch_of
 from backfill_assets.planning.review.appointment import appointment_json, appointment_of
 from backfill_assets.planning.review.dual_run import dual_run_json, dual_run_of
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from backfill_assets.engine.review.before_publishing import BeforePublishing
     from backfill_assets.planning.plan.plan import Plan
     from backfill_assets.render.plan_life import Progress
-    from backfill_assets.snapshots.stored_plan import PlanEvent
+    from backfill_assets.snapshots.stored_plan import PlanEvent, StoredPlan
 
 
 def show(
@@ -67,40 +68,41 @@ def show(
     refuse_together(json=as_json, markdown=markdown, watch=follow)
     with looking() as at:
         project, store = at.project, at.store
-        kept = kept_plan(store, plan)
+        stored = kept_plan(store, plan)
+        shown = read_plan(stored.content)
         if follow:
-            _after_watching(kept, watch(project, kept.plan), before_publishing(project, kept.plan))
+            _after_watching(watch(project, shown), before_publishing(project, shown))
             return
-        events = store.plans.events(kept.plan.plan_id)
-        checked = before_publishing(project, kept.plan)
-        rows = store.batches.of_plan(kept.plan.plan_id)
-        around = around_plan(at, kept.plan)
+        events = store.plans.events(shown.plan_id)
+        checked = before_publishing(project, shown)
+        rows = store.batches.of_plan(shown.plan_id)
+        around = around_plan(at, shown)
         live = store.limits.in_flight()
     naming = at.naming
-    done = progress(kept.plan, naming, rows, live)
-    status = status_text(kept.stored, project.clock())
+    done = progress(shown, naming, rows, live)
+    status = status_text(stored, project.clock())
     control, commands = checked.control, checked.commands
     if as_json:
         print_json(
             {
-                **_json(kept, status, done, events),
+                **_json(stored, status, done, events),
                 "control": control.value,
                 "next": list(commands),
                 **_agreed(checked),
-                **_timed(kept.plan, events),
+                **_timed(shown, events),
             }
         )
     elif markdown:
         written = checks_markdown(checked.checks, checked.accepted)
-        typer.echo(plan_markdown(kept.plan, naming, around) + written, nl=False)
+        typer.echo(plan_markdown(shown, naming, around) + written, nl=False)
     else:
-        print_plan(kept.plan, naming, around, to=out, whole=verbose)
+        print_plan(shown, naming, around, to=out, whole=verbose)
         say(f"Status    {status}{f', {control.words}' if control.holds else ''}")
-        _print_history(kept.plan, events)
+        _print_history(shown, events)
         _print_checks(checked, whole=verbose)
         if any(model.batches or model.running or model.failed for model in done):
             _table(done)
-        print_end(kept.plan, naming, _next(commands), to=out)
+        print_end(shown, naming, _next(commands), to=out)
 
 
 def _agreed(checked: BeforePublishing) -> dict[str, Any]:
@@ -152,8 +154,8 @@ def _print_checks(checked: BeforePublishing, *, whole: bool) -> None:
             say(f"Check     {check.model}: {check_text(check, checked.accepted)}", indent=10)
 
 
-def _after_watching(kept: KeptPlan, end: PlanProgress, checked: BeforePublishing) -> None:
-    plan_id, status = kept.plan.plan_id, end.where
+def _after_watching(end: PlanProgress, checked: BeforePublishing) -> None:
+    plan_id, status = checked.plan_id, end.where
     commands = checked.commands
     if not end.stands:
         begun = end.status is PlanStatus.APPLYING
@@ -169,10 +171,10 @@ def _after_watching(kept: KeptPlan, end: PlanProgress, checked: BeforePublishing
 
 
 def _json(
-    kept: KeptPlan, status: str, done: tuple[Progress, ...], events: list[PlanEvent]
+    stored: StoredPlan, status: str, done: tuple[Progress, ...], events: list[PlanEvent]
 ) -> dict[str, Any]:
     return {
-        "plan": json.loads(kept.stored.content),
+        "plan": json.loads(stored.content),
         "status": status,
         "progress": [asdict(model) for model in done],
         "events": [asdict(event) for event in events],

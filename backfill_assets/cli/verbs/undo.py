@@ -7,7 +7,7 @@ from backfill_assets.cli.going_back import report_back, taken_back
 from backfill_assets.cli.operating import operating
 from backfill_assets.cli.options import AsJson, PlanId, Why  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import print_json
-from backfill_assets.cli.stored_plans import kept_plan
+from backfill_assets.cli.stored_plans import plan_named
 from backfill_assets.engine.plans.plan_verbs import undo_plan
 from backfill_assets.intervals.text import counted
 
@@ -29,7 +29,7 @@ def undo(
     Example: backfill undo p1a2b3c4d5 --yes --json
     """
     with operating() as at:
-        named = kept_plan(at.store, plan).plan
+        named = plan_named(at.store, plan)
         cells = sum(at.naming.count(planned.model, planned.published) for planned in named.models)
         models = counted(len(named.models) + len(named.removed), "model")
         effect = (

@@ -12,7 +12,7 @@ from backfill_assets.cli.named_model import cells_named, model_named
 from backfill_assets.cli.operating import looking
 from backfill_assets.cli.options import AsJson  # noqa: TC001 - typer reads it
 from backfill_assets.cli.output import print_json, say
-from backfill_assets.cli.stored_plans import kept_plan
+from backfill_assets.cli.stored_plans import plan_named
 from backfill_assets.engine.plans.making import look_at_sources, plan_of
 from backfill_assets.intervals.text import counted
 from backfill_assets.planning.plan.request import PlanRequest
@@ -53,7 +53,7 @@ def why_not(
             look_at_sources(at.project, say_note)
             examined, name = plan_of(at.project, request), "a plan made now"
         else:
-            examined = kept_plan(at.store, plan).plan
+            examined = plan_named(at.store, plan)
             name = f"plan {examined.plan_id}"
         all_reasons = answers.why_not(examined, at.naming, model, cells)
     if as_json:

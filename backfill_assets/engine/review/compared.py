@@ -170,14 +170,9 @@ def _differing(compared: ComparedModel) -> Iterable[str]:
     moved = {
         name
         for name in names
-        if any(_differs(group.columns[name]) for group in compared.cells.values())
+        if any(group.columns[name].differs for group in compared.cells.values())
     }
     return sorted(moved | (names & {*compared.added, *compared.removed}))
-
-
-def _differs(column: Measure) -> bool:
-    old = (column.old_filled, column.old_sum)
-    return bool(column.changed) or old != (column.new_filled, column.new_sum)
 
 
 _NUMBERS: Mapping[str, Callable[[Measure], object]] = {

@@ -18,10 +18,9 @@ from backfill_assets.models.codec import ADDED_LATER, dumps, loads
 from backfill_assets.models.consumer import CONSUMED, Consumer
 from backfill_assets.planning.review.approval import Act
 from backfill_assets.planning.review.touched import ROWS
-from backfill_assets.render.plan_life import promotion_of
 from backfill_assets.snapshots.result import Invalidated, Result
 from backfill_assets.snapshots.snapshot import STORED
-from backfill_assets.snapshots.stored_plan import PlanStatus
+from backfill_assets.snapshots.stored_plan import PlanStatus, promotion_of
 from backfill_assets.snapshots.timing import Timing
 
 if TYPE_CHECKING:

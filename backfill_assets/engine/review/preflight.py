@@ -23,11 +23,10 @@ from backfill_assets.planning.review.checklist import (
     source_history,
 )
 from backfill_assets.planning.review.source_history import LostHistory, lost_history
-from backfill_assets.render.plan_life import promotion_of
 from backfill_assets.render.plan_words import naming_of
 from backfill_assets.snapshots.environment import PROD, workspace_name
 from backfill_assets.snapshots.places import located
-from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
+from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus, promotion_of
 from backfill_assets.warehouse.files.tables import table_now
 from backfill_assets.warehouse.log.delta_log import CorruptTableError
 from backfill_assets.warehouse.sources.null_counts import source_columns

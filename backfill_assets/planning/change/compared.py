@@ -39,6 +39,12 @@ class Measure:
     old_percentiles: tuple[float, ...] | None = field(default=None, metadata=ADDED_LATER)
     new_percentiles: tuple[float, ...] | None = field(default=None, metadata=ADDED_LATER)
 
+    @property
+    def differs(self) -> bool:
+        """Whether a value, how many there are, or their sum is different."""
+        old = (self.old_filled, self.old_sum)
+        return bool(self.changed) or old != (self.new_filled, self.new_sum)
+
 
 @dataclass(frozen=True, slots=True)
 class Group:
