@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -10,11 +9,10 @@ from backfill_assets.intervals.text import counted
 from backfill_assets.render.plan_words import bytes_text
 from backfill_assets.render.report import pictures
 from backfill_assets.render.report.content import Report, by_checksums, minute, ranges
+from backfill_assets.render.templates import templates
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from jinja2 import Environment
 
 
 def report_html(parts: Mapping[str, bytes], lacks: Mapping[str, str]) -> str:
@@ -36,8 +34,8 @@ def report_comment(parts: Mapping[str, bytes]) -> str:
 
 def _written(template: str, report: Report, more: Mapping[str, Any]) -> str:
     return (
-        _templates()
-        .get_template(template)
+        templates()
+        .get_template(f"report/{template}")
         .render(
             report=report,
             plan_id=report.plan.get("plan_id", ""),
@@ -57,19 +55,6 @@ def _written(template: str, report: Report, more: Mapping[str, Any]) -> str:
             cell=_table_cell,
             **more,
         )
-    )
-
-
-@cache
-def _templates() -> Environment:
-    # Imported here: the verbs that write no report do not pay for it.
-    from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape  # noqa: PLC0415
-
-    return Environment(
-        loader=PackageLoader(__name__.rpartition(".")[0], "."),
-        autoescape=select_autoescape(["html.jinja"]),
-        undefined=StrictUndefined,
-        trim_blocks=True,
     )
 
 
