@@ -234,26 +234,41 @@ def published(
     """
     settings = settings or read_settings()
     with _opened(settings) as store:
-        name = env if plan is None else workspace_name(store.plans.get(plan).plan_id)
-        if plan is None and consumer is not None:
-            name = store.holds.read_by(consumer, env)
-        try:
-            number, models = store.views.published(name)
-        except UnknownEnvironmentError as error:
-            if plan is None:
-                raise
-            stored = store.plans.get(plan)
-            raise RequestError(
-                found=f"plan {stored.plan_id} is {stored.status}, so there is nothing of its own to "
-                "read",
-                do=f"read environment '{stored.environment}', or build the plan with `backfill "
-                f"apply {stored.plan_id}`",
-            ) from error
-        tables = {
-            model: (each.definition, table_read(each.tables, store.located, each.pointer.certain))
-            for model, each in models.items()
-        }
-        readable = {model: each for model, each in tables.items() if each[1].exists}
+        if plan is not None:
+            return _built(store, plan, settings)
+        return published_to(store, env, consumer, settings)
+
+
+def published_to(store: Store, env: str, consumer: str | None, settings: Settings) -> Published:
+    """Look once at all that a consumer reads of an environment, in an open state; None: all others.
+
+    Raises:
+        UnknownEnvironmentError: there is no environment of that name.
+    """
+    name = env if consumer is None else store.holds.read_by(consumer, env)
+    return _looked(store, name, settings)
+
+
+def _built(store: Store, plan: str, settings: Settings) -> Published:
+    stored = store.plans.get(plan)
+    try:
+        return _looked(store, workspace_name(stored.plan_id), settings)
+    except UnknownEnvironmentError as error:
+        raise RequestError(
+            found=f"plan {stored.plan_id} is {stored.status}, so there is nothing of its own to "
+            "read",
+            do=f"read environment '{stored.environment}', or build the plan with `backfill "
+            f"apply {stored.plan_id}`",
+        ) from error
+
+
+def _looked(store: Store, name: str, settings: Settings) -> Published:
+    number, models = store.views.published(name)
+    tables = {
+        model: (each.definition, table_read(each.tables, store.located, each.pointer.certain))
+        for model, each in models.items()
+    }
+    readable = {model: each for model, each in tables.items() if each[1].exists}
     return Published(name, number, tuple(readable), readable, settings)
 
 

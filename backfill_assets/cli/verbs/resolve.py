@@ -10,7 +10,7 @@ from backfill_assets.cli.held import say_unheld
 from backfill_assets.cli.options import AsJson, Env, ForConsumer  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import print_json, say
 from backfill_assets.cli.project import store_looked_at
-from backfill_assets.reading import published
+from backfill_assets.reading import published_to
 from backfill_assets.settings import read_settings
 
 
@@ -27,10 +27,9 @@ def resolve(
     Example: backfill resolve marketing.campaign_performance marketing.roi_analysis --json
     """
     settings = read_settings()
-    if consumer is not None:
-        with store_looked_at(settings) as store:
-            say_unheld(store, consumer)
-    environment = published(env, consumer=consumer, settings=settings)
+    with store_looked_at(settings) as store:
+        say_unheld(store, consumer)
+        environment = published_to(store, env, consumer, settings)
     layers = {name: environment.resolve(name).layers for name in models}
     if as_json:
         rows = {name: [part._asdict() for part in parts] for name, parts in layers.items()}
