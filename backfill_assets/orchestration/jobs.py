@@ -12,12 +12,12 @@ from backfill_assets.engine.automatic.scan import paused_models
 from backfill_assets.engine.automatic.serving import finish
 from backfill_assets.engine.batch.failure_kinds import kind_of
 from backfill_assets.engine.plans.making import left_before, make_plan, prepare
-from backfill_assets.engine.plans.named_plan import named_plan
 from backfill_assets.engine.plans.operation import Operation
 from backfill_assets.engine.plans.outcome import Outcome
 from backfill_assets.engine.plans.plan_verbs import (
     abandon_plan,
     apply_plan,
+    named_plan,
     promote_plan,
     queue_plan,
     rollback_plan,

@@ -35,6 +35,11 @@ class Control(StrEnum):
         return "stopped" if self is Control.CANCELLED else self.value
 
     @property
+    def goes_on_by(self) -> str:
+        """Name the verb by which a plan that is not built goes on."""
+        return "resume" if self.holds else "apply"
+
+    @property
     def event(self) -> PlanEventKind:
         """Name it in the history of a plan."""
         return _EVENTS[self]

@@ -15,8 +15,7 @@ from deltalake import DeltaTable, write_deltalake
 from backfill_assets.engine.automatic.needed_plan import needed_plan
 from backfill_assets.engine.batch.requests import REFRESH, batch_request
 from backfill_assets.engine.fill.observing import observe_sources
-from backfill_assets.engine.plans.named_plan import named_plan
-from backfill_assets.engine.plans.plan_verbs import abandon_plan, queue_plan
+from backfill_assets.engine.plans.plan_verbs import abandon_plan, named_plan, queue_plan
 from backfill_assets.engine.plans.refusals import PlanConflictError
 from backfill_assets.engine.review.dual_runs import dual_runs
 from backfill_assets.intervals import Daily

@@ -7,8 +7,7 @@ from backfill_assets.cli.options import AsJson, PlanId, Why  # noqa: TC001 - typ
 from backfill_assets.cli.output import print_json, say
 from backfill_assets.cli.stored_plans import kept_plan
 from backfill_assets.cli.verbs.evidence import told_evidence
-from backfill_assets.engine.plans.named_plan import named_plan
-from backfill_assets.engine.plans.plan_verbs import abandon_plan
+from backfill_assets.engine.plans.plan_verbs import abandon_plan, named_plan
 
 
 def abandon(

@@ -128,13 +128,8 @@ def _promote(at: Operating, named: Plan, reason: str, *, as_json: bool) -> None:
         say(line, indent=2)
     say(evidence)
     _say_next(named, watching)
-    changed = _changed(named)
-    say(f"{named.environment}: reads {counted(changed, 'model')} as {named.plan_id} built them.")
-
-
-def _changed(plan: Plan) -> int:
-    """How many models read something else once a plan is promoted."""
-    return len(plan.models) + len(plan.removed)
+    models = counted(named.model_count, "model")
+    say(f"{named.environment}: reads {models} as {named.plan_id} built them.")
 
 
 def _appoint(at: Operating, plan: Plan, time: str, reason: str, *, as_json: bool) -> None:
@@ -201,7 +196,7 @@ def _confirm(at: Operating, plan: Plan, time: str | None, *, yes: bool) -> None:
     for text in untouched(at.store, plan, at.project.clock()):
         say(f"Not touched: {text}", to=err)
     effect = (
-        f"promote plan {plan.plan_id}: {plan.environment} reads {counted(_changed(plan), 'model')} "
+        f"promote plan {plan.plan_id}: {plan.environment} reads {counted(plan.model_count, 'model')} "
         f"with other data from {'now' if time is None else time} on"
     )
     if plan.protected:

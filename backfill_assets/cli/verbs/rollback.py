@@ -73,5 +73,5 @@ def _report(results: list[dict[str, Any]], *, as_json: bool) -> None:
 
 
 def _effect(plan: Plan) -> str:
-    models = counted(len(plan.models) + len(plan.removed), "model")
+    models = counted(plan.model_count, "model")
     return f"roll back plan {plan.plan_id}: {plan.environment} reads {models} as before it"

@@ -31,7 +31,7 @@ def undo(
     with operating() as at:
         named = plan_named(at.store, plan)
         cells = sum(at.naming.count(planned.model, planned.published) for planned in named.models)
-        models = counted(len(named.models) + len(named.removed), "model")
+        models = counted(named.model_count, "model")
         effect = (
             f"undo plan {named.plan_id}: up to {counted(cells, 'cell')} of {models} in "
             f"{named.environment} get back the data from before the plan"

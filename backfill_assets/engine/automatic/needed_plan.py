@@ -9,8 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.plans.making import keep, plan_of
-from backfill_assets.engine.plans.named_plan import named_plan
-from backfill_assets.engine.plans.plan_verbs import abandon_plan
+from backfill_assets.engine.plans.plan_verbs import abandon_plan, named_plan
 from backfill_assets.engine.project.plan_age import waits_until
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.plan.outline import plan_or_outline, why_unreadable

@@ -36,6 +36,7 @@ from backfill_assets.engine.review.reviewed import built_plan
 from backfill_assets.errors import BackfillAssetsError, RequestError
 from backfill_assets.evidence.manifest import REFUSED, STOPPED
 from backfill_assets.planning.change.strategy_checks import EXPLAINED
+from backfill_assets.planning.plan.outline import plan_or_outline, why_unreadable
 from backfill_assets.planning.plan.request import Strategy
 from backfill_assets.planning.plan.stages import (
     Close,
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
     from backfill_assets.planning.plan.stages import Stage
     from backfill_assets.snapshots.publication import Intent
     from backfill_assets.snapshots.queued_plan import QueuedPlan
+    from backfill_assets.state.store import Store
 
 
 def apply_plan(project: Project, plan: Plan, why: str = "") -> Outcome:
@@ -208,6 +210,20 @@ def undo_plan(project: Project, plan: Plan, why: str = "") -> Outcome:
     """
     op = Operation(project=project, plan=plan, why=why)
     return _take_back(op, Act.UNDO, undo_stages(), PlanStatus.UNDONE)
+
+
+def named_plan(store: Store, name: str) -> Plan:
+    """Find a plan that is to be given up; if its content can't be read, give one with its id and environment alone.
+
+    So a plan that an earlier release made can still be given up.
+
+    Raises:
+        UnknownPlanError: no plan's id begins so.
+        RequestError: several ids begin so.
+    """
+    stored = store.plans.get(name)
+    named = plan_or_outline(stored)
+    return replace(named, models=()) if why_unreadable(stored) else named
 
 
 def abandon_plan(project: Project, plan: Plan, why: str = "") -> Outcome:

@@ -64,19 +64,13 @@ class BeforePublishing:
         if stops := next((check for check in self.checks if check.stops), None):
             return (f"accept {stops.model} {shlex.quote(stops.check)} --reason TEXT",)
         if self.status is not PlanStatus.BUILT:
-            return self._building
+            return () if self.expired else (self.control.goes_on_by,)
         if self.runs:
             return ()
         agreeing = ("approve",) if self.lacking else ()
         if self.answers.unanswered:
             agreeing += (f"acknowledge {shlex.quote(self.answers.unanswered[0])}",)
         return agreeing if agreeing or self.answers.awaits else ("promote",)
-
-    @property
-    def _building(self) -> tuple[str, ...]:
-        if self.expired:
-            return ()
-        return ("resume",) if self.control.holds else ("apply",)
 
     @property
     def commands(self) -> tuple[str, ...]:

@@ -209,8 +209,7 @@ def _building(project: Project, plan: Plan) -> str:
     is_open = stored.status in OPEN and stands(store, plan, now)
     if not (is_open or (stored.status is PlanStatus.PROPOSED and not stored.has_expired(now))):
         return ""
-    verb = "resume" if store.queue.control_of(plan.plan_id).holds else "apply"
-    return f"backfill {verb} {plan.plan_id}"
+    return f"backfill {store.queue.control_of(plan.plan_id).goes_on_by} {plan.plan_id}"
 
 
 def _audits(project: Project, plan: Plan) -> dict[str, list[AuditResult]]:

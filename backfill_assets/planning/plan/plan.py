@@ -323,6 +323,11 @@ class Plan:
         return not self.removed and not any(model.moves for model in self.models)
 
     @property
+    def model_count(self) -> int:
+        """How many models it is about, those that it removes among them."""
+        return len(self.models) + len(self.removed)
+
+    @property
     def canaries(self) -> CellsByModel:
         """The cells that are built, audited and compared before the others, by model."""
         return CellsByModel({planned.model: planned.canaries for planned in self.models})
