@@ -17,7 +17,7 @@ from backfill_assets.engine.plans.outcome import Outcome
 from backfill_assets.engine.plans.plan_verbs import (
     abandon_plan,
     apply_plan,
-    named_plan,
+    given_up,
     promote_plan,
     queue_plan,
     rollback_plan,
@@ -407,7 +407,7 @@ def _promoted(work: PlanWork, plan: Plan, why: str, due: Appointment | None) -> 
 
 
 def _abandon(work: PlanWork, config: OfPlan) -> None:
-    plan = named_plan(work.store, config.plan.strip())
+    plan = given_up(work.store.plans.get(config.plan.strip()))
     work.tag(plan)
     abandon_plan(work.project, plan, config.reason)
     work.show(plan)

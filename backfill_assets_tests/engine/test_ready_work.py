@@ -15,7 +15,7 @@ from deltalake import DeltaTable, write_deltalake
 from backfill_assets.engine.automatic.needed_plan import needed_plan
 from backfill_assets.engine.batch.requests import REFRESH, batch_request
 from backfill_assets.engine.fill.observing import observe_sources
-from backfill_assets.engine.plans.plan_verbs import abandon_plan, named_plan, queue_plan
+from backfill_assets.engine.plans.plan_verbs import abandon_plan, given_up, queue_plan
 from backfill_assets.engine.plans.refusals import PlanConflictError
 from backfill_assets.engine.review.dual_runs import dual_runs
 from backfill_assets.intervals import Daily
@@ -512,7 +512,7 @@ def test_a_plan_that_can_not_be_read_keeps_its_cells_and_nothing_else_from_going
     with pytest.raises(PlanConflictError, match=f"2024-01-08 by plan {plan.plan_id}"):
         queue_plan(world.operation(again))
 
-    abandon_plan(world.project(), named_plan(world.store, plan.plan_id))
+    abandon_plan(world.project(), given_up(world.store.plans.get(plan.plan_id)))
     assert world.offered()["daily", "web.visits"] == days(8, 9, 11)
 
 

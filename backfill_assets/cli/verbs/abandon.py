@@ -7,7 +7,7 @@ from backfill_assets.cli.options import AsJson, PlanId, Why  # noqa: TC001 - typ
 from backfill_assets.cli.output import print_json, say
 from backfill_assets.cli.stored_plans import kept_plan
 from backfill_assets.cli.verbs.evidence import told_evidence
-from backfill_assets.engine.plans.plan_verbs import abandon_plan, named_plan
+from backfill_assets.engine.plans.plan_verbs import abandon_plan, given_up
 
 
 def abandon(
@@ -24,7 +24,7 @@ def abandon(
     Example: backfill abandon p1a2b3c4d5 --reason "time-zone bug"
     """
     with operating() as at:
-        named = named_plan(at.store, kept_plan(at.store, plan).plan_id)
+        named = given_up(kept_plan(at.store, plan))
         abandon_plan(at.working(), named, reason)
         evidence = told_evidence(at, named.plan_id)
     if as_json:

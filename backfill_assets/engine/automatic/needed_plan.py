@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.plans.making import keep, plan_of
-from backfill_assets.engine.plans.plan_verbs import abandon_plan, named_plan
+from backfill_assets.engine.plans.plan_verbs import abandon_plan, given_up
 from backfill_assets.engine.project.plan_age import waits_until
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.plan.outline import plan_or_outline, why_unreadable
@@ -83,6 +83,5 @@ def _proposed(
     keep(project, plan, needed if work.waiting - planned_cells else None)
     for stored in before:
         if stored.plan_id != plan.plan_id:
-            replaced = named_plan(run.store, stored.plan_id)
-            abandon_plan(project, replaced, f"{plan.plan_id} takes its place")
+            abandon_plan(project, given_up(stored), f"{plan.plan_id} takes its place")
     return plan.plan_id

@@ -66,7 +66,7 @@ if TYPE_CHECKING:
     from backfill_assets.planning.plan.stages import Stage
     from backfill_assets.snapshots.publication import Intent
     from backfill_assets.snapshots.queued_plan import QueuedPlan
-    from backfill_assets.state.store import Store
+    from backfill_assets.snapshots.stored_plan import StoredPlan
 
 
 def apply_plan(project: Project, plan: Plan, why: str = "") -> Outcome:
@@ -212,16 +212,11 @@ def undo_plan(project: Project, plan: Plan, why: str = "") -> Outcome:
     return _take_back(op, Act.UNDO, undo_stages(), PlanStatus.UNDONE)
 
 
-def named_plan(store: Store, name: str) -> Plan:
-    """Find a plan that is to be given up; if its content can't be read, give one with its id and environment alone.
+def given_up(stored: StoredPlan) -> Plan:
+    """Give a plan that is to be given up; if its content can't be read, one with its id and environment alone.
 
     So a plan that an earlier release made can still be given up.
-
-    Raises:
-        UnknownPlanError: no plan's id begins so.
-        RequestError: several ids begin so.
     """
-    stored = store.plans.get(name)
     named = plan_or_outline(stored)
     return replace(named, models=()) if why_unreadable(stored) else named
 
