@@ -10,15 +10,14 @@ from backfill_assets.cli.output import say
 from backfill_assets.cli.progress import shown
 from backfill_assets.engine.automatic.late_plan import Refreshed, refresh_late
 from backfill_assets.engine.fill.late_cells import late_work_of
-from backfill_assets.intervals.text import counted, ranges_text
-from backfill_assets.render.plan_words import naming_of
+from backfill_assets.intervals.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from backfill_assets.engine.project.run_context import RunContext
     from backfill_assets.models.cells_by_model import CellsByModel
-    from backfill_assets.models.graph import Graph
+    from backfill_assets.render.plan_words import Naming
 
 
 def build_late_data(run: RunContext) -> Refreshed:
@@ -45,66 +44,58 @@ def healed_again(run: RunContext, before: Refreshed) -> Refreshed:
     )
 
 
-def late_lines(graph: Graph, done: Refreshed) -> list[str]:
+def late_lines(naming: Naming, done: Refreshed) -> list[str]:
     """Write the result for late data."""
     lines = [
         f"late     {name}: {ranges} built again"
         + (f" by plan {done.plan_id}" if done.plan_id else "")
-        for name, ranges in _ranges(graph, done.built).items()
+        for name, ranges in naming.by_model(done.built).items()
     ]
     if spared := sum(done.spared.values()):
         lines.append(f"spared   {counted(spared, 'cell')}: what they read did not change")
-    lines += waiting_lines(graph, done.waiting, done.because)
+    lines += waiting_lines(naming, done.waiting, done.because)
     lines += [
         f"late     {name}: {ranges}; another run or plan, or a batch that failed, keeps it for now"
-        for name, ranges in _ranges(graph, done.held).items()
+        for name, ranges in naming.by_model(done.held).items()
     ]
     lines += [
         f"late     {name}: {ranges} waits for rows of {source}, which has lost those that it was built from"
         for source, cells in done.awaits.items()
-        for name, ranges in _ranges(graph, cells).items()
+        for name, ranges in naming.by_model(cells).items()
     ]
     lines += [f"FAILED   {failure.model}: {failure.error}" for failure in done.failed]
     return [*lines, *done.notes]
 
 
-def waiting_lines(graph: Graph, waiting: CellsByModel, because: Mapping[str, str]) -> list[str]:
+def waiting_lines(naming: Naming, waiting: CellsByModel, because: Mapping[str, str]) -> list[str]:
     """Say what is late and reaches further back than late windows do."""
     return [
-        f"late     {name}: {graph.model(name).cadence.count(waiting[name]):,} "
+        f"late     {name}: {naming.count(name, waiting[name]):,} "
         f"need a plan, {ranges}; {because.get(name, '')}"
-        for name, ranges in _ranges(graph, waiting).items()
+        for name, ranges in naming.by_model(waiting).items()
     ]
 
 
-def say_late(graph: Graph, done: Refreshed | None) -> None:
+def say_late(naming: Naming, done: Refreshed | None) -> None:
     """Print the result for late data."""
-    for line in late_lines(graph, done) if done else ():
+    for line in late_lines(naming, done) if done else ():
         say(line, indent=2)
     if done and done.waiting:
         next_ = f"backfill show {done.needed}, the plan" if done.needed else "backfill plan,"
         say(f"Next: {next_} for what is late and needs one")
 
 
-def late_json(graph: Graph, done: Refreshed | None) -> dict[str, Any] | None:
+def late_json(naming: Naming, done: Refreshed | None) -> dict[str, Any] | None:
     """Give it as JSON values; None where no late data was built."""
     return done and {
         "plan_id": done.plan_id,
         "promoted": done.promoted,
-        "built": naming_of(graph).listed(done.built),
+        "built": naming.listed(done.built),
         "spared": dict(done.spared),
-        "needs_plan": _ranges(graph, done.waiting),
+        "needs_plan": naming.by_model(done.waiting),
         "needed_plan": done.needed,
-        "held": _ranges(graph, done.held),
-        "awaits": {source: _ranges(graph, cells) for source, cells in done.awaits.items()},
+        "held": naming.by_model(done.held),
+        "awaits": {source: naming.by_model(cells) for source, cells in done.awaits.items()},
         "errors": [failure.error for failure in done.failed],
         "notes": list(done.notes),
-    }
-
-
-def _ranges(graph: Graph, cells: CellsByModel) -> dict[str, str]:
-    """Name cells of models as ranges, none left out."""
-    return {
-        name: ranges_text(graph.model(name).cadence, own, limit=len(own))
-        for name, own in cells.items()
     }

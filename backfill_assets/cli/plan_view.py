@@ -73,8 +73,8 @@ def print_plan(
 def print_end(
     plan: Plan, naming: Naming, after: tuple[str, ...], *, left: str = "", to: Console
 ) -> None:
-    """Write the lines after a plan, then its count, and the work that is left until it is applied."""
-    for text in after:
+    """Write the lines after a plan that are not empty, then its count, and the work that is left until it is applied."""
+    for text in filter(None, after):
         say(text, to=to)
     say(count_line(naming, plan) + (f" Until then: {left}." if left else ""), to=to)
 

@@ -150,6 +150,11 @@ def commands_of(plan_id: str, verbs: Iterable[str]) -> tuple[str, ...]:
     return tuple(f"backfill {verb} {plan_id} {more}".rstrip() for verb, _, more in split)
 
 
+def next_line(commands: Sequence[str]) -> str:
+    """The line that names the commands of which one may come next; empty where there is none."""
+    return f"Next: {', or '.join(commands)}" if commands else ""
+
+
 def check_text(check: PlanCheck, accepted: Sequence[Acceptance] = ()) -> str:
     """Write one result: whether it holds, what was expected, what was found, and who decided."""
     void = voided(check, accepted)

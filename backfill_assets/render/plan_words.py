@@ -53,6 +53,14 @@ class Naming:
         cadence = self.cadences.get(model)
         return ranges_text(cadence, cells, limit) if cadence else str(cells)
 
+    def in_full(self, model: str, cells: IntervalSet) -> str:
+        """Name them as ranges of partition keys, none left out."""
+        return self.ranges(model, cells, limit=len(cells))
+
+    def by_model(self, cells: CellsByModel) -> dict[str, str]:
+        """Name the cells of each model as ranges of partition keys, none left out."""
+        return {name: self.in_full(name, own) for name, own in cells.items()}
+
     def listed(self, cells: CellsByModel) -> dict[str, list[str]]:
         """Name every range of partition keys by model, none left out."""
         return {name: self.all_ranges(name, own) for name, own in cells.items()}

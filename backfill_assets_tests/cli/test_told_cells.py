@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from backfill_assets.models.graph import Graph
     from backfill_assets.planning.plan.plan import Plan
     from backfill_assets_tests.cli.conftest import Backfill
 
@@ -97,11 +96,9 @@ def test_a_run_names_every_cell_that_it_has_filled(
 
 
 def test_what_late_data_has_built_again_is_listed_whole():
-    orders = SimpleNamespace(cadence=Daily())
-    graph = SimpleNamespace(models={"orders": orders}, sources={}, model=lambda _: orders)
     late, built = (CellsByModel({"orders": held}) for held in (cells((0, 1)), cells(*EVERY_OTHER)))
 
-    told = late_json(cast("Graph", graph), Refreshed(cells=late, built=built))
+    told = late_json(NAMING, Refreshed(cells=late, built=built))
 
     assert told is not None
     assert told["built"] == {"orders": [f"2024-01-{1 + first:02d}" for first, _ in EVERY_OTHER]}

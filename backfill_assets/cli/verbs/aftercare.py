@@ -14,7 +14,7 @@ from backfill_assets.cli.stored_plans import kept_plan
 from backfill_assets.engine.review.aftercare import look_after, watches
 from backfill_assets.intervals.text import counted
 from backfill_assets.planning.review.aftercare import NOT_JUDGED, watch_json
-from backfill_assets.render.plan_life import watch_text
+from backfill_assets.render.plan_life import next_line, watch_text
 
 if TYPE_CHECKING:
     from backfill_assets.engine.review.aftercare import WatchedPlan
@@ -66,6 +66,6 @@ def _print(looked: list[WatchedPlan], wrong: list[WatchedPlan]) -> None:
     if looked:
         say(f"not judged: {NOT_JUDGED}")
     if wrong:
-        say(f"Next: {', or '.join(f'backfill rollback {look.plan_id}' for look in wrong)}")
+        say(next_line([f"backfill rollback {look.plan_id}" for look in wrong]))
     what = "all well" if not wrong else f"{len(wrong)} with problems"
     say(f"{counted(len(looked), 'plan')} looked at, {what}." if looked else "No plan is watched.")

@@ -23,13 +23,20 @@ from backfill_assets.engine.plans.estimating import estimated
 from backfill_assets.engine.plans.making import left_before, make_plan
 from backfill_assets.engine.plans.plan_verbs import apply_plan
 from backfill_assets.engine.plans.told_cells import cells_json, cells_told
-from backfill_assets.engine.project.events import Committed
+from backfill_assets.engine.project.events import seconds_by_step
 from backfill_assets.engine.review.before_publishing import before_publishing
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.text import counted
 from backfill_assets.planning.plan.request import PlanRequest
 from backfill_assets.render.actual import Actual, actual_text
-from backfill_assets.render.plan_life import Progress, audit_lines, blocks, commands_of, progress
+from backfill_assets.render.plan_life import (
+    Progress,
+    audit_lines,
+    blocks,
+    commands_of,
+    next_line,
+    progress,
+)
 from backfill_assets.render.plan_words import estimate_text
 from backfill_assets.snapshots.environment import PROD
 from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus
@@ -38,7 +45,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from backfill_assets.engine.plans.outcome import Outcome
-    from backfill_assets.engine.project.events import Event
     from backfill_assets.engine.review.before_publishing import BeforePublishing
     from backfill_assets.models.cells_by_model import CellsByModel
     from backfill_assets.planning.plan.plan import Estimate, Plan
@@ -164,22 +170,15 @@ class _Ended:
                 for name, results in self.applied.audited.items()
             },
             "refused": self.applied.refused or None,
-            "seconds": {name: _seconds(events) for name, events in self.applied.events.items()},
+            "seconds": {
+                name: seconds_by_step(events) for name, events in self.applied.events.items()
+            },
             "estimate": asdict(self.plan.estimate) if self.plan.estimate else None,
             "actual": asdict(self.actual),
             "estimate_after_canaries": asdict(self.rest) if self.rest else None,
             "control": self.before.control.value,
             "next": list(self.next),
         }
-
-
-def _seconds(events: tuple[Event, ...]) -> dict[str, float]:
-    """Sum the steps of a model's committed batches, those side by side as well."""
-    done = [event.timing for event in events if isinstance(event, Committed)]
-    return {
-        step: round(sum(getattr(timing, step) for timing in done), 3)
-        for step in ("compute", "audit", "commit", "state")
-    }
 
 
 def _made(at: Operating, env: str, reason: str, *, as_json: bool) -> Plan:
@@ -272,7 +271,7 @@ def _report(ended: _Ended) -> None:
             f"backfill abandon {ended.plan.plan_id}"
         )
     elif ended.next:
-        say(f"Next: {', or '.join(ended.next)}")
+        say(next_line(ended.next))
     built = sum(model.done for model in ended.done)
     failed = counted(len(ended.applied.failed), "batch", "batches")
     control = ended.before.control

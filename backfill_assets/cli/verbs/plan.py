@@ -28,7 +28,7 @@ from backfill_assets.engine.review.around import around_plan
 from backfill_assets.planning.plan import written_options as written
 from backfill_assets.planning.plan.plan_json import plan_json
 from backfill_assets.planning.plan.request import PlanRequest
-from backfill_assets.render.plan_life import next_commands
+from backfill_assets.render.plan_life import next_commands, next_line
 from backfill_assets.render.plan_markdown import plan_markdown
 from backfill_assets.snapshots.stored_plan import PlanStatus
 
@@ -158,5 +158,5 @@ def _after(at: Operating, proposed: Plan) -> tuple[str, ...]:
     return (
         *((made_by,) if new else ()),
         "Nothing has been written.",
-        f"Next: {', or '.join(commands)}",
+        next_line(commands),
     )

@@ -11,7 +11,7 @@ from backfill_assets.cli.operating import operating
 from backfill_assets.cli.options import AsJson, PlanId, Why  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import err, print_json, say
 from backfill_assets.cli.progress import shown
-from backfill_assets.cli.stored_plans import plan_named
+from backfill_assets.cli.stored_plans import kept_plan
 from backfill_assets.cli.telling import tell_quietly
 from backfill_assets.cli.told_cells import say_cells
 from backfill_assets.cli.verbs.evidence import told_evidence
@@ -22,12 +22,14 @@ from backfill_assets.engine.review.appointments import appoint_at, refuse_time
 from backfill_assets.engine.review.around import untouched
 from backfill_assets.intervals.instants import minute_text
 from backfill_assets.intervals.text import counted
+from backfill_assets.planning.plan.plan_json import read_plan
 from backfill_assets.planning.review.aftercare import read_watch, watch_of
 from backfill_assets.planning.review.appointment import appointment_json, is_never
 from backfill_assets.render.actual import actual_text
 from backfill_assets.render.plan_life import (
     appointment_text,
     next_commands,
+    next_line,
     promoted_before_text,
 )
 from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus, promotion_of
@@ -81,9 +83,9 @@ def promote(
     """
     watched = None if watch is None else read_watch(watch)
     with operating() as at:
-        named = plan_named(at.store, plan)
-        status = at.store.plans.get(named.plan_id).status
-        if status is PlanStatus.PROMOTED:
+        stored = kept_plan(at.store, plan)
+        named = read_plan(stored.content)
+        if stored.status is PlanStatus.PROMOTED:
             refuse_time(named.plan_id, time)
             _ask_watch(at, named, watched)
             _already(at, named, as_json=as_json)
@@ -91,7 +93,7 @@ def promote(
         at.may_change(named.environment)
         if not is_never(time):
             _confirm(at, named, time, yes=yes)
-        if status in OPEN:  # before: a process that dies afterwards leaves no watch out
+        if stored.status in OPEN:  # before: a process that dies afterwards leaves no watch out
             _ask_watch(at, named, watched)
         if time is not None:
             _appoint(at, named, time, reason, as_json=as_json)
@@ -104,7 +106,7 @@ def _promote(at: Operating, named: Plan, reason: str, *, as_json: bool) -> None:
     say(f"promoting {named.plan_id}, run {at.run_id}", to=err)
     with shown(at.graph, {}) as listener:
         promoted = promote_plan(at.working(listener), named, reason or named.request.reason)
-    appended = _named(at, promoted)
+    appended = at.naming.by_model(promoted.carried)
     cells = cells_told(at, named, promoted.number)
     actual = at.taken(named)
     evidence = told_evidence(at, named.plan_id)
@@ -166,7 +168,7 @@ def _say_watch(plan: Plan, watching: Watch | None) -> None:
 def _say_next(plan: Plan, watching: Watch | None) -> None:
     _say_watch(plan, watching)
     commands = next_commands(plan.plan_id, PlanStatus.PROMOTED.value)
-    say(f"Next: {', or '.join(commands)} to go back")
+    say(f"{next_line(commands)} to go back")
 
 
 def _already(at: Operating, plan: Plan, *, as_json: bool) -> None:
@@ -201,10 +203,3 @@ def _confirm(at: Operating, plan: Plan, time: str | None, *, yes: bool) -> None:
     )
     if plan.protected:
         confirm(effect, yes=yes)
-
-
-def _named(at: Operating, promoted: Outcome) -> dict[str, str]:
-    return {
-        name: at.naming.ranges(name, cells, limit=len(cells))
-        for name, cells in promoted.carried.items()
-    }

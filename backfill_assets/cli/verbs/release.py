@@ -25,10 +25,7 @@ def release(consumer: Named, as_json: AsJson = False) -> None:
         if current_hold is not None:
             at.may_change(current_hold.of)
         ended, differs = release_consumer(at.project, consumer)
-        changed = {
-            model: at.naming.ranges(model, cells, limit=len(cells))
-            for model, cells in differs.items()
-        }
+        changed = at.naming.by_model(differs)
     if as_json:
         print_json({"consumer": ended.consumer, "reads": ended.of, "changed": changed})
         return

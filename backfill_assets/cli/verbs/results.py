@@ -135,7 +135,7 @@ def remove(name: Name, env: Env = "prod", as_json: AsJson = False) -> None:
 def _row(at: Operating, result: Result, changed: IntervalSet) -> dict[str, Any]:
     ranges = {"cells": result.cells, "changed": changed}
     named = {
-        key: at.naming.ranges(result.model, cells, limit=len(cells)) if cells else ""
+        key: at.naming.in_full(result.model, cells) if cells else ""
         for key, cells in ranges.items()
     }
     plain = asdict(result) | named

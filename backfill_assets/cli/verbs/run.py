@@ -21,7 +21,13 @@ from backfill_assets.engine.fill.late_cells import in_place_of
 from backfill_assets.engine.fill.observing import observe
 from backfill_assets.engine.fill.outstanding import outstanding
 from backfill_assets.engine.plans.told_cells import cells_json
-from backfill_assets.engine.project.events import Committed, Failed, LeftStale, Waiting
+from backfill_assets.engine.project.events import (
+    Committed,
+    Failed,
+    LeftStale,
+    Waiting,
+    seconds_by_step,
+)
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import counted
 from backfill_assets.models.cells_by_model import CellsByModel
@@ -82,7 +88,7 @@ def run(
         todo = _missing(opened, targets)
         events_by_model = _filled(opened, targets, todo) if any(todo.values()) else {}
         late = healed_again(opened, late) if late else None
-        lacking, graph = _missing(opened, targets), opened.graph
+        lacking, naming = _missing(opened, targets), naming_of(opened.graph)
         within = CellsByModel(targets)
         remaining = outstanding(opened, names, late.looks if late else looks, within)
     rows = {name: _summary(events, lacking[name]) for name, events in events_by_model.items()}
@@ -92,14 +98,14 @@ def run(
         print_json(
             {
                 **fields,
-                **cells_json(naming_of(graph), _built(events_by_model)),
-                "late": late_json(graph, late),
+                **cells_json(naming, _built(events_by_model)),
+                "late": late_json(naming, late),
                 "left": left_json(remaining),
             }
         )
     else:
-        say_late(graph, late)
-        say_cells(naming_of(graph), _built(events_by_model))
+        say_late(naming, late)
+        say_cells(naming, _built(events_by_model))
         _report(env, len(targets), rows, remaining, refreshed=bool(late and late.cells))
     failed = any(row["failed"] for row in rows.values()) or bool(late and late.failed)
     if code := FAILED if failed or any(lacking.values()) else WAITS if remaining.is_open else DONE:
@@ -245,8 +251,5 @@ def _summary(events: tuple[Event, ...], missing: int) -> dict[str, Any]:
         "needs_plan": sum(isinstance(event, LeftStale) and not event.until for event in events),
         "missing": missing,
         "errors": [failure.error for failure in failed],
-        "seconds": {
-            step: round(sum(getattr(batch.timing, step) for batch in done), 3)
-            for step in ("compute", "audit", "commit", "state")
-        },
+        "seconds": seconds_by_step(events),
     }

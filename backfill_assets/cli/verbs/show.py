@@ -28,6 +28,7 @@ from backfill_assets.render.plan_life import (
     check_text,
     checks_markdown,
     dual_run_text,
+    next_line,
     progress,
     status_text,
     watch_text,
@@ -102,7 +103,7 @@ def show(
         _print_checks(checked, whole=verbose)
         if any(model.batches or model.running or model.failed for model in done):
             _table(done)
-        print_end(shown, naming, _next(commands), to=out)
+        print_end(shown, naming, (next_line(commands),), to=out)
 
 
 def _agreed(checked: BeforePublishing) -> dict[str, Any]:
@@ -164,7 +165,7 @@ def _after_watching(end: PlanProgress, checked: BeforePublishing) -> None:
         commands = ("backfill batches --failed", *commands)
         status = "all remaining cells have failed; the code or an input has to change"
     if commands:
-        say(f"Next: {', or '.join(commands)}")
+        say(next_line(commands))
     say(f"{plan_id}: {status}.")
     if end.stuck:
         raise typer.Exit(FAILED)
@@ -188,10 +189,6 @@ def _event(event: PlanEvent) -> str:
     count = sum(event.detail.get("spared", {}).values())
     spared = f"; {counted(count, 'cell')} spared, what they read did not change" if count else ""
     return f"          {minute_text(event.at)}  {event.event}{who}{why}{spared}"
-
-
-def _next(commands: tuple[str, ...]) -> tuple[str, ...]:
-    return (f"Next: {', or '.join(commands)}",) if commands else ()
 
 
 _HEADINGS = (

@@ -56,15 +56,12 @@ def back_told(asked: Asked, plan: Plan, back: Outcome) -> dict[str, Any]:
     """Give what taking a plan back has published, as plain values: by model every range."""
     naming = asked.naming
     told = cells_json(naming, cells_told(asked, plan, back.number))
-    carried = {
-        name: naming.ranges(name, cells, limit=len(cells)) for name, cells in back.carried.items()
-    }
     return {
         "plan_id": plan.plan_id,
         "environment": plan.environment,
         "number": back.number,
         "models": [*(planned.model for planned in plan.models), *plan.removed],
-        "carried": carried,
+        "carried": naming.by_model(back.carried),
         "published": told["published"],
         "changed": told["changed"],
         "gone": told["gone"],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, TypeVar
 
 from backfill_assets.snapshots.failure import FailureKind
@@ -191,6 +191,16 @@ Event = (
 )
 if TYPE_CHECKING:
     Listener = Callable[[Event], None]
+
+
+def seconds_by_step(events: Iterable[Event]) -> dict[str, float]:
+    """Sum the steps of the committed batches, those side by side as well."""
+    done = [event.timing for event in events if isinstance(event, Committed)]
+    return {
+        step.name: round(sum(getattr(timing, step.name) for timing in done), 3)
+        for step in fields(BatchSeconds)
+    }
+
 
 _Kind = TypeVar("_Kind")
 

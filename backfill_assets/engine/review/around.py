@@ -41,6 +41,6 @@ def untouched(store: Store, plan: Plan, now: datetime) -> tuple[str, ...]:
 def _invalid(store: Store, plan: Plan, naming: Naming) -> Iterator[str]:
     """Name the registered results that rest on cells which a plan may change."""
     for each in planned_invalid(store, plan):
-        cells = naming.ranges(each.result.model, each.cells, limit=len(each.cells))
+        cells = naming.in_full(each.result.model, each.cells)
         rerun = "; it has to be computed again before the promotion" if each.result.rerun else ""
         yield f"{each.result.name}, which rests on {each.result.model} {cells}{rerun}."

@@ -14,7 +14,7 @@ from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.evidence.manifest import EXPIRED
 from backfill_assets.planning.review.acceptance import with_acceptances
 from backfill_assets.planning.review.dual_run import dual_run_of
-from backfill_assets.render.plan_life import commands_of, next_commands
+from backfill_assets.render.plan_life import commands_of, next_commands, next_line
 from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus, dropped_at
 
 if TYPE_CHECKING:
@@ -88,8 +88,7 @@ class BeforePublishing:
     @property
     def next_line(self) -> str:
         """The line that names the commands which bring the plan nearer to its publication; empty where there is none."""
-        commands = commands_of(self.plan_id, self.verbs)
-        return f"Next: {', or '.join(commands)}" if commands else ""
+        return next_line(commands_of(self.plan_id, self.verbs))
 
 
 def before_publishing(project: Project, plan: Plan) -> BeforePublishing:
