@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from backfill_assets.cli.output import err, say
 from backfill_assets.cli.stored_plans import kept_plan
 from backfill_assets.engine.plans.building import built_in
-from backfill_assets.engine.plans.remaining_work import left_in
 from backfill_assets.errors import RequestError
 from backfill_assets.models.graph import unknown_model
 from backfill_assets.planning.plan.plan_json import read_plan
@@ -142,7 +141,7 @@ def _of_workspace(at: Operating, plan: Plan, status: PlanStatus) -> Iterator[Pai
         raise _not_built(plan.plan_id, status)
     before = at.store.environments.pointers(plan.environment)
     after = at.store.environments.pointers(workspace)
-    remaining = left_in(at.run(workspace), plan)
+    remaining = at.run(workspace).left_of(plan)
     if remaining and not built_in(at.store, plan):
         raise _not_built(plan.plan_id, status)
     for planned in plan.models:

@@ -37,7 +37,6 @@ from backfill_assets.engine.review.approvals import approval_state, approve, to_
 from backfill_assets.engine.review.bound_parts import bound_parts
 from backfill_assets.engine.review.notices import send_notices
 from backfill_assets.errors import BackfillAssetsError, RequestError
-from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.automation import Automation
 from backfill_assets.orchestration.identity import principal_of, signer_of
 from backfill_assets.orchestration.job_configs import (
@@ -77,6 +76,7 @@ from backfill_assets.render.plan_life import (
     promoted_before_text,
     watch_text,
 )
+from backfill_assets.render.plan_words import ranges_by_model
 from backfill_assets.settings import read_settings
 from backfill_assets.snapshots.queued_plan import Control
 from backfill_assets.snapshots.stored_plan import PlanStatus, promotion_of
@@ -306,10 +306,7 @@ def _ended(work: PlanWork, plan: Plan, done: Outcome) -> None:
     """Show what became of a plan; the run fails if cells are left."""
     if done.status is PlanStatus.PROMOTED:
         work.report_published(plan.environment)
-    remaining = {
-        name: ranges_text(work.graph.models[name].cadence, cells)
-        for name, cells in done.left.items()
-    }
+    remaining = ranges_by_model(work.graph, done.left)
     audits = "; ".join(audit_lines(done.audited))
     metadata = {
         "left": remaining,

@@ -77,6 +77,12 @@ def naming_of(graph: Graph) -> Naming:
     return Naming(cadences | {name: source.cadence for name, source in graph.sources.items()})
 
 
+def ranges_by_model(graph: Graph, cells: CellsByModel) -> dict[str, str]:
+    """Name the first ranges of each model's cells, for an event or an error."""
+    naming = naming_of(graph)
+    return {name: naming.ranges(name, own, limit=5) for name, own in cells.items()}
+
+
 def symbol(planned: ModelPlan) -> str:
     """Give the sign that stands before a model."""
     if planned.build is Build.POINTER:

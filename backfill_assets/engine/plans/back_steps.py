@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from backfill_assets.engine.batch.rewriting import Rewrite
 from backfill_assets.engine.plans.published_graph import published_graph, work_there
 from backfill_assets.engine.plans.publishing import Step
-from backfill_assets.engine.plans.remaining_work import to_remember
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.cells_by_model import CellsByModel
+from backfill_assets.planning.plan.left import to_remember
 from backfill_assets.snapshots.environment import Layer, workspace_name
 from backfill_assets.snapshots.publication import Copy, Move
 

@@ -8,12 +8,12 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.fill.fill import fill_cells
-from backfill_assets.engine.plans.remaining_work import as_text, left_in
 from backfill_assets.engine.project.at_work import Phase
 from backfill_assets.engine.project.events import Committed, Failed, events_of
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.plan.stages import BuildCanaries, BuildCells, FillGaps
+from backfill_assets.render.plan_words import ranges_by_model
 from backfill_assets.snapshots.batch import EMPTY
 from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus
 
@@ -53,7 +53,7 @@ def build_cells(op: Operation, stage: BuildCells, so_far: Outcome) -> Outcome:
     with op.at_work.at(Phase.CHECKING, "what was built"):
         if run.frozen is not None:
             run.frozen.check()
-        remaining = left_in(run, op.plan)
+        remaining = run.left_of(op.plan)
         spared = {} if remaining else _spared(run, op.plan)
     if remaining or figures["batches"] or not _is_told(op):
         kind = PlanEventKind.INCOMPLETE if remaining else PlanEventKind.BUILT
@@ -79,15 +79,15 @@ def build_canaries(op: Operation, stage: BuildCanaries, so_far: Outcome) -> Outc
         RequestError: a model was edited meanwhile.
     """
     run = run_for_stage(op, stage)
-    todo = left_in(run, op.plan) & stage.cells
+    todo = run.left_of(op.plan) & stage.cells
     if not todo and were_compared(op):
         return so_far
     events, figures = _filled(op, run, todo)
     with op.at_work.at(Phase.CHECKING, "what was built"):
         if run.frozen is not None:
             run.frozen.check()
-        remaining = left_in(run, op.plan)
-    cells = as_text(run.graph, todo - remaining)
+        remaining = run.left_of(op.plan)
+    cells = ranges_by_model(run.graph, todo - remaining)
     op.tell(PlanEventKind.CANARIES, **figures, cells=cells)
     return replace(
         so_far,

@@ -17,7 +17,6 @@ from backfill_assets.engine.plans.back_steps import emptied_by_undo
 from backfill_assets.engine.plans.building import built_in
 from backfill_assets.engine.plans.promotion_steps import tables_to_lock
 from backfill_assets.engine.plans.refusals import refuse_unfinished
-from backfill_assets.engine.plans.remaining_work import as_text, left_in
 from backfill_assets.engine.project.events import Failed, Waiting, events_of
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.interval_set import IntervalSet
@@ -26,6 +25,7 @@ from backfill_assets.planning.plan.left import left_of
 from backfill_assets.planning.plan.plan import Build
 from backfill_assets.planning.plan.stages import Logic
 from backfill_assets.planning.rule.lost_inputs import cells_reading_any
+from backfill_assets.render.plan_words import ranges_by_model
 from backfill_assets.snapshots.environment import workspace_name
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def _carried_over(op: Operation) -> CellsByModel:
     if not cells:
         return cells
     run = op.workspace()
-    unbuilt = left_in(run, op.plan)  # what was never built is not carried over
+    unbuilt = run.left_of(op.plan)  # what was never built is not carried over
     carried = CellsByModel()
     events: dict[str, tuple[Event, ...]] = {}
     while cells:
@@ -101,9 +101,11 @@ def _carried_over(op: Operation) -> CellsByModel:
             name: (*events.get(name, ()), *new_events.get(name, ())) for name in events | new_events
         }
         carried |= cells
-        cells = left_in(run, op.plan) - unbuilt - carried
+        cells = run.left_of(op.plan) - unbuilt - carried
     if remaining := cells_to_carry_over(op):
-        raise not_carried_over(op.plan_id, as_text(run.graph, remaining), what_lacked(events))
+        raise not_carried_over(
+            op.plan_id, ranges_by_model(run.graph, remaining), what_lacked(events)
+        )
     return carried
 
 
@@ -117,7 +119,9 @@ def _carried_back(op: Operation) -> CellsByModel:
         run = op.old_workspace()
         events = fill_cells(run, cells, op.project.listener)
         if remaining := cells_to_carry_back(op):
-            raise not_carried_back(op.plan_id, as_text(run.graph, remaining), what_lacked(events))
+            raise not_carried_back(
+                op.plan_id, ranges_by_model(run.graph, remaining), what_lacked(events)
+            )
     return built_in(op.store, op.plan, workspace_name(op.undo_id))
 
 

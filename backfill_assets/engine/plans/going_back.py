@@ -15,7 +15,6 @@ from backfill_assets.engine.plans.back_steps import is_dropped, steps_back
 from backfill_assets.engine.plans.carrying_over import cells_to_carry_back
 from backfill_assets.engine.plans.moving import ConcurrentPublicationError, move_pointers
 from backfill_assets.engine.plans.publishing import Prepared
-from backfill_assets.engine.plans.remaining_work import as_text
 from backfill_assets.engine.plans.rollback_checks import (
     moves_to_take_back,
     nothing_to_take_back,
@@ -23,6 +22,7 @@ from backfill_assets.engine.plans.rollback_checks import (
     refuse_expired,
     refuse_later,
 )
+from backfill_assets.render.plan_words import ranges_by_model
 from backfill_assets.snapshots.environment import plan_of
 from backfill_assets.snapshots.publication import PublicationKind
 from backfill_assets.snapshots.stored_plan import PlanStatus
@@ -84,5 +84,5 @@ def _decided(
         raise ConcurrentPublicationError(op.plan_id, op.plan.environment)
     steps = steps_back(op, moves, only_cells=only_cells)
     gone = tuple(move.model for move in moves if is_dropped(op.plan.environment, move))
-    cells = as_text(op.old_workspace().graph, carried) if carried else {}
+    cells = ranges_by_model(op.old_workspace().graph, carried) if carried else {}
     return Prepared(steps, gone, carried=cells)

@@ -22,7 +22,6 @@ from backfill_assets.engine.plans.refusals import (
     refuse_unreviewed,
     wrong_status,
 )
-from backfill_assets.engine.plans.remaining_work import as_text, left_in
 from backfill_assets.engine.plans.stage_run import run_stages
 from backfill_assets.engine.plans.workspace import restated_cells_of
 from backfill_assets.engine.project.at_work import Phase
@@ -49,6 +48,7 @@ from backfill_assets.planning.plan.stages import (
 )
 from backfill_assets.planning.queue.off_peak import read_off_peak
 from backfill_assets.planning.review.approval import Act
+from backfill_assets.render.plan_words import ranges_by_model
 from backfill_assets.snapshots.environment import workspace_name
 from backfill_assets.snapshots.queued_plan import Control
 from backfill_assets.snapshots.stored_plan import NOT_ENDED, OPEN, PlanEventKind, PlanStatus
@@ -90,7 +90,7 @@ def apply_plan(project: Project, plan: Plan, why: str = "") -> Outcome:
     done = run_stages(op, apply_stages(op.plan), _stored_outcome(op))
     op.timed(APPLY, since)
     if op.plan.request.dual_run_days and not (done.left or done.canaries):
-        appended = as_text(op.project.loaded.graph, done.carried)
+        appended = ranges_by_model(op.project.loaded.graph, done.carried)
         op.tell(
             PlanEventKind.COMPARED, appended=appended, found=_differences(op), refused=done.refused
         )
@@ -285,7 +285,7 @@ def _refuse_canaries(op: Operation) -> None:
     if not op.plan.canaries:
         return
     opened = op.store.environments.exists(workspace_name(op.plan_id)) and were_compared(op)
-    if not opened or left_in(op.workspace(), op.plan) & op.plan.canaries:
+    if not opened or op.workspace().left_of(op.plan) & op.plan.canaries:
         raise RequestError(
             found=f"the canaries of plan {op.plan_id} are not built yet, nothing was queued",
             do=f"{building_command(op)} builds them; compare them with `backfill diff "

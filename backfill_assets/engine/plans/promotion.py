@@ -22,8 +22,8 @@ from backfill_assets.engine.plans.refusals import (
     refuse_unfinished,
     refuse_unreviewed,
 )
-from backfill_assets.engine.plans.remaining_work import as_text
 from backfill_assets.engine.project.at_work import Phase
+from backfill_assets.render.plan_words import ranges_by_model
 from backfill_assets.snapshots.publication import PublicationKind
 from backfill_assets.snapshots.stored_plan import PlanStatus
 
@@ -71,7 +71,7 @@ def _decided(op: Operation, so_far: Outcome, view: StateView) -> Prepared:
         for layer in view.models[planned.model].pointer.layers
     }
     carried = _all_carried(op, so_far)
-    cells = as_text(op.environment().graph, carried) if carried else {}
+    cells = ranges_by_model(op.environment().graph, carried) if carried else {}
     return Prepared(
         steps_of(op), op.plan.removed, tables=tables, carried=cells, approvals=approvals
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from backfill_assets.engine.plans.remaining_work import as_text, left_in
 from backfill_assets.engine.plans.workspace import planned_snapshots
 from backfill_assets.engine.project.frozen_code import FrozenCode
 from backfill_assets.engine.project.gate import gate_in
@@ -21,6 +20,7 @@ from backfill_assets.planning.plan.plan import Build
 from backfill_assets.planning.plan.plan_json import content_hash
 from backfill_assets.planning.plan.plan_state import PlanState
 from backfill_assets.planning.plan.stale_inputs import StaleInput, moved_inputs
+from backfill_assets.render.plan_words import ranges_by_model
 from backfill_assets.snapshots.stored_plan import NOT_ENDED, PlanStatus
 
 if TYPE_CHECKING:
@@ -204,7 +204,7 @@ def refuse_unfinished(op: Operation) -> None:
         RequestError: it lists what.
     """
     run = op.workspace()
-    if remaining := as_text(run.graph, left_in(run, op.plan)):
+    if remaining := ranges_by_model(run.graph, run.left_of(op.plan)):
         listed = "; ".join(f"{model}: {cells}" for model, cells in remaining.items())
         raise RequestError(
             found=f"plan {op.plan_id} is not completely built, nothing was published",

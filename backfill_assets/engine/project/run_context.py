@@ -12,6 +12,7 @@ from backfill_assets.engine.project.cancelling import RunningBatches
 from backfill_assets.engine.project.project import InProject
 from backfill_assets.models.spark_tuning import tuned
 from backfill_assets.planning.plan.batch_size import batch_size
+from backfill_assets.planning.plan.left import left_to_do
 from backfill_assets.planning.rule.needs_work import needs_work
 from backfill_assets.snapshots.batch import GAP
 from backfill_assets.snapshots.loaded import Loaded
@@ -27,9 +28,11 @@ if TYPE_CHECKING:
     from backfill_assets.engine.project.project import Project
     from backfill_assets.engine.project.relied_sources import Misread
     from backfill_assets.errors import BackfillAssetsError
+    from backfill_assets.models.cells_by_model import CellsByModel
     from backfill_assets.models.graph import Graph
     from backfill_assets.models.model import Model
     from backfill_assets.planning.plan.batch_size import BatchSize
+    from backfill_assets.planning.plan.plan import Plan
     from backfill_assets.planning.plan.request import KeptRows
     from backfill_assets.planning.rule.needs_work import Work
     from backfill_assets.snapshots.environment import Environment, Pointer
@@ -192,6 +195,10 @@ class RunContext(InProject):
             reads=reads,
             ignore_cron=self.serves_plan,
         )
+
+    def left_of(self, plan: Plan) -> CellsByModel:
+        """Give the cells of a plan, whose workspace this is, that still need work, by model."""
+        return left_to_do(plan, self.graph, self.view(), plan.until, self.reads)
 
 
 def table_path(data_root: str, model: str, version: str) -> str:

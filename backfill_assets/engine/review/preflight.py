@@ -14,7 +14,6 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.cells import cells_read
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.models.sql.lineage import lineage_of
-from backfill_assets.planning.plan.left import left_to_do
 from backfill_assets.planning.review.checklist import (
     ChecklistFacts,
     Item,
@@ -198,7 +197,7 @@ def _left(project: Project, plan: Plan) -> dict[str, str]:
     if not project.store.environments.exists(workspace):
         return {}
     run = look(project, workspace)
-    remaining = left_to_do(plan, run.graph, run.view(), plan.until, run.reads)
+    remaining = run.left_of(plan)
     return {name: naming_of(run.graph).ranges(name, cells) for name, cells in remaining.items()}
 
 

@@ -74,3 +74,12 @@ def left_to_do(
         left = left_of(work, workspace, planned.model) if planned.built_apart else work.gaps
         cells |= {planned.model: left & planned.cells}
     return cells
+
+
+def to_remember(plan: Plan, work: Work) -> IntervalSet:
+    """Give the stale cells that must be owed after a way back, for the rule does not find them again.
+
+    It finds those that read a source with late rows. But when a person takes late data back, that
+    must not come again by itself.
+    """
+    return work.stale_cells if plan.request.late else work.overtaken_cells
