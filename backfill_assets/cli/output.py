@@ -7,6 +7,7 @@ import sys
 import textwrap
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -60,8 +61,12 @@ def writing(
 
 
 def print_json(value: Any) -> None:  # noqa: ANN401 - any JSON
-    """Write a value as JSON, alone on stdout."""
-    sys.stdout.write(json.dumps(value, indent=2, default=str) + "\n")
+    """Write a value as JSON, alone on stdout; an instant as ISO 8601 has it."""
+    sys.stdout.write(json.dumps(value, indent=2, default=_plain) + "\n")
+
+
+def _plain(value: object) -> str:
+    return value.isoformat() if isinstance(value, datetime) else str(value)
 
 
 def say(text: str, *, to: Console | None = None, style: str | None = None, indent: int = 0) -> None:

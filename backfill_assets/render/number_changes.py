@@ -129,7 +129,7 @@ def _step_json(
     happened: Happened, step: HistoryStep, plan_texts: Mapping[str, str], naming: Naming
 ) -> dict[str, Any]:
     return {
-        "at": step.at.isoformat(),
+        "at": step.at,
         "what": step.what,
         "plan_id": step.plan_id,
         "plan": plan_texts.get(step.plan_id) if step.plan_id else None,

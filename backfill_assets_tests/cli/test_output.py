@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 import io
+import json
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
 from rich.console import Console
 
 from backfill_assets.cli import output
-from backfill_assets.cli.output import Heading, bar, print_table, say
+from backfill_assets.cli.output import Heading, bar, print_json, print_table, say
 from backfill_assets.cli.progress import event_line
 from backfill_assets.engine.project.events import Delayed, Waiting
 from backfill_assets.intervals.text import counted
@@ -109,6 +111,12 @@ def test_a_terminal_obeys_no_sign_of_a_value(capsys: pytest.CaptureFixture[str])
         "why                      by",
         r"red \x1b[31m\x0afor all  ann",
     ]
+
+
+def test_an_instant_has_one_form_in_json(capsys: pytest.CaptureFixture[str]):
+    print_json({"at": datetime(2024, 1, 31, 3, tzinfo=UTC), "by": None})
+
+    assert json.loads(capsys.readouterr().out) == {"at": "2024-01-31T03:00:00+00:00", "by": None}
 
 
 def test_a_bar_is_full_only_when_all_is_done():

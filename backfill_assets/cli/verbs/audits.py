@@ -77,7 +77,7 @@ def _say_failed(cadence: Cadence, row: PublishedAudit) -> None:
 def _json(cadence: Cadence, row: PublishedAudit) -> dict[str, Any]:
     return {
         "model": row.of.model,
-        "audited_at": row.audited_at.isoformat(),
+        "audited_at": row.audited_at,
         "audited": ranges_text(cadence, row.of.audited),
         "version": row.of.version,
         "delta_version": row.of.delta_version,

@@ -82,16 +82,12 @@ def _row(store: Store, environment: Environment, until: datetime | None) -> dict
         "protected": environment.protected,
         "follows": environment.follows,
         "own": sorted(own),
-        "finalized_at": _iso(last.at) if last else None,
+        "finalized_at": last.at if last else None,
         "finalized_by": last.plan_id if last else None,
         "removed": list(last.removed) if last else [],
-        "expires_at": _iso(until),
+        "expires_at": until,
         "expired": bool(until and until <= project.now()),
     }
-
-
-def _iso(instant: datetime | None) -> str | None:
-    return instant.isoformat() if instant else None
 
 
 _HEADINGS = (
@@ -130,5 +126,5 @@ def _cells(row: dict[str, Any]) -> tuple[str, ...]:
     )
 
 
-def _minute(iso: str | None) -> str:
-    return iso[:16].replace("T", " ") if iso else ""
+def _minute(instant: datetime | None) -> str:
+    return f"{instant:%Y-%m-%d %H:%M}" if instant else ""

@@ -132,7 +132,7 @@ class _Answer:
         explained, steps = self.found.explained, self.found.steps
         before, after = (
             {
-                "at": moment.isoformat() if moment else None,
+                "at": moment,
                 "number": exact(number),
                 "published": published,
             }

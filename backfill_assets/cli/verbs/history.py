@@ -73,7 +73,6 @@ def _asked(graph: Graph, model: str, interval: str | None) -> IntervalSet | None
 def _json(naming: Naming, model: str, entry: HistoryEntry) -> dict[str, Any]:
     return {
         **asdict(entry),
-        "at": entry.at.isoformat(),
         "cells": naming.ranges(model, entry.cells, limit=1000) if entry.cells else "",
     }
 

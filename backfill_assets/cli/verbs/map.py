@@ -57,7 +57,7 @@ def map(  # noqa: A001 - the verb's name
             html.write_text(map_html(mapped, naming, env, moment), encoding="utf-8")
     if as_json:
         shown = {"models": map_json(mapped, naming), "holds": holds_json(holds, moment)}
-        print_json({"environment": env, "at": moment.isoformat(), **shown})
+        print_json({"environment": env, "at": moment, **shown})
         return
     if html is None:
         for line in map_lines(mapped, naming, out.width):

@@ -139,4 +139,4 @@ def _row(at: Operating, result: Result, changed: IntervalSet) -> dict[str, Any]:
         for key, cells in ranges.items()
     }
     plain = asdict(result) | named
-    return {**plain, "at": result.at.isoformat(), "said": minute_text(result.at)}
+    return {**plain, "said": minute_text(result.at)}

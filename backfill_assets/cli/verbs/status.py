@@ -164,7 +164,7 @@ def _stale_waits(run: RunContext, name: str, work: Work, late: LateWork) -> dict
     }
 
 
-def _failure(run: RunContext, failure: Unresolved | None) -> dict[str, str | None] | None:
+def _failure(run: RunContext, failure: Unresolved | None) -> dict[str, Any] | None:
     """Give a failure as plain values, with the command that tells more of it."""
     if failure is None:
         return None
@@ -175,7 +175,7 @@ def _failure(run: RunContext, failure: Unresolved | None) -> dict[str, str | Non
     )
     return {
         "cells": ranges_text(cadence, failure.cells),
-        "at": failure.at.isoformat(),
+        "at": failure.at,
         "kind": failure.kind.value if failure.kind else None,
         "error": failure.error,
         "batch_id": failure.batch_id,
@@ -187,11 +187,10 @@ def _cutoff(cutoff: Cutoff | None) -> dict[str, str] | None:
     return None if cutoff is None else asdict(cutoff)
 
 
-def _watermark(run: RunContext, model: Model) -> str | None:
+def _watermark(run: RunContext, model: Model) -> datetime | None:
     if model.time_column is None:
         return None
-    mark = run.store.versions.watermark(run.pointer(model).version)
-    return mark.isoformat() if mark else None
+    return run.store.versions.watermark(run.pointer(model).version)
 
 
 _HEADINGS = (
