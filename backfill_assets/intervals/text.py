@@ -13,6 +13,8 @@ from backfill_assets.intervals.interval import Interval, epoch_of, instant_of
 from backfill_assets.intervals.partition_keys import key_at
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from backfill_assets.intervals.cadence import Cadence
     from backfill_assets.intervals.interval_set import IntervalSet
 
@@ -20,6 +22,13 @@ if TYPE_CHECKING:
 def counted(number: int, one: str, many: str | None = None) -> str:
     """Write a count with its noun: ``1 batch``, ``2,000 batches``."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def first_of(names: Iterable[str], limit: int) -> str:
+    """List some names, and count the rest: ``a, b and 3 more``."""
+    listed = [*names]
+    more = f" and {len(listed) - limit} more" if len(listed) > limit else ""
+    return f"{', '.join(listed[:limit])}{more}"
 
 
 def last_line(text: str) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, assert_never
 
-from backfill_assets.intervals.text import counted
+from backfill_assets.intervals.text import counted, first_of
 from backfill_assets.render.plan_sections import (
     AtWork,
     Cells,
@@ -201,9 +201,8 @@ def _at_work(at_work: AtWork, *, whole: bool) -> Iterator[Line]:
 def _strategies(strategies: Strategies, *, whole: bool) -> Iterator[Line]:
     ways = strategies.ways if whole else strategies.ways[:_STRATEGIES]
     for way, asides, models in ways:
-        listed = models if whole else models[:_OTHERS]
-        more = f" and {len(models) - len(listed)} more" if len(models) > len(listed) else ""
-        yield _labelled("Strategy", f"{way}: {', '.join(listed)}{more}")
+        listed = first_of(models, len(models) if whole else _OTHERS)
+        yield _labelled("Strategy", f"{way}: {listed}")
         yield from (_labelled("", aside, Tone.QUIET) for aside in asides)
     yield from _more(len(strategies.ways) - len(ways), "strategy", "strategies")
 

@@ -15,6 +15,7 @@ import sqlalchemy as sa
 
 from backfill_assets.errors import BackfillAssetsError, RequestError
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.intervals.text import first_of
 from backfill_assets.snapshots.slots import (
     ALL,
     InFlightBatch,
@@ -49,15 +50,14 @@ class NoSlotError(BackfillAssetsError):
     ) -> None:
         self.scope, self.limit, self.holders, self.ahead = scope, limit, tuple(holders), ahead
         self.words = f"a slot of {scope_words(scope)}, where the limit is {limit}"
-        shown = ", ".join(
-            f"{batch.batch_id} of {batch.model} (run {batch.run_id})"
-            for batch in self.holders[:_SHOWN]
+        shown = first_of(
+            (f"{batch.batch_id} of {batch.model} (run {batch.run_id})" for batch in self.holders),
+            _SHOWN,
         )
-        more = f" and {len(self.holders) - _SHOWN} more" if self.holders[_SHOWN:] else ""
         waiting = f", and {ahead} waiting longer" if ahead else ""
         super().__init__(
             f"{len(self.holders)} batches of {scope_words(scope)} are in flight{': ' * bool(shown)}"
-            f"{shown}{more}{waiting}; expected fewer than {limit} together. Wait for one to end, or "
+            f"{shown}{waiting}; expected fewer than {limit} together. Wait for one to end, or "
             "change the limit with `backfill limit`"
         )
 

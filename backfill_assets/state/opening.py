@@ -14,6 +14,7 @@ import sqlalchemy as sa
 
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.intervals.text import first_of
 from backfill_assets.snapshots.batch import GAP, OpenBatch
 from backfill_assets.snapshots.ready import InputPin
 from backfill_assets.state import (
@@ -47,8 +48,7 @@ class UpstreamNotReadyError(BackfillAssetsError):
 
     def __init__(self, model: str, upstream: str, missing: IntervalSet) -> None:
         self.model, self.upstream, self.missing = model, upstream, missing
-        listed = [str(interval) for interval in missing]
-        shown = ", ".join(listed[:3]) + (f" and {len(listed) - 3} more" if listed[3:] else "")
+        shown = first_of(map(str, missing), 3)
         super().__init__(
             f"{model} reads {upstream} for {shown}, which is not built yet. Fill {upstream} first"
         )

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import RequestError
-from backfill_assets.intervals.text import ranges_text
+from backfill_assets.intervals.text import first_of, ranges_text
 from backfill_assets.models.column import canonical_type
 from backfill_assets.models.fingerprint import changed_logic
 from backfill_assets.planning.change.categorize import (
@@ -263,8 +263,7 @@ class _Deciding:
             if any(self._is_overruled(up.name) for up in self.planned.models[name].reads):
                 return f"decided upstream; {_LEFT_STALE}"
             return "what it reads is published as before"
-        more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-        return f"reads none of: {', '.join(names[:_SHOWN])}{more}"
+        return f"reads none of: {first_of(names, _SHOWN)}"
 
     def _restates(self, name: str) -> bool:
         change = self.changes.models.get(name)

@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import RequestError
+from backfill_assets.intervals.text import first_of
 from backfill_assets.planning.review.straddling import Straddling
 
 if TYPE_CHECKING:
@@ -196,9 +197,9 @@ def _changed(note: ReleaseNote) -> Iterator[str]:
 def _columns_text(model: ModelNote) -> str:
     if model.rows_differ:
         return "in which rows there are" + (
-            f" and in {_listed(model.columns)}" if model.columns else ""
+            f" and in {first_of(model.columns, _SHOWN)}" if model.columns else ""
         )
-    return f"in {_listed(model.columns)}" if model.columns else "in any column"
+    return f"in {first_of(model.columns, _SHOWN)}" if model.columns else "in any column"
 
 
 def _comparisons(note: ReleaseNote) -> Iterator[str]:
@@ -222,7 +223,7 @@ def _straddling_texts(boundary: Straddling) -> Iterator[str]:
     if boundary.years:
         yield f"year over year: {_pairs(boundary.years)}"
     if boundary.mixed:
-        yield f"changed and unchanged days within one month: {_listed(boundary.mixed)}"
+        yield f"changed and unchanged days within one month: {first_of(boundary.mixed, _SHOWN)}"
 
 
 def _taken_back(note: ReleaseNote) -> str:
@@ -257,11 +258,11 @@ def _reinterpreted(note: ReleaseNote, model: ModelNote) -> str:
 
 def _refresh(note: ReleaseNote) -> Iterator[str]:
     for reader in note.consumers:
-        what = _listed(reader.columns) if reader.columns else "all that it reads"
+        what = first_of(reader.columns, _SHOWN) if reader.columns else "all that it reads"
         yield f"- {reader.consumer} ({reader.owner}): {what} of {reader.model}, {reader.cells}"
     changed = [model.model for model in note.models if model.differ or model.gone]
     if changed:
-        yield f"- whatever keeps a copy, an extract or a cache of {_listed(changed)} for these dates"
+        yield f"- whatever keeps a copy, an extract or a cache of {first_of(changed, _SHOWN)} for these dates"
 
 
 def _back(note: ReleaseNote) -> Iterator[str]:
@@ -274,11 +275,4 @@ def _back(note: ReleaseNote) -> Iterator[str]:
 
 
 def _pairs(pairs: tuple[tuple[str, str], ...]) -> str:
-    return _listed([f"{late} with {early}" for late, early in pairs])
-
-
-def _listed(names: Iterable[str]) -> str:
-    listed = [*names]
-    more = len(listed) - _SHOWN
-    shown = ", ".join(listed[:_SHOWN])
-    return f"{shown} and {more} more" if more > 0 else shown
+    return first_of([f"{late} with {early}" for late, early in pairs], _SHOWN)

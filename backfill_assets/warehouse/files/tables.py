@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.intervals.text import first_of
 from backfill_assets.models.column import canonical_type, quoted
 from backfill_assets.warehouse.files.plain_tables import can_be_named, plain_table
 from backfill_assets.warehouse.log.delta_log import (
@@ -47,10 +48,9 @@ class TablesWithoutStateError(BackfillAssetsError):
 
     def __init__(self, state: str, data_root: str, tables: list[str]) -> None:
         self.state, self.data_root, self.tables = state, data_root, tables
-        more = f" and {len(tables) - 1} more" if tables[1:] else ""
         super().__init__(
             f"there is no state at {state}, but {data_root} holds tables that a state has written: "
-            f"{tables[0]}{more}; expected the state that belongs to them. Correct BACKFILL_STATE_URL "
+            f"{first_of(tables, 1)}; expected the state that belongs to them. Correct BACKFILL_STATE_URL "
             "or BACKFILL_DATA_DIR; if that state is lost, restore its backup, or run `backfill state "
             "rebuild`. Nothing was written"
         )
