@@ -23,6 +23,7 @@ from backfill_assets.engine.fill.observing import observe_sources, sources_of
 from backfill_assets.engine.fill.outstanding import outstanding, stale_by_need
 from backfill_assets.engine.fill.unresolved_failures import unresolved_failures
 from backfill_assets.engine.project.holds import holds_of
+from backfill_assets.intervals.instants import minute_text
 from backfill_assets.intervals.text import counted, ranges_text
 from backfill_assets.planning.plan.selecting import selected
 from backfill_assets.planning.plan.written_options import chosen
@@ -269,7 +270,7 @@ def _remarks(env: str, row: dict[str, Any]) -> list[str]:
     if failure := row["failure"]:
         words = " ".join((failure["error"] or "").split())
         remarks.append(
-            f"failed   {name}: {failure['cells']} at {failure['at'][:16].replace('T', ' ')} UTC: {words} "
+            f"failed   {name}: {failure['cells']} at {minute_text(failure['at'])}: {words} "
             f"(`{failure['command']}`)"
         )
     if row["stale"]:
