@@ -12,7 +12,7 @@ from rich.text import Text
 
 from backfill_assets.cli.output import bar, out, say
 from backfill_assets.engine.automatic.stuck import stuck_cells
-from backfill_assets.engine.project.plan_age import stands
+from backfill_assets.engine.project.plan_age import may_go_on
 from backfill_assets.evidence.manifest import EXPIRED
 from backfill_assets.intervals.text import counted
 from backfill_assets.render.plan_life import progress
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from backfill_assets.planning.plan.plan import Plan
     from backfill_assets.render.plan_life import Progress
     from backfill_assets.snapshots.queued_plan import QueuedPlan
-    from backfill_assets.snapshots.stored_plan import StoredPlan
 
 EVERY = 2.0
 """Seconds between two looks."""
@@ -127,15 +126,8 @@ def _standing(project: Project, plan: Plan) -> PlanProgress:
     tried = in_queue or any(model.failed for model in done)
     at_rest = status is PlanStatus.APPLYING and not any(model.running for model in done)
     stuck = tried and at_rest and bool(stuck_cells(project, plan))
-    return PlanProgress(status, queued, done, stuck, _stands(project, stored))
-
-
-def _stands(project: Project, stored: StoredPlan) -> bool:
-    """Whether a plan may still be applied; one that is built or over has been."""
-    now = project.clock()
-    if stored.status is PlanStatus.APPLYING:
-        return stands(project.store, stored, now)
-    return not stored.has_expired(now)
+    is_over = status in _GOES_ON and not may_go_on(store, stored, project.clock())
+    return PlanProgress(status, queued, done, stuck, not is_over)
 
 
 def _drawn(plan: Plan, now: PlanProgress) -> list[str]:

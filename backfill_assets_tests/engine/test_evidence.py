@@ -28,7 +28,15 @@ from backfill_assets.engine.review.evidence import (
 from backfill_assets.engine.review.lineage import lineage_events
 from backfill_assets.engine.review.parts import made_parts
 from backfill_assets.errors import RequestError
-from backfill_assets.evidence.manifest import EXPECTED, MANIFEST, REFUSED, SEAL, UNFINISHED, WATCHED
+from backfill_assets.evidence.manifest import (
+    EXPECTED,
+    EXPIRED,
+    MANIFEST,
+    REFUSED,
+    SEAL,
+    UNFINISHED,
+    WATCHED,
+)
 from backfill_assets.evidence.summary import summary
 from backfill_assets.evidence.verify import Trouble, verify
 from backfill_assets.intervals import Daily
@@ -38,6 +46,7 @@ from backfill_assets.models.graph import build_graph
 from backfill_assets.planning.plan.request import Restatement
 from backfill_assets.render.report.content import Report
 from backfill_assets.snapshots.environment import PROD
+from backfill_assets.snapshots.queued_plan import Control
 from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets.warehouse.files.text_folder import TextFolder
 from backfill_assets_tests.builders import a_graph, a_model, a_source, days
@@ -708,3 +717,15 @@ def test_a_plan_whose_time_is_over_leaves_its_evidence_once(world: World, plans:
     lineage = part(world, plan, "openlineage.ndjson").splitlines()
     assert [json.loads(line)["eventType"] for line in lineage] == ["START", "ABORT"]
     assert verify(folder_of(world)).findings == ()
+
+
+def test_a_proposal_expires_whatever_was_said_of_it_meanwhile(world: World, plans: Plans):
+    world.begin(OLD, *ROWS)
+    plan = plans.make(OLD, restate=(Restatement(VISITS),))
+    world.clock.now = plan.expires_at - timedelta(days=1)
+    world.store.queue.control_plan(plan.plan_id, Control.PAUSED, "ana@work")
+
+    world.clock.now = plan.expires_at + timedelta(seconds=1)
+    evidence.leave_expired(InProject(project=plans.project(OLD)))
+
+    assert [each.ended for each in world.store.evidence.of_plan(plan.plan_id)] == [EXPIRED]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.engine.plans.making import keep, plan_of
 from backfill_assets.engine.plans.plan_verbs import abandon_plan, given_up
-from backfill_assets.engine.project.plan_age import waits_until
+from backfill_assets.engine.project.plan_age import may_go_on
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.plan.outline import plan_or_outline, why_unreadable
 from backfill_assets.planning.plan.request import PlanRequest
@@ -49,12 +49,9 @@ def needed_plan(run: RunContext, project: Project, work: LateWork) -> str | None
 
 def _answers(run: RunContext, stored: StoredPlan, work: LateWork) -> bool:
     """Whether a plan, of a person too, builds every cell that waits from what is there now."""
-    until = (
-        stored.expires_at
-        if stored.status is PlanStatus.PROPOSED
-        else waits_until(run.store, stored)
-    )
-    if run.clock() >= until or work.waiting - stored.cells or why_unreadable(stored):
+    if not may_go_on(run.store, stored, run.clock()):
+        return False
+    if work.waiting - stored.cells or why_unreadable(stored):
         return False
     return not moved_inputs(plan_or_outline(stored), run.graph, run.view())
 

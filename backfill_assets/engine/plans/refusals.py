@@ -113,7 +113,7 @@ def refuse(op: Operation) -> None:
         raise wrong_status(plan.plan_id, stored.status)
     refuse_other_code(op)
     if stored.status is PlanStatus.PROPOSED:
-        if plan.expires_at <= op.clock():
+        if stored.has_expired(op.clock()):
             raise RequestError(
                 found=f"plan {plan.plan_id} expired at {minute_text(plan.expires_at)}, "
                 "nothing was written",

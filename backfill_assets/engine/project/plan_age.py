@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from backfill_assets.planning.plan.outline import plan_or_outline
-from backfill_assets.snapshots.stored_plan import OPEN
+from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -34,6 +34,13 @@ def waits_until(store: Store, plan: Plan | StoredPlan) -> datetime:
 def stands(store: Store, plan: Plan | StoredPlan, now: datetime) -> bool:
     """Whether an applied plan has not waited for too long."""
     return now < waits_until(store, plan)
+
+
+def may_go_on(store: Store, plan: StoredPlan, now: datetime) -> bool:
+    """Whether a plan may still be applied or promoted; a proposal expires, whatever was said of it meanwhile."""
+    if plan.status in OPEN:
+        return stands(store, plan, now)
+    return plan.status is PlanStatus.PROPOSED and not plan.has_expired(now)
 
 
 def standing_rows(store: Store, now: datetime) -> list[StoredPlan]:

@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.engine.project.at_work import Phase
-from backfill_assets.engine.project.plan_age import stands
+from backfill_assets.engine.project.plan_age import may_go_on
 from backfill_assets.engine.project.waiting import leased
 from backfill_assets.engine.review.end_facts import end_facts_of, end_facts_text, read_end_facts
 from backfill_assets.engine.review.facts import gather
@@ -123,7 +123,7 @@ def leave_expired(run: InProject) -> None:
     """Let every plan whose time is over leave evidence, once: it can't be applied or promoted any more."""
     now = run.clock()
     for plan in run.store.plans.latest(statuses=NOT_ENDED):
-        if stands(run.store, plan, now):
+        if may_go_on(run.store, plan, now):
             continue
         records = run.store.evidence.of_plan(plan.plan_id)
         if not records or records[-1].ended != EXPIRED:

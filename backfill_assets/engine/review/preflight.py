@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.project.opening import look
-from backfill_assets.engine.project.plan_age import stands
+from backfill_assets.engine.project.plan_age import may_go_on
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.instants import minute_text
 from backfill_assets.intervals.interval_set import IntervalSet
@@ -203,10 +203,8 @@ def _left(project: Project, plan: Plan) -> dict[str, str]:
 
 def _building(project: Project, plan: Plan) -> str:
     """Name the command that goes on with a plan; empty where it has ended, or its time is over."""
-    store, now = project.store, project.clock()
-    stored = store.plans.get(plan.plan_id)
-    is_open = stored.status in OPEN and stands(store, plan, now)
-    if not (is_open or (stored.status is PlanStatus.PROPOSED and not stored.has_expired(now))):
+    store = project.store
+    if not may_go_on(store, store.plans.get(plan.plan_id), project.clock()):
         return ""
     return f"backfill {store.queue.control_of(plan.plan_id).goes_on_by} {plan.plan_id}"
 
