@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.cli.output import say
@@ -15,7 +14,6 @@ from backfill_assets.planning.review.aftercare import watch_json
 from backfill_assets.planning.review.appointment import appointment_json, appointment_of
 from backfill_assets.planning.review.dual_run import dual_run_json, dual_run_of
 from backfill_assets.render.plan_life import commands_of, watch_text
-from backfill_assets.snapshots.stored_plan import PlanStatus
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -54,14 +52,10 @@ def say_waiting(rows: Iterable[dict[str, Any]]) -> None:
         if row["pauses_schedules"]:
             text += "; the schedules of its models are paused"
         if row["dual_run"]:
-            text += f"; a dual run until {_minute(row['dual_run']['until'])}"
+            text += f"; a dual run until {minute_text(row['dual_run']['until'])}"
         if row["appointment"]:
-            text += f"; to be promoted on {_minute(row['appointment']['at'])}"
+            text += f"; to be promoted on {minute_text(row['appointment']['at'])}"
         say(f"plan     {which} {text}; {how}", indent=2)
-
-
-def _minute(instant: str) -> str:
-    return minute_text(datetime.fromisoformat(instant))
 
 
 def _row(run: RunContext, plan: Plan) -> dict[str, Any]:
@@ -69,12 +63,8 @@ def _row(run: RunContext, plan: Plan) -> dict[str, Any]:
     outwaited, unreadable = until <= run.clock(), why_unreadable(stored)
     events = run.store.plans.events(plan.plan_id)
     dual = dual_run_of(plan.request.dual_run_days, events)
-    if outwaited or unreadable:
+    if unreadable:
         commands = commands_of(plan.plan_id, ("abandon",))
-    elif stored.status is PlanStatus.BUILT and dual and dual.lasts(run.clock()):
-        commands = commands_of(
-            plan.plan_id, ("apply", "abandon")
-        )  # `apply` compares both histories
     else:
         commands = commands_now(run.project, plan)
     return {

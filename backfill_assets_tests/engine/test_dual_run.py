@@ -10,6 +10,7 @@ import pytest
 
 from backfill_assets.engine.plans.strategy_checks import StrategyCheckError
 from backfill_assets.engine.review.appointments import appoint
+from backfill_assets.engine.review.before_publishing import commands_now
 from backfill_assets.engine.review.dual_runs import dual_run, dual_runs
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals import Daily
@@ -92,6 +93,16 @@ def test_a_dual_run_is_promoted_after_its_days_and_then_holds_what_both_have_fil
     assert text(NEW, VISITS, promoted.carried[VISITS]) == "2024-01-11..2024-01-13 (3)"
     ready = world.store.views.of("prod").ready(VISITS)
     assert text(NEW, VISITS, ready) == "2024-01-01..2024-01-13 (13)"
+
+
+def test_apply_is_the_next_step_of_a_dual_run_and_after_it_promote(world: World, plans: Plans):
+    plan = beside(plans)
+    steps = [f"backfill {verb} {plan.plan_id}" for verb in ("diff", "apply", "abandon")]
+    assert commands_now(plans.project(NEW), plan) == (*steps,)
+
+    world.clock.now += 3 * DAY
+    steps[1] = f"backfill promote {plan.plan_id}"
+    assert commands_now(plans.project(NEW), plan) == (*steps,)
 
 
 def test_each_comparison_tells_what_was_appended_and_that_every_difference_is_explained(

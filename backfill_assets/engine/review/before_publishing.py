@@ -63,10 +63,11 @@ class BeforePublishing:
             return ("abandon",)
         if stops := next((check for check in self.checks if check.stops), None):
             return (f"accept {stops.model} {shlex.quote(stops.check)} --reason TEXT",)
-        if self.status is not PlanStatus.BUILT:
-            return () if self.expired else (self.control.goes_on_by,)
-        if self.runs:
+        if self.expired:
             return ()
+        # While both histories of a dual run are filled, `apply` compares them.
+        if self.status is not PlanStatus.BUILT or self.runs:
+            return (self.control.goes_on_by,)
         agreeing = ("approve",) if self.lacking else ()
         if self.answers.unanswered:
             agreeing += (f"acknowledge {shlex.quote(self.answers.unanswered[0])}",)

@@ -59,7 +59,7 @@ def appointment_of(events: Iterable[PlanEvent]) -> Appointment | None:
 
 def appointment_json(found: Appointment | None) -> dict[str, Any] | None:
     """Give an appointment as plain values."""
-    return None if found is None else {"at": found.at.isoformat(), "who": found.who}
+    return None if found is None else {"at": found.at, "who": found.who}
 
 
 def is_never(text: str | None) -> bool:

@@ -82,8 +82,8 @@ def dual_run_json(dual: DualRun | None) -> dict[str, Any] | None:
     if dual is None:
         return None
     return {
-        "since": dual.since.isoformat(),
-        "until": dual.until.isoformat(),
+        "since": dual.since,
+        "until": dual.until,
         "days": dual.days,
-        "compared": [{"at": each.at.isoformat(), **each.detail} for each in dual.compared],
+        "compared": [{"at": each.at, **each.detail} for each in dual.compared],
     }
