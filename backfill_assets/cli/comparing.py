@@ -118,7 +118,7 @@ def _of_environments(at: Operating, old: str, new: str) -> Iterator[Pair]:
 
 
 def _place(pointer: Pointer | None) -> object:
-    return pointer and (pointer.version, pointer.delta_version, pointer.under)
+    return pointer and pointer.layers
 
 
 def _of_plan(at: Operating, plan: Plan, status: PlanStatus) -> Iterator[Pair]:

@@ -12,7 +12,7 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.graph import stored_graph
 from backfill_assets.planning.plan.plan import Build, Why
 from backfill_assets.planning.plan.stages import Logic
-from backfill_assets.snapshots.environment import Layer, Pointer, workspace_name
+from backfill_assets.snapshots.environment import Pointer, workspace_name
 from backfill_assets.snapshots.publication import PublicationKind
 from backfill_assets.snapshots.snapshot import snapshots_of
 from backfill_assets.snapshots.stored_plan import NOT_ENDED, PlanEventKind, PlanStatus
@@ -149,12 +149,11 @@ def _pointer(op: Operation, environment: RunContext, planned: ModelPlan) -> Poin
         return Pointer(name, planned.model, planned.fingerprint, planned.version, -1)
     at = environment.pointers[planned.model]
     certain = planned.certain if planned.build is Build.IN_PLACE else IntervalSet.empty()
-    under = (Layer(at.version, at.delta_version), *at.under)
     version = f"{at.version}__{op.plan_id}"
     fingerprint = (
         at.fingerprint if planned.fingerprint == planned.old_fingerprint else planned.fingerprint
     )
-    return Pointer(name, planned.model, fingerprint, version, -1, under, certain)
+    return Pointer(name, planned.model, fingerprint, version, -1, at.layers, certain)
 
 
 def _owed(op: Operation, planned: ModelPlan) -> Iterator[OwedCells]:
