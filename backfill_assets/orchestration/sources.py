@@ -74,7 +74,7 @@ def source_asset(source: Source, landing: Landing | None, known: Known) -> Any: 
         return _landed(source, landing, {**shown, **owned})
     if not source.observed:
         return dg.AssetSpec(asset_key(source.name), **shown, **owned)
-    return _observable(source, shown, known)
+    return _observable(source, {**shown, **owned}, known)
 
 
 def _require_key(source: Source, landing: dg.AssetsDefinition) -> None:
@@ -102,14 +102,15 @@ def _landed(
     return cast("dg.AssetsDefinition", landed)
 
 
-def _observable(source: Source, shown: Mapping[str, Any], known: Known) -> Any:  # noqa: ANN401 - Dagster's own
-    """Make the asset by which people observe a source: which of its cells changed since the last look."""
+def _observable(source: Source, shown: Mapping[str, Any], known: Known) -> dg.AssetsDefinition:
+    """Make the asset by which people observe a source: which of its cells changed since the last look.
 
-    @dg.observable_source_asset(
-        key=asset_key(source.name),
-        tags={"dagster/kind/delta": ""},
-        metadata={"owner": source.owner} if source.owner else {},
-        **shown,
+    Not by `observable_source_asset`, which has no owners and fails `map_asset_specs` of a whole project.
+    """
+    key = asset_key(source.name)
+
+    @dg.multi_observable_source_asset(
+        name=key.to_python_identifier(), specs=[dg.AssetSpec(key, **shown)]
     )
     def looked(
         context: dg.AssetExecutionContext,
@@ -126,9 +127,8 @@ def _observable(source: Source, shown: Mapping[str, Any], known: Known) -> Any: 
             )
         for look in looks:
             context.log.info("%s: %s", source.name, _words(read, look))
-        return dg.ObserveResult(
-            metadata=_metadata(read, looks[0]) if looks else {"changed": "nothing"}
-        )
+        metadata = _metadata(read, looks[0]) if looks else {"changed": "nothing"}
+        return dg.ObserveResult(asset_key=context.asset_key, metadata=metadata)
 
     return looked
 

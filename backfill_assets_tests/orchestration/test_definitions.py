@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +86,25 @@ def test_definitions_of_a_project_with_a_spark_and_a_state_of_its_own_are_put_be
     own = dg.Definitions(resources={"spark": object(), "state": object()})
 
     dg.Definitions.validate_loadable(dg.Definitions.merge(defs, own))
+
+
+def test_specs_of_models_and_sources_are_mapped_by_dagsters_own_function():
+    made = build_definitions(
+        models=[a_model("web.visits")], sources=[a_source(owner="team:tracking")]
+    )
+    policy = dg.FreshnessPolicy.time_window(fail_window=timedelta(hours=36))
+
+    mapped = made.map_asset_specs(
+        func=lambda spec: spec.replace_attributes(freshness_policy=policy)
+    )
+
+    dg.Definitions.validate_loadable(mapped)
+    shown = {spec.key.path[-1]: spec for spec in mapped.resolve_all_asset_specs()}
+    assert shown["events"].owners == ["team:tracking"]
+    assert {name: spec.freshness_policy for name, spec in shown.items()} == {
+        "visits": policy,
+        "events": policy,
+    }
 
 
 def test_landings_are_refused_of_an_unknown_source_and_by_an_asset_of_another_key():
