@@ -29,6 +29,13 @@ MODELS = tuple(replace(m, tags={"tier": "gold"}) if m is toy.sales else m for m 
 """
 
 
+SMALLER = """
+from backfill_assets_tests import toy
+SOURCES = toy.SOURCES
+MODELS = [toy.sales]
+"""
+
+
 def test_what_is_missing_is_shown_as_ranges_and_the_count_comes_last(
     shop: Prepared, backfill: Backfill
 ):
@@ -244,3 +251,26 @@ def test_a_check_ends_with_1_as_long_as_a_cell_is_missing_or_stale(
 
     assert (missing.code, backfill("status", "--select", "toy.sales").code) == (1, 0)
     assert backfill(*asked).code == 0
+
+
+def test_a_model_that_is_published_and_not_declared_any_more_is_named_with_what_removes_it(
+    shop: Prepared, backfill: Backfill, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    shop.fill("toy.sales", "2024-01-28", "2024-02-03")
+    shop.fill("toy.sales_of_three_days", "2024-01-28", "2024-02-03")
+    (tmp_path / "smaller_shop.py").write_text(SMALLER)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("BACKFILL_CATALOG", "smaller_shop")
+
+    ended = backfill("status")
+
+    assert ended.lines[1:] == [
+        "toy.sales  ██████████      7         7        0      0",
+        (
+            "removed  toy.sales_of_three_days: it is not declared any more; prod publishes what it has of it, and nothing fills "
+            "it, until a plan that removes it is promoted (`backfill plan`)"
+        ),
+        "prod: 1 model, 0 cells missing, 0 stale.",
+    ]
+    assert backfill("status", "--json").json["removed"] == ["toy.sales_of_three_days"]
+    assert "removed" not in backfill("status", "--select", "toy.sales").out

@@ -28,6 +28,7 @@ from backfill_assets.intervals.text import counted, ranges_text
 from backfill_assets.planning.plan.selecting import selected
 from backfill_assets.planning.plan.written_options import chosen
 from backfill_assets.snapshots.cutoff import Cutoff
+from backfill_assets.snapshots.environment import PROD
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from backfill_assets.planning.rule.needs_work import Work
     from backfill_assets.planning.rule.unresolved import Unresolved
     from backfill_assets.snapshots.hold import Hold
+    from backfill_assets.snapshots.state_view import StateView
 
 _LATELY = timedelta(days=7)
 
@@ -59,8 +61,8 @@ def status(
     Required cells are the cells of a model's life that are due; ready cells hold audited data; stale cells
     are ready, but an upstream has changed after they were built, also by late rows of a source, as
     far as its log shows. Spared cells are cells that a plan did not need to build, since their input did not change. Failed is the last failure of a model after
-    which cells still need work, with the command that shows more. Waiting plans are named, with the time until which they block late data.
-    Nothing is computed.
+    which cells still need work, with the command that shows more. Removed models are published, and not declared any
+    more. Waiting plans are named, with the time until which they block late data. Nothing is computed.
 
     Exit code: 0, also when cells are missing or stale, unless --check is given: then 1 (a failure counts as long as its
     cells need work); 3 when a source has commits that were not looked at, so that there may be more to do than is shown.
@@ -100,15 +102,35 @@ def status(
         to_do = _to_do(env, hold, remaining, runs)
         holds = holds_of(run.store, env, names)
         open_ones = _Open(waiting_plans(run), holds, watched_plans(run), moment)
+        removed = () if select or hold is not None else _removed(run, view)
     if as_json:
-        summary = {"environment": env, "models": rows, "left": left_json(remaining)}
+        summary = {
+            "environment": env,
+            "models": rows,
+            "removed": list(removed),
+            "left": left_json(remaining),
+        }
         print_json(summary | open_ones.as_json())
     else:
-        _print(env, rows, remaining, open_ones, to_do)
+        _print(env, rows, removed, remaining, open_ones, to_do)
     if check and (remaining.missing or remaining.stale):
         raise typer.Exit(FAILED)
     if remaining.unlooked:
         raise typer.Exit(WAITS)
+
+
+def _removed(run: RunContext, view: StateView) -> tuple[str, ...]:
+    """Name the models of which an environment publishes cells and that are not declared any more."""
+    declared = run.project.loaded.graph.models
+    return tuple(sorted(name for name in {*run.pointers} - {*declared} if view.ready(name)))
+
+
+def _removed_text(env: str, name: str) -> str:
+    plan = "backfill plan" if env == PROD else f"backfill plan {shlex.quote(env)}"
+    return (
+        f"removed  {name}: it is not declared any more; {env} publishes what it has of it, and nothing fills it, "
+        f"until a plan that removes it is promoted (`{plan}`)"
+    )
 
 
 def _runnable(works: Mapping[str, Work], late: LateWork) -> list[str]:
@@ -227,6 +249,7 @@ class _Open:
 def _print(
     env: str,
     rows: list[dict[str, Any]],
+    removed: Iterable[str],
     remaining: Outstanding,
     open_ones: _Open,
     to_do: Iterable[str],
@@ -242,6 +265,8 @@ def _print(
     for row in rows:
         for line in _remarks(env, row):
             say(line, indent=2)
+    for name in removed:
+        say(_removed_text(env, name), indent=2)
     open_ones.say()
     if remaining.warning:
         say(remaining.warning, indent=2)
