@@ -13,6 +13,7 @@ from backfill_assets.intervals import Daily, IntervalSet
 from backfill_assets.intervals.cadence import WHOLE_CELL
 from backfill_assets.intervals.instants import InstantFormatError
 from backfill_assets.intervals.parse_range import OutsideLifeError, ReversedRangeError
+from backfill_assets.models.audit import row_rule
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.models.column import Column
 from backfill_assets.models.graph import Graph
@@ -288,6 +289,25 @@ def test_a_plan_says_that_cells_of_a_reader_which_a_person_spares_may_be_stale_a
     assert (b.category, b.build) == (Category.NON_BREAKING, Build.POINTER)
     (note,) = b.notes
     assert "those that read another content are stale after the promotion" in note
+
+
+@pytest.mark.parametrize(
+    ("declared", "asked", "kept"),
+    [
+        ({}, {}, True),
+        ({"sql": TWICE}, {"cutoff": "2024-01-05", "reason": "old"}, True),
+        ({"sql": TWICE}, {"forward_only": True}, False),
+        ({"sql": TWICE}, {}, False),
+    ],
+    ids=str,
+)
+def test_a_plan_says_that_published_cells_get_new_audits_where_it_keeps_them(
+    declared: dict[str, Any], asked: dict[str, Any], *, kept: bool
+):
+    a = a_plan(edited(audits=[row_rule("dear", "cost > 0")], **declared), **asked).model("web.a")
+
+    assert a is not None
+    assert any("its audits change" in note for note in a.notes) is kept
 
 
 @pytest.mark.parametrize(

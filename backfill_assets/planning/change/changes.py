@@ -120,7 +120,7 @@ class _Deciding:
         category, reason, by = self._meaning(name, direct, moved, choice)
         history = category in (Category.BREAKING, Category.NON_BREAKING)
         builds = history and (bool(moved) or _computes(direct) or choice is not None)
-        notes = _audits(self.planned.before[name].model, new.model)
+        notes: tuple[str, ...] = ()
         if choice is not None and choice.category is Category.NON_BREAKING and direct is None:
             builds = False  # a person decided that the upstream change does not matter here
             notes += (_LEFT_STALE,) if moved else ()
@@ -128,6 +128,8 @@ class _Deciding:
         if in_place and (_computes(direct) or builds):
             self._refuse_destruction(name, new.model)
         new_version = builds and not in_place
+        if not new_version and category is not Category.FORWARD_ONLY:
+            notes += _audits(self.planned.before[name].model, new.model)
         if new_version:
             self._carry_on(name, direct, moved, choice)
         elif direct is None and not moved and self._any_effect(name):
@@ -360,6 +362,7 @@ def _reads_text(upstream: str, columns: frozenset[str] | None) -> str:
 
 
 def _audits(old: Model, new: Model) -> tuple[str, ...]:
+    """Say what other audits mean for published cells that stay."""
     if old.all_audits == new.all_audits:
         return ()
     return ("its audits change: they are run on the published data, nothing is rebuilt for them",)
