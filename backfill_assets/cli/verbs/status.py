@@ -102,15 +102,10 @@ def status(
         to_do = _to_do(env, hold, remaining, runs)
         holds = holds_of(run.store, env, names)
         open_ones = _Open(waiting_plans(run), holds, watched_plans(run), moment)
-        removed = () if select or hold is not None else _removed(run, view)
+        removed = [] if select or hold is not None else _removed(run, view)
     if as_json:
-        summary = {
-            "environment": env,
-            "models": rows,
-            "removed": list(removed),
-            "left": left_json(remaining),
-        }
-        print_json(summary | open_ones.as_json())
+        summary = {"environment": env, "models": rows, "removed": removed}
+        print_json(summary | {"left": left_json(remaining)} | open_ones.as_json())
     else:
         _print(env, rows, removed, remaining, open_ones, to_do)
     if check and (remaining.missing or remaining.stale):
@@ -119,10 +114,10 @@ def status(
         raise typer.Exit(WAITS)
 
 
-def _removed(run: RunContext, view: StateView) -> tuple[str, ...]:
+def _removed(run: RunContext, view: StateView) -> list[str]:
     """Name the models of which an environment publishes cells and that are not declared any more."""
     declared = run.project.loaded.graph.models
-    return tuple(sorted(name for name in {*run.pointers} - {*declared} if view.ready(name)))
+    return sorted(name for name in {*run.pointers} - {*declared} if view.ready(name))
 
 
 def _removed_text(env: str, name: str) -> str:
