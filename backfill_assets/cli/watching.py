@@ -120,7 +120,8 @@ def _standing(project: Project, plan: Plan) -> PlanProgress:
     )
     stored = store.plans.get(plan.plan_id)
     status = stored.status
-    done = progress(plan, naming_of(project.loaded.graph), rows, store.limits.in_flight())
+    naming = naming_of(project.loaded.graph, store.snapshots.last_cadence)
+    done = progress(plan, naming, rows, store.limits.in_flight())
     # The queue leaves out what failed for good earlier; a command that applies a plan tries it again.
     in_queue = queued is not None and queued.queued_at is not None
     tried = in_queue or any(model.failed for model in done)

@@ -10,7 +10,7 @@ from backfill_assets.planning.plan.batch_size import SizedBy
 from backfill_assets.planning.plan.plan import Build, Change
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from backfill_assets.intervals.cadence import Cadence
     from backfill_assets.intervals.interval_set import IntervalSet
@@ -33,24 +33,30 @@ LEGEND = (
 _MINUTE, _HOUR = 60, 3600
 
 
+def _unknown(_name: str) -> None:
+    """Know the cadence of no model that is declared no more."""
+
+
 @dataclass(frozen=True, slots=True)
 class Naming:
     """How the cells of models are counted and named.
 
     Attributes:
         cadences: by model and source; a model that is declared no more has none.
+        past: gives the cadence that such a model had; where it has none, cells are named by their instants.
     """
 
     cadences: Mapping[str, Cadence]
+    past: Callable[[str], Cadence | None] = _unknown
 
     def count(self, model: str, cells: IntervalSet) -> int:
         """How many cells."""
-        cadence = self.cadences.get(model)
+        cadence = self._cadence(model)
         return cadence.count(cells) if cadence else len(cells)
 
     def ranges(self, model: str, cells: IntervalSet, limit: int = 3) -> str:
         """Name them as ranges of partition keys."""
-        cadence = self.cadences.get(model)
+        cadence = self._cadence(model)
         return ranges_text(cadence, cells, limit) if cadence else str(cells)
 
     def in_full(self, model: str, cells: IntervalSet) -> str:
@@ -67,14 +73,23 @@ class Naming:
 
     def all_ranges(self, model: str, cells: IntervalSet) -> list[str]:
         """Name every range of partition keys, none left out."""
-        cadence = self.cadences.get(model)
+        cadence = self._cadence(model)
         return ranges_list(cadence, cells) if cadence else [str(interval) for interval in cells]
 
+    def _cadence(self, model: str) -> Cadence | None:
+        return self.cadences.get(model) or self.past(model)
 
-def naming_of(graph: Graph) -> Naming:
-    """Name cells by the cadences of the loaded models and sources."""
+
+def naming_of(graph: Graph, past: Callable[[str], Cadence | None] = _unknown) -> Naming:
+    """Name cells by the cadences of the loaded models and sources, and of what these were before.
+
+    Args:
+        graph: the loaded models and sources.
+        past: gives the cadence of a model that is declared no more.
+    """
     cadences = {name: model.cadence for name, model in graph.models.items()}
-    return Naming(cadences | {name: source.cadence for name, source in graph.sources.items()})
+    sources = {name: source.cadence for name, source in graph.sources.items()}
+    return Naming(cadences | sources, past)
 
 
 def ranges_by_model(graph: Graph, cells: CellsByModel) -> dict[str, str]:

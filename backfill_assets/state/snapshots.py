@@ -16,6 +16,7 @@ from backfill_assets.state.tables import SNAPSHOTS
 from backfill_assets.state.texts import keep_texts, put_together, taken_apart
 
 if TYPE_CHECKING:
+    from backfill_assets.intervals.cadence import Cadence
     from backfill_assets.models.model import Model
     from backfill_assets.state.database import Database
 
@@ -79,6 +80,10 @@ class Snapshots(Aggregate[D]):
         """Read the model of a snapshot; None where none was saved under this fingerprint."""
         return self._database.read(model, fingerprint_id)
 
+    def last_cadence(self, name: str) -> Cadence | None:
+        """Read the cadence that a model had when it was saved last; None where it never was."""
+        return self._database.read(last_cadence, name)
+
     def save_snapshot(  # noqa: PLR0913 - the columns of one row
         self: Snapshots[Database],
         *,
@@ -136,6 +141,14 @@ def find_snapshot(connection: sa.Connection, fingerprint: str) -> StoredSnapshot
     if row is None:
         return None
     return read_as(StoredSnapshot, row, definition=put_together(connection, row.definition))
+
+
+def last_cadence(connection: sa.Connection, name: str) -> Cadence | None:
+    """Read the cadence that a model had when it was saved last."""
+    of_model = sa.select(SNAPSHOTS.c.fingerprint).where(SNAPSHOTS.c.model == name)
+    last = connection.execute(of_model.order_by(SNAPSHOTS.c.saved_at.desc()).limit(1)).scalar()
+    found = None if last is None else model(connection, last)
+    return None if found is None else found.cadence
 
 
 def model(connection: sa.Connection, fingerprint: str) -> Model | None:

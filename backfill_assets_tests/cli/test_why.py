@@ -3,14 +3,21 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from backfill_assets.cli.operating import operating
 from backfill_assets.intervals import IntervalSet
 from backfill_assets.render.origins import _reason
 from backfill_assets.snapshots.batch import EMPTY
+from backfill_assets_tests.builders import day
 from backfill_assets_tests.cli.prepared import opened_run
+from backfill_assets_tests.cli.test_status import SMALLER
 from backfill_assets_tests.state.building import owe
 from backfill_assets_tests.toy import raw_sales, raw_shops
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
     from backfill_assets_tests.cli.conftest import Backfill
     from backfill_assets_tests.cli.prepared import Prepared
 
@@ -140,3 +147,26 @@ def test_the_latest_entries_of_a_history_are_given_also_as_json(shop: Prepared, 
 
     assert [entry["batch_id"] for entry in latest] == batches[1:]
     assert {entry["batch_id"] for entry in every} >= {*batches}
+
+
+def test_cells_of_a_model_that_is_not_declared_any_more_are_named_and_counted_as_they_were(
+    shop: Prepared, backfill: Backfill, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    shop.fill("toy.sales", "2024-01-28", "2024-02-03")
+    shop.fill("toy.sales_of_three_days", "2024-01-28", "2024-01-31")
+    shop.fill("toy.sales_of_three_days", "2024-02-01", "2024-02-03")
+    (tmp_path / "smaller_shop.py").write_text(SMALLER)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("BACKFILL_CATALOG", "smaller_shop")
+
+    every = backfill("history", "toy.sales_of_three_days", "--json").json
+    later = backfill("history", "toy.sales_of_three_days", "2024-02-02", "--json").json
+    with operating() as at:
+        counted = at.naming.count("toy.sales_of_three_days", IntervalSet.of([day(29, cells=2)]))
+
+    assert [entry["cells"] for entry in every] == [
+        "2024-01-28..2024-01-31 (4)",
+        "2024-02-01..2024-02-03 (3)",
+    ]
+    assert [entry["cells"] for entry in later] == ["2024-02-01..2024-02-03 (3)"]
+    assert counted == 2

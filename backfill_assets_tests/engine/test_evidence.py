@@ -321,6 +321,19 @@ def test_models_that_readers_have_no_more_are_told_by_the_summary_and_the_report
     assert [*Report(evidence).changed] == [gone]
 
 
+def test_cells_of_a_model_that_is_declared_no_more_at_the_promotion_are_named_as_they_were(
+    world: World, plans: Plans
+):
+    world.begin(OLD, *ROWS)
+    plan = plans.make(OLD, restate=(Restatement(COSTS, "2024-01-07", "2024-01-08"),))
+    assert not plans.apply(OLD, plan).left
+
+    plans.promote(a_graph(OLD.models[VISITS]), plan)
+
+    (built,) = part(world, plan, "outputs.json")["built"]
+    assert (built["model"], built["cells"]) == (COSTS, ["2024-01-07..2024-01-08"])
+
+
 def test_what_is_told_of_a_plan_that_was_stopped_and_went_on_is_how_it_stands(
     world: World, plans: Plans
 ):

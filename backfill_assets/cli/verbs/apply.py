@@ -110,10 +110,10 @@ def apply(  # noqa: PLR0913, PLR0917 - one option for each thing that can be ask
             into_queue(at, chosen, off_peak, reason or chosen.request.reason, as_json=as_json)
             return
         ended = _applied(at, chosen, reason or chosen.request.reason)
-    if as_json:
-        print_json(ended.plain())
-    else:
-        _report(ended)
+        if as_json:
+            print_json(ended.plain())
+        else:
+            _report(ended)
     applied = ended.applied
     if applied.canaries and not (applied.failed or applied.refused):
         raise typer.Exit(WAITS)

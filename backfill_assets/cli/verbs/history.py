@@ -17,6 +17,9 @@ from backfill_assets.settings import read_settings
 from backfill_assets.snapshots.environment import plan_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from backfill_assets.intervals.cadence import Cadence
     from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.models.graph import Graph
     from backfill_assets.render.plan_words import Naming
@@ -53,21 +56,26 @@ def history(
     settings = read_settings()
     graph = load_graph(settings)
     with store_looked_at(settings) as store:
-        entries = store.history.of_model(model, _asked(graph, model, interval))
-    if not entries:
-        model_named(graph, model)
-    naming = naming_of(graph)
-    if as_json:
-        listed = entries[-limit:] if limit else entries
-        print_json([_json(naming, model, entry) for entry in listed])
-        return
-    _print(naming, model, entries, limit or _LINES)
+        past = store.snapshots.last_cadence
+        entries = store.history.of_model(model, _asked(graph, past, model, interval))
+        if not entries:
+            model_named(graph, model)
+        naming = naming_of(graph, past)
+        if as_json:
+            listed = entries[-limit:] if limit else entries
+            print_json([_json(naming, model, entry) for entry in listed])
+            return
+        _print(naming, model, entries, limit or _LINES)
 
 
-def _asked(graph: Graph, model: str, interval: str | None) -> IntervalSet | None:
+def _asked(
+    graph: Graph, past: Callable[[str], Cadence | None], model: str, interval: str | None
+) -> IntervalSet | None:
+    """Read the cells that are asked about, also of a model that is not declared any more."""
     if interval is None:
         return None
-    return cells_named(model_named(graph, model).cadence, interval)
+    before = None if model in graph.models else past(model)
+    return cells_named(before or model_named(graph, model).cadence, interval)
 
 
 def _json(naming: Naming, model: str, entry: HistoryEntry) -> dict[str, Any]:

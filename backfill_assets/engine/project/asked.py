@@ -38,7 +38,7 @@ class Asked(InProject):
     @property
     def naming(self) -> Naming:
         """How cells are named."""
-        return naming_of(self.graph)
+        return naming_of(self.graph, self.store.snapshots.last_cadence)
 
     def may_change(self, environment: str) -> None:
         """Refuse those who may not change a protected environment.

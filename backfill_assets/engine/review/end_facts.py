@@ -101,7 +101,10 @@ def end_facts_of(run: InProject, plan: StoredPlan, earlier: Noted | None) -> Not
     is_known = len(new) < len(moves)  # an end before the publication knew only what was planned
     newly_differing, newly_gone = _changed(run.store, new)
     return Noted(
-        cadences={name: node.cadence for name, node in declared.items()},
+        cadences={
+            **_past_cadences(run, names - declared.keys()),
+            **{name: node.cadence for name, node in declared.items()},
+        },
         schemas={
             name: tuple((column.name, column.dtype) for column in node.schema)
             for name, node in declared.items()
@@ -119,6 +122,12 @@ def end_facts_of(run: InProject, plan: StoredPlan, earlier: Noted | None) -> Not
         approvals=_approvals(run, plan, earlier),
         gone={**(earlier.gone if earlier else {}), **newly_gone},
     )
+
+
+def _past_cadences(run: InProject, names: Iterable[str]) -> dict[str, Cadence]:
+    """Give the cadences that models had which are declared no more."""
+    found = {name: run.store.snapshots.last_cadence(name) for name in sorted(names)}
+    return {name: cadence for name, cadence in found.items() if cadence is not None}
 
 
 def _approvals(run: InProject, plan: StoredPlan, earlier: Noted | None) -> Mapping[str, str]:
