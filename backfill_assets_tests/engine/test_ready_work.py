@@ -572,11 +572,52 @@ def test_cells_outside_of_a_declared_life_that_is_not_promoted_are_named_and_not
     world.look()
     [*notes] = world.look().notes
     if released == days(7, 8, 9, 10):
-        assert notes == []
+        assert notes == [
+            (
+                "models that declare cells which prod does not have until a plan is promoted: web.visits; "
+                "see `backfill plan`"
+            )
+        ]
     else:
         [note] = notes
         assert note.startswith("cells missing lie outside of the declared start and end")
         assert "`backfill run --select web.visits` fills them" in note
+
+
+def test_a_model_that_declares_other_cells_is_named_and_nothing_of_it_is_released(
+    world: QueueWorld,
+):
+    world.fill("web.visits", day(1, 6))
+    world.fill("web.sums", day(1, 6))
+    world.graph = a_graph(VISITS, replace(SUMS, cadence=Daily(start="2024-01-01", tz="Asia/Tokyo")))
+
+    assert world.offered() == {("daily", "web.visits"): days(7, 8, 9, 10)}
+    assert world.look().notes == (
+        (
+            "models of which nothing is released, since they declare other cells than prod publishes: web.sums; "
+            "see `backfill plan`"
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("declared", "ends"),
+    [
+        (Daily(start="2024-01-01", end="2024-01-20"), "2024-01-08"),
+        (Daily(start="2024-01-01"), "2024-01-08"),
+        (Daily(start="2024-01-01", end="2024-01-08"), None),
+    ],
+)
+def test_a_life_that_ends_later_than_the_promoted_one_is_named(
+    tmp_path: Path, declared: Cadence, ends: str | None
+):
+    running = replace(VISITS, cadence=Daily(start="2024-01-01", end=ends))
+    world = QueueWorld.of(tmp_path, running)
+    world.fill("web.visits", day(1, 8))
+    world.graph = a_graph(replace(VISITS, cadence=declared))
+
+    named = [note for note in world.look().notes if note.startswith("models that declare cells")]
+    assert bool(named) is bool(ends)
 
 
 def test_what_is_stale_has_the_same_name_whichever_models_a_scan_comes_to(tmp_path: Path):

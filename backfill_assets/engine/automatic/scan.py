@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
     from backfill_assets.engine.automatic.scanned_environment import ScannedModel
     from backfill_assets.engine.project.project import Project
+    from backfill_assets.intervals.cadence import Cadence
     from backfill_assets.planning.plan.plan import Plan
     from backfill_assets.planning.rule.failed_cells import Rest
     from backfill_assets.snapshots.queued_plan import QueuedPlan
@@ -88,6 +89,7 @@ def ready_work(project: Project, memory: ScanMemory, most: int = MOST) -> ReadyW
     prod = scanned_prod(project, standing, paused)
     scan.at(prod)
     scan.notes += [*_unreadable_words(standing), *_paused_words(paused), *_waiting_words(prod)]
+    scan.notes += _unpromoted_words(prod)
     scan.late(prod)
     for queued in project.store.queue.queued_plans():
         if queued.plan_id in stored:
@@ -356,3 +358,34 @@ def _waiting_words(prod: ScannedEnvironment) -> Iterator[str]:
             f"models that wait for a plan, since an open one brings them or their tables hold what {PROD} "
             f"does not publish: {', '.join(names)}; see `backfill plan`"
         )
+
+
+def _unpromoted_words(prod: ScannedEnvironment) -> Iterator[str]:
+    """Name the models whose declared cells are not those that prod runs: Dagster shows partitions that no run fills."""
+    declared, running = prod.run.project.loaded.graph.models, prod.run.graph.models
+    cadences = {
+        name: (declared[name].cadence, running[name].cadence)
+        for name in prod.run.graph.order
+        if name in declared
+        and name in prod.pointers
+        and declared[name].automated is not Automation.OFF
+    }
+    if recut := [name for name, (new, old) in cadences.items() if not new.names_alike(old)]:
+        yield (
+            f"models of which nothing is released, since they declare other cells than {PROD} publishes: "
+            f"{', '.join(recut)}; see `backfill plan`"
+        )
+    if longer := [name for name, (new, old) in cadences.items() if _is_longer(new, old)]:
+        yield (
+            f"models that declare cells which {PROD} does not have until a plan is promoted: {', '.join(longer)}; "
+            f"see `backfill plan`"
+        )
+
+
+def _is_longer(declared: Cadence, running: Cadence) -> bool:
+    """Whether a declared life begins before the running one, or ends after it, on the same cells."""
+    if not declared.names_alike(running):
+        return False
+    begins = declared.start and running.start and declared.start < running.start
+    ends = running.end and (declared.end is None or declared.end > running.end)
+    return bool(begins or ends)
