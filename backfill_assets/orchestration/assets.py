@@ -171,7 +171,7 @@ def _rebuild(
     name = reporter.model.name
     launched = targets(context, graph, run.graph)
     again = {model: asked & published_by_others(run, model) for model, asked in launched.items()}
-    why = f"launched by hand over published cells ({run.root_id})"
+    why = f"launched over published cells ({run.root_id})"
     heard = replace(run, project=replace(run.project, listener=reporter.rebuilding))
     done = rebuild_by_hand(heard, name, again, why, context.log.info)
     reporter.rebuilt(done)

@@ -13,6 +13,7 @@ from backfill_assets.orchestration.released_runs import REASON_TAG
 from backfill_assets.snapshots.person import AUTOMATION, Person, unverified_person, verified_person
 
 _BACKFILL_TAGS = ("dagster/root_backfill_id", "dagster/backfill")
+_CONDITION_TAG = "dagster/from_automation_condition"
 
 
 def launch_of(instance: dg.DagsterInstance, run: dg.DagsterRun) -> str:
@@ -32,7 +33,8 @@ def launch_of(instance: dg.DagsterInstance, run: dg.DagsterRun) -> str:
 def who_launched(run: dg.DagsterRun, typed: str = "") -> Person:
     """Say who launched a run.
 
-    Only what the webserver attests is known; a tag can be typed as a form can, so both are claims.
+    Only what the webserver attests is known; a tag can be typed as a form can, so both are claims. So is that an
+    automation condition of the project asked for it.
 
     Args:
         run: the run.
@@ -43,7 +45,8 @@ def who_launched(run: dg.DagsterRun, typed: str = "") -> Person:
     principal = principal_of(run)
     if principal is not None:
         return verified_person(principal, typed)
-    return unverified_person("the launchpad", typed or run.tags.get("user", ""))
+    through = "an automation condition" if _CONDITION_TAG in run.tags else "the launchpad"
+    return unverified_person(through, typed or run.tags.get("user", ""))
 
 
 def targets(context: dg.AssetExecutionContext, declared: Graph, published: Graph) -> CellsByModel:

@@ -243,7 +243,7 @@ def asked_text(request: PlanRequest) -> str:
         f"dual run of {counted(request.dual_run_days, 'day')}" if request.dual_run_days else "",
         "schedules of its models paused" * request.pause_schedules,
         "canaries first" * request.canary,
-        f"published cells launched by hand in {request.launch}" if request.launch else "",
+        f"published cells launched in {request.launch}" if request.launch else "",
         f"kept rows: {request.kept_rows.value}" if request.kept_rows else "",
         *(f"{model} is {category.value}" for model, category in request.categories),
         *(f"{model} by {strategy.value}" for model, strategy in request.strategies),

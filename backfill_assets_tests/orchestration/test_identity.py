@@ -11,6 +11,7 @@ import pytest
 from backfill_assets.orchestration.identity import ATTESTATION_TAG, PRINCIPAL_TAG, identity_tags
 from backfill_assets.orchestration.launches import who_launched
 from backfill_assets.orchestration.run_coordinator import IdentifyingRunCoordinator
+from backfill_assets.snapshots.person import names_in
 
 BOB = "bob@shop.example"
 FORGED = {PRINCIPAL_TAG: BOB, ATTESTATION_TAG: "0" * 64}
@@ -65,6 +66,13 @@ def test_what_is_typed_into_a_launch_proves_no_one(key: Path, header: str | None
 
     assert who.identity == (header or "").strip() or who.identity is None
     assert who.identity != BOB
+
+
+def test_a_run_that_an_automation_condition_asked_for_says_so_and_proves_no_one(key: Path):
+    who = who_launched(launched(None, {"dagster/from_automation_condition": "true"}))
+
+    assert (who.identity, str(who)) == (None, "unknown, through an automation condition")
+    assert names_in(str(who)) == frozenset()
 
 
 def test_tags_of_another_run_prove_no_one_even_without_the_coordinator(key: Path):
