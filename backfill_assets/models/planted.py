@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from backfill_assets.models.column import canonical_type, is_numeric
+from backfill_assets.models.kind import IncrementalByUniqueKey, SoftDelete
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -96,6 +97,9 @@ class Noticed:
     warned_by: tuple[str, ...] = ()
 
 
+_OF_LOST_ROWS = (Defect.DROPPED, Defect.HALVED, Defect.STOPPED)
+"""Of a model with soft deletes a lost row stays, and is marked."""
+
 _ADVICE = {
     Defect.DUPLICATED: "a unique key that is the grain",
     Defect.FANNED_OUT: "a unique key that is the grain",
@@ -110,6 +114,15 @@ _ADVICE = {
 }
 
 
-def advice(planted: Planted) -> str:
-    """Name an audit that would notice a defect."""
+def advice(planted: Planted, model: Model) -> str:
+    """Name an audit of a model that would notice a defect."""
+    policy = model.delete_policy
+    if planted.defect in _OF_LOST_ROWS and isinstance(policy, SoftDelete):
+        return f'row_rule("few_deleted", "NOT {policy.column}", allowed=...)'
+    if planted.defect is Defect.FANNED_OUT and _leaves_one_row(model):
+        return "reconciles(...) with an upstream: latest_by leaves one row of a key"
     return _ADVICE[planted.defect].format(planted.column)
+
+
+def _leaves_one_row(model: Model) -> bool:
+    return isinstance(model.kind, IncrementalByUniqueKey) and model.kind.latest_by is not None

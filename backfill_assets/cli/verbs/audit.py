@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from backfill_assets.engine.project.run_context import RunContext
     from backfill_assets.models.audit_result import AuditResult
+    from backfill_assets.models.model import Model
     from backfill_assets.models.planted import Noticed
 
 _ROWS = 3
@@ -130,14 +131,14 @@ def _mutated(env: str, name: str, *, as_json: bool) -> float:
     if as_json:
         print_json({
             "model": model.name, "environment": env, "percent": percent,
-            "defects": [{**asdict(defect), "advice": advice(defect.planted)} for defect in noticed],
+            "defects": [{**asdict(defect), "advice": advice(defect.planted, model)} for defect in noticed],
         })  # fmt: skip
     else:
-        _print_noticed(model.name, noticed)
+        _print_noticed(model, noticed)
     return percent
 
 
-def _print_noticed(model: str, noticed: Sequence[Noticed]) -> None:
+def _print_noticed(model: Model, noticed: Sequence[Noticed]) -> None:
     print_table(
         (Heading("planted defect"), Heading("stopped by"), Heading("warned by", spare=1)),
         [
@@ -151,10 +152,13 @@ def _print_noticed(model: str, noticed: Sequence[Noticed]) -> None:
     )
     unnoticed = [defect for defect in noticed if not defect.stopped_by and not defect.warned_by]
     for defect in unnoticed:
-        say(f"nothing notices {defect.planted.words}: {advice(defect.planted)} would", indent=2)
+        say(
+            f"nothing notices {defect.planted.words}: {advice(defect.planted, model)} would",
+            indent=2,
+        )
     stopped = sum(bool(defect.stopped_by) for defect in noticed)
     say(
-        f"{model}: {stopped} of {counted(len(noticed), 'planted defect')} stopped before the commit, "
+        f"{model.name}: {stopped} of {counted(len(noticed), 'planted defect')} stopped before the commit, "
         f"{len(noticed) - stopped - len(unnoticed)} only warned of, {len(unnoticed)} unnoticed."
     )
 

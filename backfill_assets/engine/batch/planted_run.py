@@ -14,13 +14,14 @@ from backfill_assets.errors import DeclarationError, RequestError
 from backfill_assets.models.audit import Severity
 from backfill_assets.models.audits_of import audits_of
 from backfill_assets.models.planted import Noticed, defects_of
-from backfill_assets.warehouse.rows.planted import planted_rows
+from backfill_assets.warehouse.rows.planted import planted_rows, rows_of_batch
 from backfill_assets.warehouse.rows.profile import profile
 from backfill_assets.warehouse.rows.reading import published_rows
 from backfill_assets.warehouse.spark.session import batch_session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from datetime import datetime
 
     from backfill_assets.engine.project.run_context import RunContext
     from backfill_assets.intervals.interval import Interval
@@ -61,20 +62,27 @@ def audit_planted(run: RunContext, name: str) -> Iterator[Noticed]:
     subject = audited_subject(run, model, cells)
     rows = published_rows(batch_session(run.spark()), model, cells, subject.target).cache()
     try:
-        yield from _planted(model, rows, subject, {cell: contents[cell] for cell in cells})
+        copied = {cell: contents[cell] for cell in cells}
+        yield from _planted(model, rows, subject, copied, run.clock())
     finally:
         rows.unpersist()
 
 
 def _planted(
-    model: Model, rows: _Rows, subject: Subject, contents: Mapping[Interval, Content]
+    model: Model,
+    rows: _Rows,
+    subject: Subject,
+    contents: Mapping[Interval, Content],
+    now: datetime,
 ) -> Iterator[Noticed]:
     clean_profiles = profile(rows, subject)
     before = _failing(model, clean_profiles, contents)
     middle = subject.cells[len(subject.cells) // 2]
     for planted in defects_of(model):
         try:
-            profiles = profile(planted_rows(rows, model, planted, middle), subject)
+            computed = planted_rows(rows, model, planted, middle)
+            batch = rows_of_batch(computed, model, subject.cells, subject.target, now)
+            profiles = profile(batch, subject)
         except DeclarationError:
             yield _noticed(planted, {OUTSIDE: Severity.BLOCKING})
             continue

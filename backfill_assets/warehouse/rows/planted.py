@@ -7,13 +7,18 @@ from typing import TYPE_CHECKING
 from backfill_assets.models.column import CELL_COLUMN, is_numeric, quoted, sql_literal
 from backfill_assets.models.planted import Defect
 from backfill_assets.warehouse.files.cells import cell_expression, cell_text
+from backfill_assets.warehouse.rows.conform import RowStamp, contract, result_rows
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
     from pyspark.sql import DataFrame
 
     from backfill_assets.intervals.interval import Interval
     from backfill_assets.models.model import Model
     from backfill_assets.models.planted import Planted
+    from backfill_assets.warehouse.files.tables import Table
 
 _HOURS = 2
 
@@ -65,6 +70,25 @@ def planted_rows(  # noqa: C901, PLR0911 - one case for each defect
         case Defect.MOVED:
             later = _later("{0}", dict(rows.dtypes)[planted.column], share)
             return _with(rows, planted.column, f"IF({inside}, {later}, {{0}})")
+
+
+def rows_of_batch(
+    planted: DataFrame, model: Model, cells: Sequence[Interval], target: Table, now: datetime
+) -> DataFrame:
+    """Give the rows that a batch would write whose query answered with these.
+
+    A merge may keep other rows than it computes: the latest of a key, and keys that were not computed.
+
+    Args:
+        planted: the answer of `planted_rows`.
+        model: whose rows they are.
+        cells: of the batch.
+        target: the table that the rows were copied from.
+        now: the time of new rows' audit columns.
+    """
+    computed = planted.select(*(quoted(column.name) for column in model.schema))
+    stamp = RowStamp(plan_id=None, batch_id="", code_version="", now=now)
+    return result_rows(contract(computed, model), model, cells, target, stamp)
 
 
 def _with(rows: DataFrame, column: str, value: str) -> DataFrame:
