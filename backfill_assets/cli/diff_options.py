@@ -11,7 +11,13 @@ import typer
 
 from backfill_assets.cli.named_model import cells_named
 from backfill_assets.errors import RequestError
-from backfill_assets.models.column import CELL_COLUMN, is_numeric, quoted, sql_literal
+from backfill_assets.models.column import (
+    CELL_COLUMN,
+    is_numeric,
+    quoted,
+    require_comparable,
+    sql_literal,
+)
 from backfill_assets.models.graph import close_to
 from backfill_assets.planning.review.grouping import grouping_expression
 from backfill_assets.warehouse.compare.comparison_sql import BY_CELL, Question
@@ -82,6 +88,7 @@ def question(model: Model, options: DiffOptions, within: Cells | None) -> Questi
 
     Raises:
         RequestError: an option names no column, or can't be read.
+        DeclarationError: it groups by values that Spark can't compare.
     """
     types = {column.name: column.dtype for column in model.schema}
     by, computed = _grouping(model, options.by)
@@ -104,13 +111,15 @@ def question(model: Model, options: DiffOptions, within: Cells | None) -> Questi
 def _grouping(
     model: Model, by: Iterable[str]
 ) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
-    columns = {*(column.name for column in model.schema), CELL_COLUMN}
+    columns = {column.name: column for column in model.schema}
     names: list[str] = []
     computed: list[tuple[str, str]] = []
     for text in by:
         name = CELL_COLUMN if text == _CELL else text
         names.append(name)
-        if name not in columns:
+        if name in columns:
+            require_comparable(model.name, [columns[name]], f"--by {text}")
+        elif name != CELL_COLUMN:
             computed.append((name, grouping_expression(model, name)))
     return tuple(names) or BY_CELL, tuple(computed)
 

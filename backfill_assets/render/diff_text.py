@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -68,10 +69,8 @@ def group_row(model: Model, by: tuple[str, ...], group: Group) -> tuple[str, ...
 
 
 def _named(model: Model, column: str, value: str | None) -> str:
-    if value is None:
-        return "NULL"
-    if column != CELL_COLUMN:
-        return value
+    if value is None or column != CELL_COLUMN:
+        return _part(_text(value), 0)
     return model.cadence.key(cell_of_text(model.cadence, value))
 
 
@@ -148,19 +147,56 @@ def _share(old: Decimal | None, new: Decimal | None) -> str:
 
 
 def difference_text(difference: Difference) -> str:
-    """Write one row that differs."""
-    key = ", ".join(f"{name}={value}" for name, value in difference.key.items())
+    """Write one row that differs, on one line."""
+    key = _values(difference.key)
     if difference.change != "changed":
         values = difference.new if difference.change == "added" else difference.old
         return f"{difference.change} {key}: {_values(values)}"
     pairs = (
-        f"{name} {difference.old[name]} -> {difference.new.get(name)}" for name in difference.old
+        f"{name} {' -> '.join(_beside(old, difference.new.get(name)))}"
+        for name, old in difference.old.items()
     )
     return f"changed {key}: {', '.join(pairs)}"
 
 
 def _values(values: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name}={value}" for name, value in values.items())
+    return ", ".join(f"{name}={_part(_text(value), 0)}" for name, value in values.items())
+
+
+def _beside(old: object, new: object) -> tuple[str, str]:
+    """Write two values that differ; of long ones the part from shortly before the first difference on."""
+    before, after = _text(old), _text(new)
+    pairs = enumerate(zip(before, after, strict=False))
+    alike = next((at for at, (a, b) in pairs if a != b), min(len(before), len(after)))
+    start = alike - _ALIKE if max(len(before), len(after)) > _LONGEST and alike > _ALIKE else 0
+    return _part(before, start), _part(after, start)
+
+
+def _part(text: str, start: int) -> str:
+    """Write a text from a place on, cut where it is long."""
+    if not start and len(text) <= _LONGEST:
+        return text
+    head, tail = "..." if start else "", "..." if start + _LONGEST < len(text) else ""
+    return f"{head}{text[start : start + _LONGEST]}{tail} ({len(text):,} characters)"
+
+
+def _text(value: object) -> str:
+    """Write a value so that NULL, a text without visible characters and one of several lines are told apart."""
+    match value:
+        case None:
+            return "NULL"
+        case str() if value.isprintable() and value == value.strip() and value not in {"", "NULL"}:
+            return value
+        case str() | dict() | list():
+            written = json.dumps(value, ensure_ascii=False, default=str)
+            return written if written.isprintable() else json.dumps(value, default=str)
+        case _:
+            return str(value)
+
+
+_LONGEST = 80
+_ALIKE = 10
+"""So many characters of two long values are shown before the first that differs."""
 
 
 def counts_text(comparison: Comparison) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from backfill_assets.cli.diff_options import DiffOptions, question
-from backfill_assets.errors import RequestError
+from backfill_assets.errors import DeclarationError, RequestError
 from backfill_assets.models.column import Column
 from backfill_assets_tests.builders import a_model
 
@@ -60,3 +60,10 @@ def test_what_names_no_column_says_which_was_meant(asked: DiffOptions, said: str
     with pytest.raises(RequestError) as found:
         question(a_model(), asked, None)
     assert said in str(found.value)
+
+
+@pytest.mark.parametrize("dtype", ["map<string,int>", "variant", "array<struct<a:variant>>"])
+def test_values_that_can_not_be_compared_make_no_groups(dtype: str):
+    model = a_model(columns=(*a_model().schema, Column("tags", dtype)))
+    with pytest.raises(DeclarationError, match="in --by tags; expected values that Spark can comp"):
+        question(model, DiffOptions(by=("tags",)), None)

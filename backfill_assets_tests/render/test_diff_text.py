@@ -121,3 +121,29 @@ def test_a_row_that_differs_shows_old_and_new():
     assert difference_text(row) == "changed id=7: cost 1.5 -> 2.5"
     gone = replace(row, change="removed", new={})
     assert difference_text(gone) == "removed id=7: cost=1.5"
+
+
+def test_values_that_can_not_be_seen_are_told_apart():
+    before = {"a": None, "b": "", "c": "NULL", "d": "two\nlines", "e": " x", "f": [1.5, None]}
+    after = {"a": "", "b": None, "c": None, "d": "\x1b[31m", "e": "x", "f": {"ä": 1}}
+    row = Difference("2024-01-02", {"id": ""}, "changed", before, after)
+
+    assert difference_text(row) == (
+        'changed id="": a NULL -> "", b "" -> NULL, c "NULL" -> NULL, d "two\\nlines" -> "\\u001b[31m", '
+        'e " x" -> x, f [1.5, null] -> {"ä": 1}'
+    )
+    by_shop = replace(CHANGED, by=("",))
+    assert group_row(a_model("toy.sales"), ("shop",), by_shop)[0] == '""'
+
+
+def test_a_long_value_is_shown_from_its_first_difference_on():
+    before, after = "a" * 99_999 + "b", "a" * 99_999 + "c" * 100
+    row = Difference("2024-01-02", {"id": 7}, "changed", {"text": before}, {"text": after})
+
+    alike = "a" * 10
+    assert difference_text(row) == (
+        f"changed id=7: text ...{alike}b (100,000 characters) -> "
+        f"...{alike}{'c' * 70}... (100,099 characters)"
+    )
+    gone = replace(row, change="removed", new={})
+    assert difference_text(gone) == f"removed id=7: text={'a' * 80}... (100,000 characters)"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from backfill_assets.errors import RequestError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.column import Column
 from backfill_assets.warehouse.compare.compare import compare, differences, rows_outside
@@ -107,6 +108,17 @@ def test_it_is_grouped_by_an_expression_and_profiled(spark: SparkSession, world:
     assert (amount.old_distinct, amount.new_distinct, amount.changed) == (2, 3, 1)
     assert amount.old_percentiles == (1.0, 1.0, 4.6)
     assert found["2024-01", "C"].columns["amount"].old_percentiles is None
+
+
+@pytest.mark.connect
+@pytest.mark.parametrize("expression", ["map(`shop`, 1)", "CAST(`shop` AS INT)", "`amount`[0]"])
+def test_an_expression_that_can_not_be_computed_is_told(
+    spark: SparkSession, world: Compared, expression: str
+):
+    question = Question(by=("group",), computed=(("group", expression),))
+    for ask in (compare, differences):
+        with pytest.raises(RequestError, match=r"Spark can't group commerce\.sales by"):
+            ask(spark, world, question)
 
 
 def test_a_value_within_its_tolerance_is_equal_and_the_most_changed_key_comes_first(

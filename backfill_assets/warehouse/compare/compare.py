@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from backfill_assets.errors import RequestError, one_line
 from backfill_assets.models.codec import ADDED_LATER
 from backfill_assets.models.column import CELL_COLUMN, MASKED
 from backfill_assets.planning.change.compared import Group, Measure
@@ -124,8 +125,7 @@ def compare(spark: SparkSession, compared: Compared, question: Question) -> Comp
     """
     sides = sides_of(compared, question.cells)
     sql = grouped_sql(sides, question)
-    with explaining_errors(compared.new.path):
-        rows = batch_session(spark).sql(sql).collect()
+    rows = _answers(spark, sql, compared, question)
     groups = tuple(_group(row, sides, question) for row in rows)
     return Comparison(question.by, groups, sides.added, sides.removed, sql)
 
@@ -145,7 +145,8 @@ def differences(
     """
     sides = sides_of(compared, question.cells)
     sql = differences_sql(pairs_sql(sides, question), sides, limit, most)
-    return _shown(spark, sql, compared, sides)
+    rows = _answers(spark, sql, compared, question)
+    return tuple(_difference(row, sides).masked(compared.model) for row in rows)
 
 
 def rows_outside(
@@ -215,6 +216,26 @@ def _shown(
     with explaining_errors(compared.new.path):
         rows = batch_session(spark).sql(sql).collect()
     return tuple(_difference(row, sides).masked(compared.model) for row in rows)
+
+
+def _answers(spark: SparkSession, sql: str, compared: Compared, question: Question) -> list[Row]:
+    """Run a comparison.
+
+    Raises:
+        RequestError: Spark can't compute the expressions by which it is grouped.
+    """
+    from pyspark.errors import PySparkException  # noqa: PLC0415 - a tenth of a second that light commands must not pay
+
+    try:
+        with explaining_errors(compared.new.path):
+            return batch_session(spark).sql(sql).collect()
+    except PySparkException as error:
+        if not question.has_expressions:
+            raise
+        raise RequestError(
+            found=f"Spark can't group {compared.model.name} by that expression: {one_line(error)}",
+            do="give another expression, or a column",
+        ) from error
 
 
 def _difference(row: Row, sides: Sides) -> Difference:

@@ -70,6 +70,11 @@ class Question:
     own_tolerances: tuple[tuple[str, str, str], ...] = field(default=(), metadata=ADDED_LATER)
 
     @property
+    def has_expressions(self) -> bool:
+        """Whether a person's own SQL may group its rows, or choose those of a tolerance."""
+        return bool(self.computed or self.own_tolerances)
+
+    @property
     def is_whole(self) -> bool:
         """Whether every row of its cells counts, and every difference."""
         return self.where is None and not (self.tolerances or self.own_tolerances)
