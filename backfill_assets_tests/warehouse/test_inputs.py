@@ -86,6 +86,23 @@ def test_a_drifted_source_is_named_with_what_was_found(spark: SparkSession, tmp_
             read_cells(spark, Input(source, table_now(path), IntervalSet.of(days(1))))
 
 
+def test_a_source_has_fields_of_any_name(spark: SparkSession, tmp_path: Path):
+    path, dtype = str(tmp_path / "events"), "array<struct<`a b`:int,`c.d`:struct<`e, f`:string>>>"
+    spark.sql(
+        f"CREATE TABLE delta.`{path}` (at TIMESTAMP, n INT, `nested one` {dtype}) USING delta "
+        "TBLPROPERTIES ('delta.columnMapping.mode' = 'name')"
+    )
+    source = events(path, columns=(*EVENT_COLUMNS, Column("nested one", dtype)))
+    rows = read_cells(spark, Input(source, table_now(path), IntervalSet.of(days(1))))
+    assert rows.columns == ["at", "n", "nested one"]
+
+    source = events(
+        path, columns=(*EVENT_COLUMNS, Column("nested one", "array<struct<`a b`:int>>"))
+    )
+    with pytest.raises(SchemaDriftError, match=r"struct<`a b`:int,`c\.d`:struct<`e, f`:string>>"):
+        read_cells(spark, Input(source, table_now(path), IntervalSet.of(days(1))))
+
+
 def test_an_absent_source_is_named_with_its_path(spark: SparkSession, tmp_path: Path):
     path = str(tmp_path / "nothing")
     with pytest.raises(MissingTableError, match="land it first"):

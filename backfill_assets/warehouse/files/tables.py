@@ -23,6 +23,7 @@ from backfill_assets.warehouse.spark.spark_errors import explaining_errors
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import DataType
 
     from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.warehouse.files.file_spans import CellsRead
@@ -212,6 +213,12 @@ def delta_type(dtype: str) -> str | None:
 def same_type(dtype: str, other: str) -> bool:
     """Compare two Spark type strings, whatever their spelling."""
     return canonical_type(dtype) == canonical_type(other)
+
+
+def type_of(dtype: DataType) -> str:
+    """Write a type of Spark's as its SQL takes it: it does not quote the names of fields itself."""
+    simple = dtype.simpleString()
+    return sql_type(dtype.jsonValue()) if "struct<" in simple else simple
 
 
 def sql_type(dtype: Any) -> str:  # noqa: ANN401 - Delta's JSON: a name, or a nested object

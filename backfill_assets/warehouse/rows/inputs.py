@@ -17,7 +17,13 @@ from backfill_assets.models.sql.query import SqlQuery, parameters_of
 from backfill_assets.warehouse.files.cells import time_predicate
 from backfill_assets.warehouse.files.file_spans import CellsRead
 from backfill_assets.warehouse.files.layers import rows_of
-from backfill_assets.warehouse.files.tables import MissingTableError, Table, same_type, snapshot_df
+from backfill_assets.warehouse.files.tables import (
+    MissingTableError,
+    Table,
+    same_type,
+    snapshot_df,
+    type_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -172,7 +178,7 @@ def _source_rows(
     if time is not None and cells is not None:
         read = CellsRead(time, source.cadence, cells)
     rows = snapshot_df(spark, table.path, table.delta_version, read)
-    types = dict(rows.dtypes)
+    types = {field.name: type_of(field.dataType) for field in rows.schema.fields}
     for column in source.schema:
         dtype = types.get(column.name)
         if dtype is None or not same_type(dtype, column.dtype):
