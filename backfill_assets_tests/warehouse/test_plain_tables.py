@@ -12,12 +12,17 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from backfill_assets.intervals.cadence import Cadence, Daily, Hourly
 from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.column import Column
 from backfill_assets.warehouse.files.cells import time_predicate
 from backfill_assets.warehouse.files.file_spans import CellsRead
 from backfill_assets.warehouse.files.plain_tables import plain_table
 from backfill_assets.warehouse.files.tables import delta_rows, snapshot_df
 from backfill_assets.warehouse.log.delta_log import head
-from backfill_assets.warehouse.spark.spark_errors import PinGoneError
+from backfill_assets.warehouse.log.places import lies_elsewhere
+from backfill_assets.warehouse.sources.file_rows import changed_rows
+from backfill_assets.warehouse.sources.null_counts import source_columns
+from backfill_assets.warehouse.spark.spark_errors import NeedsSparkError, PinGoneError
+from backfill_assets_tests.builders import a_source
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -143,6 +148,45 @@ def test_a_table_that_needs_more_than_its_files_is_left_to_delta(
 
     assert plain_table(path, head(path)) is None
     assert held(snapshot_df(spark, path, head(path))) == held(delta_rows(spark, path, head(path)))
+
+
+def test_files_of_another_table_that_a_shallow_clone_names_are_read(
+    spark: SparkSession, tmp_path: Path
+):
+    path, base = str(tmp_path / "clone"), str(tmp_path / "base")
+    rows = pa.table({"ds": [FIRST.date(), FIRST.date()], "id": [1, 2], "note": [None, None]})
+    write_deltalake(
+        base,
+        rows.cast(pa.schema([("ds", pa.date32()), ("id", pa.int64()), ("note", pa.string())])),
+        configuration={"delta.dataSkippingNumIndexedCols": "0"},
+    )
+    spark.sql(f"CREATE TABLE delta.`{path}` SHALLOW CLONE delta.`{base}`")
+    columns = (Column("ds", "date"), Column("id", "bigint"), Column("note", "string"))
+    cell = Daily(start="1950-01-01").cell("1960-01-01")
+    source = a_source(columns=columns, cadence=Daily(start="1950-01-01"))
+
+    assert held(snapshot_df(spark, path, head(path))) == held(delta_rows(spark, path, head(path)))
+    found = source_columns(path, source, head(path), ("id", "note"), IntervalSet.of([cell]))
+    assert found.without.keys() == {"note"}
+
+    spark.sql(f"UPDATE delta.`{path}` SET id = 3 WHERE id = 2")  # noqa: S608 - a literal
+    with pytest.raises(NeedsSparkError, match="a file lies elsewhere"):
+        changed_rows(path, source, 0, head(path), IntervalSet.of([cell]))
+
+
+@pytest.mark.parametrize(
+    ("name", "elsewhere"),
+    [
+        ("file:/lake/base/part-0.parquet", True),
+        ("s3a://lake/base/part-0.parquet", True),
+        ("/lake/base/part-0.parquet", True),
+        ("part-0.parquet", False),
+        ("at=2024-01-01 10:00:00/part-0.parquet", False),
+        ("name=a%3A%2Fb/part-0.parquet", False),
+    ],
+)
+def test_a_place_of_its_own_is_told_from_a_name_below_the_table(name: str, *, elsewhere: bool):
+    assert lies_elsewhere(name) is elsewhere
 
 
 def test_a_folder_whose_name_is_a_pattern_to_spark_is_left_to_delta(

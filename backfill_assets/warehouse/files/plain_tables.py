@@ -15,7 +15,7 @@ from urllib.parse import unquote
 from backfill_assets.models.column import quoted
 from backfill_assets.warehouse.files.file_spans import entries_of
 from backfill_assets.warehouse.log.delta_log import delta_json_schema
-from backfill_assets.warehouse.log.places import local_folder
+from backfill_assets.warehouse.log.places import lies_elsewhere, local_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -133,10 +133,7 @@ def plain_table(path: str, delta_version: int) -> PlainTable | None:
 def can_be_named(names: Sequence[str]) -> bool:
     """Whether Spark reads files by these names, below a table, as they are."""
     return len(names) <= _MOST and not any(
-        "://" in name
-        or name.startswith("/")
-        or _PATTERN & {*name}
-        or name.rpartition("/")[2].startswith(_HIDDEN)
+        lies_elsewhere(name) or _PATTERN & {*name} or name.rpartition("/")[2].startswith(_HIDDEN)
         for name in names
     )
 

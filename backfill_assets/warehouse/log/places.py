@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileInfo, FileSystem
+
+
+_OF_ITS_OWN = re.compile(r"/|[a-z][a-z0-9+.-]*:/", re.IGNORECASE)
+
+
+def lies_elsewhere(name: str) -> bool:
+    """Whether a table's log names a file by a place of its own, as that of a shallow clone does."""
+    return _OF_ITS_OWN.match(name) is not None
 
 
 def local_folder(path: str) -> Path | None:

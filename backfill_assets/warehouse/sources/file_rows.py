@@ -19,7 +19,7 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.zones import zone_of
 from backfill_assets.warehouse.files.rows_in_files import is_by_date, places_of
 from backfill_assets.warehouse.log.delta_log import actions_of
-from backfill_assets.warehouse.log.places import file_system
+from backfill_assets.warehouse.log.places import file_system, lies_elsewhere
 from backfill_assets.warehouse.sources.source_changes import is_cut
 from backfill_assets.warehouse.sources.source_columns import changed_columns
 from backfill_assets.warehouse.spark.spark_errors import NeedsSparkError
@@ -148,7 +148,7 @@ class _Comparison:
 
         store, folder = file_system(self.path)
         name = unquote(action["path"])
-        if "://" in name or name.startswith("/"):
+        if lies_elsewhere(name):
             raise NeedsSparkError(self.path, "a file lies elsewhere")
         partition = action.get("partitionValues") or {}
         with pq.ParquetFile(f"{folder}/{name}", filesystem=store) as file:

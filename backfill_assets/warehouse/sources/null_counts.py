@@ -11,7 +11,7 @@ from backfill_assets.planning.review.source_columns import FileNulls, SourceColu
 from backfill_assets.warehouse.files.file_spans import file_of, logged_files
 from backfill_assets.warehouse.files.tables import delta_schema, same_type
 from backfill_assets.warehouse.log.delta_log import delta_json_schema, opened_log
-from backfill_assets.warehouse.log.places import file_system
+from backfill_assets.warehouse.log.places import file_system, lies_elsewhere
 from backfill_assets.warehouse.sources.source_changes import is_cut
 
 if TYPE_CHECKING:
@@ -96,9 +96,9 @@ def _footer(
     from pyarrow import parquet  # noqa: PLC0415 - only a checklist needs it
 
     name = unquote(entry["path"])
-    store, root = file_system(path)
+    store, place = file_system(name if lies_elsewhere(name) else f"{path.rstrip('/')}/{name}")
     try:
-        with store.open_input_file(name if "://" in name else f"{root}/{name}") as file:
+        with store.open_input_file(place) as file:
             footer = parquet.read_metadata(file)
     except OSError:  # gone, or out of reach: the batch that reads it will say so
         return entry.get("num_records"), dict.fromkeys(columns)
