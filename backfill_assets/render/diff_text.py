@@ -34,7 +34,7 @@ class Total:
         new_filled: in how many new rows it is not NULL.
         old_sum: of the old values; None unless it is numeric there, and all values have one.
         new_sum: of the new ones.
-        note: ``new column``, ``column removed``, or nothing.
+        note: ``new column``, ``column removed``, the old type of one that has another now, or nothing.
     """
 
     column: str
@@ -54,7 +54,7 @@ class Total:
 
 def differs(comparison: Comparison) -> bool:
     """Whether the two tables differ at all."""
-    return bool(comparison.added or comparison.removed) or any(
+    return bool(comparison.added or comparison.removed or comparison.retyped) or any(
         group.differs for group in comparison.groups
     )
 
@@ -90,6 +90,9 @@ def totals(comparison: Comparison) -> tuple[Total, ...]:
 def _total(name: str, comparison: Comparison) -> Total:
     parts = [group.columns[name] for group in comparison.groups if name in group.columns]
     note = "new column" if name in comparison.added else ""
+    for retyped, before, after in comparison.retyped:
+        if retyped == name:
+            note = f"{before} -> {after}"
     return Total(
         name,
         changed=sum(part.changed for part in parts),
@@ -114,7 +117,7 @@ def null_rates(comparison: Comparison) -> tuple[str, ...]:
             1 - Fraction(total.new_filled, after),
         )
         for total in totals(comparison)
-        if not total.note
+        if total.column not in {*comparison.added, *comparison.removed}
     )
     return tuple(
         f"NULL in {column}: {float(old):.2%} of rows before, {float(new):.2%} after"
@@ -132,7 +135,7 @@ def total_row(total: Total) -> tuple[str, ...]:
         f"{total.new_filled:,}",
         _number(total.old_sum),
         _number(total.new_sum),
-        total.note or _share(total.old_sum, total.new_sum),
+        ", ".join(filter(None, (_share(total.old_sum, total.new_sum), total.note))),
     )
 
 
@@ -204,12 +207,14 @@ def counts_text(comparison: Comparison) -> str:
     groups = comparison.groups
     new = f", {counted(len(comparison.added), 'new column')}" if comparison.added else ""
     gone = f", {counted(len(comparison.removed), 'column')} removed" if comparison.removed else ""
+    retyped = counted(len(comparison.retyped), "column")
+    other = f", {retyped} of another type" if comparison.retyped else ""
     return (
         f"{sum(group.old_rows for group in groups):,} rows before, "
         f"{sum(group.new_rows for group in groups):,} after; "
         f"{sum(group.keys_added for group in groups):,} keys added, "
         f"{sum(group.keys_removed for group in groups):,} removed, "
-        f"{sum(group.rows_changed for group in groups):,} rows changed{new}{gone}"
+        f"{sum(group.rows_changed for group in groups):,} rows changed{new}{gone}{other}"
     )
 
 

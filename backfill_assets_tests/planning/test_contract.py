@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, strategies as st
@@ -33,6 +34,9 @@ from backfill_assets.planning.review.contract_text import (
     written_expectations,
 )
 from backfill_assets_tests.builders import a_model
+
+if TYPE_CHECKING:
+    from backfill_assets.planning.change.strategy_checks import CheckResult
 
 DAYS = Daily(start="2024-01-30")
 CELLS = tuple(DAYS.cells(Interval(DAYS.cell("2024-01-30").start, DAYS.cell("2024-02-02").end)))
@@ -184,6 +188,18 @@ def test_what_is_outside_is_counted_in_words():
     assert said(RowsWithin(RowChange.ADDED, 0)) == "found 1 of 3 rows, 33.33%"
     assert said(SumWithin("cost", 10, Per.MONTH)) == "found +100.00% in 2024-01: 3 before, 6 after"
     assert said(OnlyCells(IntervalSet.empty())) == "found 1 other cell, 2024-01-30 first"
+
+
+def test_a_column_of_another_type_is_a_change_of_it():
+    rows: Rows = {(0, 1): {"cost": 1, "clicks": 1}}
+    found = replace(measured(rows, rows), retyped=(("cost", "int", "string"),))
+
+    def judged(*columns: str) -> CheckResult:
+        return judge(Expectation("web.visits", "rule", OnlyColumns(columns), "ann"), found)
+
+    assert judged("cost").passed
+    assert not judged("clicks").passed
+    assert judged("clicks").text == "found cost as string instead of int"
 
 
 def test_a_proof_of_the_planner_is_not_about_cells_that_differ_for_another_reason():

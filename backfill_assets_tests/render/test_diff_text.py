@@ -108,6 +108,21 @@ def test_a_column_more_is_a_difference_even_where_no_row_differs():
     assert differs(a_comparison(SAME, CHANGED))
 
 
+def test_a_column_of_another_type_is_a_difference_even_where_its_values_are_equal():
+    retyped = replace(a_comparison(SAME), retyped=(("cost", "int", "decimal(18,2)"),))
+    (cost,) = totals(retyped)
+
+    assert differs(retyped)
+    assert cost.differs
+    assert total_row(cost)[-1] == "int -> decimal(18,2)"
+    assert counts_text(retyped).endswith("0 rows changed, 1 column of another type")
+
+    cost, _ = totals(replace(retyped, groups=(CHANGED,)))
+    assert total_row(cost)[-1] == "-5.00%, int -> decimal(18,2)"
+    emptied = replace(SAME, columns={"cost": Measure(0, 3, 0, None, None)})
+    assert null_rates(replace(retyped, groups=(emptied,))) != ()
+
+
 def test_all_of_it_in_one_line():
     assert counts_text(a_comparison(SAME, CHANGED, added=("clicks",), removed=("views",))) == (
         "1,003 rows before, 1,004 after; 2 keys added, 1 removed, 4 rows changed, 1 new column, "

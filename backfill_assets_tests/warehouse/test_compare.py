@@ -249,6 +249,26 @@ def test_a_column_of_one_side_only_is_named_and_counted_but_no_change(
     assert [(map_group.rows_changed, map_group.old_rows) for map_group in maps.groups] == [(0, 2)]
 
 
+def test_columns_of_another_type_are_named_also_where_their_values_are_equal(
+    spark: SparkSession, tmp_path: Path
+):
+    nested = sales(columns=(*SALES_COLUMNS, Column("more", "struct<n:int>")))
+    wider = (Column("amount", "decimal(20,4)"), Column("more", "struct<n:bigint>"))
+    model = sales(columns=(*SALES_COLUMNS[:2], *wider))
+    row = "(DATE'2024-01-01', 'a', 5, struct(1))"
+    old = a_table(spark, tmp_path / "old", nested, row, until=1)
+    new = a_table(spark, tmp_path / "new", model, row, until=1)
+
+    found = compare(spark, Compared(model, old, new), Question(by=()))
+
+    assert [group.rows_changed for group in found.groups] == [0]
+    assert found.retyped == (
+        ("amount", "decimal(18,2)", "decimal(20,4)"),
+        ("more", "struct<n:int>", "struct<n:bigint>"),
+    )
+    assert compare(spark, Compared(model, new, new), Question(by=())).retyped == ()
+
+
 def test_a_column_that_got_another_case_went_and_came(spark: SparkSession, tmp_path: Path):
     shouted = tuple(Column(column.name.upper(), column.dtype) for column in SALES_COLUMNS[1:])
     renamed = sales(columns=(SALES_COLUMNS[0], *shouted), unique_key=["ds", "SHOP"])

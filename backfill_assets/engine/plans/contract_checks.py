@@ -11,7 +11,7 @@ from backfill_assets.engine.plans.comparing import compared_once, totals_once
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.review.contract import NullsWithin, Per, SumWithin, needs_every_cell
 from backfill_assets.planning.review.contract_judging import CellFound, Found, judge
-from backfill_assets.warehouse.compare.comparison_sql import Compared, Question, changed_columns
+from backfill_assets.warehouse.compare.comparison_sql import Compared, Question, sides_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -60,13 +60,14 @@ def contract_results(  # noqa: PLR0913 - all that a comparison rests on
     )
     if old:
         both = Compared(model, *(published_table(run, model.name) for run in runs))
-        added, removed = changed_columns(both)
+        sides = sides_of(both, None)
         differences = replace(
             differences,
             cells=_compared(op, both, cells) if cells else (),
             old_rows=sum(content.rows for content in old.values()),
-            added=added,
-            removed=removed,
+            added=sides.added,
+            removed=sides.removed,
+            retyped=sides.retyped,
             groups={name: _grouped(op, both, cells, name) for name in _groups(expected)},
         )
     return tuple(judge(each, differences) for each in expected)

@@ -56,6 +56,7 @@ class Found:
         old_rows: rows before, of every cell that was published.
         added: columns that only the new table has.
         removed: columns that only the old one has.
+        retyped: columns of another type, with the old type and the new one.
         appended: cells that were published since the plan was made, and computed with its logic.
         explained: cells that differ for another reason, such as late rows: no proof of the planner's
             is about them.
@@ -68,6 +69,7 @@ class Found:
     old_rows: int
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
+    retyped: tuple[tuple[str, str, str], ...] = ()
     appended: IntervalSet = field(default_factory=IntervalSet.empty)
     explained: IntervalSet = field(default_factory=IntervalSet.empty)
     groups: Mapping[str, Mapping[str, Mapping[str, Measure]]] = field(
@@ -120,6 +122,11 @@ def _columns(
         *(f"{counted(rows, 'row')} of {name}" for name, rows in listed if name not in allowed),
         *(f"the new column {name}" for name in differences.added if name not in allowed),
         *(f"{name} gone" for name in differences.removed if name not in allowed),
+        *(
+            f"{name} as {after} instead of {before}"
+            for name, before, after in differences.retyped
+            if name not in allowed
+        ),
     ]
     if others:
         return True, f"found {', '.join(others)}"

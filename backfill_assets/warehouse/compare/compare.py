@@ -49,6 +49,7 @@ class Comparison:
         removed: columns that only the old one has.
         sql: the query that gave it; empty of one that is kept, since tables may be moved with their state.
         model: of one that is kept, which model was compared; empty where some rows or differences were left out.
+        retyped: columns of another type, with the old type and the new one.
     """
 
     by: tuple[str, ...]
@@ -57,6 +58,7 @@ class Comparison:
     removed: tuple[str, ...]
     sql: str
     model: str = field(default="", metadata=ADDED_LATER)
+    retyped: tuple[tuple[str, str, str], ...] = field(default=(), metadata=ADDED_LATER)
 
     def to_keep(self, model: Model, question: Question) -> Comparison:
         """Give what is kept of it, the answer to a question."""
@@ -127,7 +129,7 @@ def compare(spark: SparkSession, compared: Compared, question: Question) -> Comp
     sql = grouped_sql(sides, question)
     rows = _answers(spark, sql, compared, question)
     groups = tuple(_group(row, sides, question) for row in rows)
-    return Comparison(question.by, groups, sides.added, sides.removed, sql)
+    return Comparison(question.by, groups, sides.added, sides.removed, sql, retyped=sides.retyped)
 
 
 def differences(

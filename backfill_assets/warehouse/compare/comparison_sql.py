@@ -11,7 +11,7 @@ from backfill_assets.models.codec import ADDED_LATER
 from backfill_assets.models.column import AUDIT_COLUMNS, CELL_COLUMN, quoted, sql_literal
 from backfill_assets.warehouse.files.cells import cell_type
 from backfill_assets.warehouse.files.layers import parts_of
-from backfill_assets.warehouse.files.tables import sql_type
+from backfill_assets.warehouse.files.tables import sql_type, type_of
 from backfill_assets.warehouse.log.delta_log import delta_json_schema, opened_log
 from backfill_assets.warehouse.rows.checksum import canonical, exact_sum, same_value
 
@@ -115,6 +115,15 @@ class Sides:
         """The columns that only the old table has."""
         return _without(self.old_types, self.new_types)
 
+    @property
+    def retyped(self) -> tuple[tuple[str, str, str], ...]:
+        """The columns of another type, those of the key included, with the old type and the new one."""
+        return tuple(
+            (name, type_of(self.old_types[name]), type_of(dtype))
+            for name, dtype in self.new_types.items()
+            if name in self.old_types and type_of(self.old_types[name]) != type_of(dtype)
+        )
+
 
 def sides_of(compared: Compared, cells: IntervalSet | None) -> Sides:
     """Give the parts and columns of two tables, whose schemas are read without Spark.
@@ -127,16 +136,6 @@ def sides_of(compared: Compared, cells: IntervalSet | None) -> Sides:
     old, new = _parts(compared, cells)
     before, after = _columns(compared.model, old, new)
     return Sides(compared.model, old, new, _typed(before), _typed(after))
-
-
-def changed_columns(compared: Compared) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Name the columns that only the new table has, and those that only the old one has.
-
-    Raises:
-        CorruptTableError: a log is damaged.
-    """
-    before, after = _columns(compared.model, *_parts(compared, None))
-    return _without(after, before), _without(before, after)
 
 
 def _parts(compared: Compared, cells: IntervalSet | None) -> tuple[tuple[ResolvedLayer, ...], ...]:
