@@ -88,13 +88,15 @@ class Noticed:
 
     Attributes:
         planted: the defect.
-        stopped_by: blocking audits that fail with it, and did not before.
+        stopped_by: blocking audits that fail with it in a cell in which they did not before.
         warned_by: the same of warnings.
+        failed_before: audits that fail in as many cells without it, and so can't tell.
     """
 
     planted: Planted
     stopped_by: tuple[str, ...] = ()
     warned_by: tuple[str, ...] = ()
+    failed_before: tuple[str, ...] = ()
 
 
 _OF_LOST_ROWS = (Defect.DROPPED, Defect.HALVED, Defect.STOPPED)

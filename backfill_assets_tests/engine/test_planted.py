@@ -10,7 +10,13 @@ import pytest
 from backfill_assets.engine.batch.planted_run import OUTSIDE, audit_planted
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals import Daily
-from backfill_assets.models.audit import accepted_range, fresh, metric_within, row_count_within
+from backfill_assets.models.audit import (
+    accepted_range,
+    fresh,
+    metric_within,
+    reconciles,
+    row_count_within,
+)
 from backfill_assets.models.column import Column
 from backfill_assets.models.graph import build_graph
 from backfill_assets.models.kind import (
@@ -158,6 +164,23 @@ def test_a_row_that_a_merge_keeps_is_not_missed(
     if not lost_rows_stay_as_they_are:
         assert found[Planted(Defect.DROPPED)].stopped_by == ()
         assert "NOT gone" in advice(Planted(Defect.DROPPED), graph.model(VISITS))
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(("late_in", "tells"), [(6, True), (4, False)])
+def test_an_audit_that_fails_without_the_defect_counts_where_it_did_not(
+    world: World, late_in: int, *, tells: bool
+):
+    graph = visits(reconciles("cost", EVENTS))
+    world.begin(graph, *rows())
+    world.land(a_source(), *rows(), row(late_in, id_=99, cost=1))
+
+    found = {noticed.planted: noticed for noticed in audit_planted(world.open(graph), VISITS)}
+
+    doubled = found[Planted(Defect.DOUBLED, "cost")]
+    reconciling = ("reconciles_cost",)
+    told = (doubled.stopped_by, doubled.failed_before)
+    assert told == ((reconciling, ()) if tells else ((), reconciling))
 
 
 def test_nothing_published_is_a_clear_error(world: World):

@@ -156,6 +156,14 @@ def _print_noticed(model: Model, noticed: Sequence[Noticed]) -> None:
             f"nothing notices {defect.planted.words}: {advice(defect.planted, model)} would",
             indent=2,
         )
+    untold = dict.fromkeys(audit for defect in noticed for audit in defect.failed_before)
+    if untold:
+        say(
+            f"{', '.join(untold)} fail on these cells as they are published, and tell no defect where they "
+            f"fail anyway: `backfill audit --select {model.name}` shows where",
+            indent=2,
+            style="yellow",
+        )
     stopped = sum(bool(defect.stopped_by) for defect in noticed)
     say(
         f"{model.name}: {stopped} of {counted(len(noticed), 'planted defect')} stopped before the commit, "

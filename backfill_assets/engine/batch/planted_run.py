@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from backfill_assets.engine.project.run_context import RunContext
     from backfill_assets.intervals.interval import Interval
+    from backfill_assets.models.audit_result import AuditResult
     from backfill_assets.models.content import CellProfile, Content
     from backfill_assets.models.model import Model
     from backfill_assets.models.planted import Planted
@@ -84,27 +85,34 @@ def _planted(
             batch = rows_of_batch(computed, model, subject.cells, subject.target, now)
             profiles = profile(batch, subject)
         except DeclarationError:
-            yield _noticed(planted, {OUTSIDE: Severity.BLOCKING})
+            yield Noticed(planted, stopped_by=(OUTSIDE,))
             continue
         # Equal checksums: the defect changes nothing, such as the sign of a zero amount.
         if [each.content for each in profiles] != [each.content for each in clean_profiles]:
-            failing = _failing(model, profiles, contents)
-            new = {audit: severity for audit, severity in failing.items() if audit not in before}
-            yield _noticed(planted, new)
+            yield _noticed(planted, _failing(model, profiles, contents), before)
 
 
-def _noticed(planted: Planted, failing: Mapping[str, Severity]) -> Noticed:
+def _noticed(
+    planted: Planted, failing: Mapping[str, AuditResult], before: Mapping[str, AuditResult]
+) -> Noticed:
+    new = {
+        audit: result.severity
+        for audit, result in failing.items()
+        if audit not in before or not {*result.cells} <= {*before[audit].cells}
+    }
+
     def names(severity: Severity) -> tuple[str, ...]:
-        return tuple(audit for audit, own in failing.items() if own is severity)
+        return tuple(audit for audit, own in new.items() if own is severity)
 
-    return Noticed(planted, names(Severity.BLOCKING), names(Severity.WARNING))
+    untold = tuple(audit for audit in before if audit not in new)
+    return Noticed(planted, names(Severity.BLOCKING), names(Severity.WARNING), untold)
 
 
 def _failing(
     model: Model,
     profiles: Sequence[CellProfile],
     contents: Mapping[Interval, Content],
-) -> dict[str, Severity]:
-    """Name what would stop a batch of these rows, or be warned of."""
+) -> dict[str, AuditResult]:
+    """Give the results that would stop a batch of these rows, or be warned of."""
     results = judge(audits_of(model), profiles, contents, model.cadence)
-    return {result.audit: result.severity for result in results if not result.passed}
+    return {result.audit: result for result in results if not result.passed}
