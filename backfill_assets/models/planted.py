@@ -79,7 +79,7 @@ def _knows_instants(model: Model) -> bool:
 
 
 def _is_time(column: Column) -> bool:
-    return canonical_type(column.dtype) in {"date", "timestamp"}
+    return canonical_type(column.dtype) in {"date", "timestamp", "timestamp_ntz"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from backfill_assets.models.column import Column
-from backfill_assets.models.planted import Defect, Planted
+from backfill_assets.models.planted import Defect, Planted, defects_of
 from backfill_assets.warehouse.rows.conform import contract
 from backfill_assets.warehouse.rows.planted import planted_rows
 from backfill_assets_tests.warehouse.shop import SALES_COLUMNS, days, frame, sale, sales
@@ -48,3 +48,15 @@ def test_a_number_that_its_type_can_not_hold_stays_and_the_others_are_planted(
     found = [planted_rows(rows, model, planted, *days(1)).collect() for planted in PLANTED]
 
     assert [sorted(row["size"] for row in rows) for rows in found] == expected
+
+
+@pytest.mark.parametrize("dtype", ["timestamp", "timestamp_ntz"])
+def test_a_time_beside_that_of_the_cell_is_shifted(spark: SparkSession, dtype: str):
+    model = sales(columns=(*SALES_COLUMNS[:2], Column("sold_at", dtype)))
+    row = f"(DATE'2024-01-01', 'a', {dtype}'2024-01-01 10:00:00')"
+    moved = Planted(Defect.MOVED, "sold_at")
+    assert moved in defects_of(model)
+
+    found = planted_rows(contract(frame(spark, model.schema, row), model), model, moved, *days(1))
+
+    assert found.selectExpr("CAST(sold_at AS STRING)").collect() == [("2024-01-01 12:00:00",)]
