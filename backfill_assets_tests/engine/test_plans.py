@@ -234,31 +234,50 @@ def test_an_abandoned_plan_leaves_prod_byte_for_byte(world: World, plans: Plans)
     assert world.store.plans.get(plan.plan_id).status is PlanStatus.ABANDONED
 
 
+def summed(cron: str | None = None, extra: str = "") -> Graph:
+    """Visits, and one cell that counts and adds up all of them."""
+    columns = (Column("days", "bigint"), Column("total", "decimal(18,2)"))
+    sql = f"SELECT COUNT(*) AS days, CAST(SUM(cost) {extra} AS DECIMAL(18,2)) AS total FROM {VISITS}"
+    whole: dict[str, Any] = {"cadence": Whole(), "kind": Full(), "unique_key": ["days"]}
+    reads = [Upstream(VISITS, reopens=Reopens.ALL)]
+    total = a_model(SUM, sql=sql, columns=columns, upstreams=reads, grain="one row", **whole)
+    return a_graph(visits(cadence=Daily(start="2024-01-07", cron=cron)), total)
+
+
+SUM = "web.sum"
+
+
 def test_a_full_reader_that_is_rebuilt_keeps_published_cells_that_a_rarer_cron_calls_due_later(
     world: World, plans: Plans
 ):
-    def summed(cron: str | None, extra: str) -> Graph:
-        columns = (Column("days", "bigint"), Column("total", "decimal(18,2)"))
-        sql = f"SELECT COUNT(*) AS days, CAST(SUM(cost) {extra} AS DECIMAL(18,2)) AS total FROM {VISITS}"
-        whole: dict[str, Any] = {"cadence": Whole(), "kind": Full(), "unique_key": ["days"]}
-        reads = [Upstream(VISITS, reopens=Reopens.ALL)]
-        total = a_model(
-            "web.sum", sql=sql, columns=columns, upstreams=reads, grain="one row", **whole
-        )
-        return a_graph(visits(cadence=Daily(start="2024-01-07", cron=cron)), total)
-
-    world.begin(summed(None, ""), *ROWS)
-    assert world.rows("web.sum", "days", "total") == [(4, 34)]
+    world.begin(summed(), *ROWS)
+    assert world.rows(SUM, "days", "total") == [(4, 34)]
     weekly = summed("0 5 * * 1", "+ 1")  # on Mondays: the last was the 8th
     plans.published(weekly)
-    assert world.rows("web.sum", "days", "total") == [(4, 35)]
+    assert world.rows(SUM, "days", "total") == [(4, 35)]
 
     world.clock.now += timedelta(days=1)
     world.land(a_source(), *ROWS, row(11))
     plans.apply(weekly, plans.make(weekly, select=(VISITS,), ignore_cron=True))
     plans.published(weekly)
-    assert world.rows("web.sum", "days", "total") == [(5, 36)]
+    assert world.rows(SUM, "days", "total") == [(5, 36)]
     assert plans.make(weekly).is_empty
+
+
+def test_a_full_reader_in_a_plan_reads_cells_that_were_published_between_plan_and_apply(
+    world: World, plans: Plans
+):
+    world.begin(summed(), *ROWS)
+    plan = plans.make(summed(extra="+ 1"))
+    world.clock.now += timedelta(days=1)
+    world.land(a_source(), *ROWS, row(11))
+    world.fill(summed(), VISITS)
+
+    plans.apply(summed(extra="+ 1"), plan)
+    plans.promote(summed(extra="+ 1"), plan)
+
+    assert world.rows(SUM, "days", "total") == [(5, 36)]
+    assert plans.make(summed(extra="+ 1")).is_empty
 
 
 def files(world: World) -> dict[str, bytes]:

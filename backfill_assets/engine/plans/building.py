@@ -108,7 +108,7 @@ def run_for_stage(op: Operation, stage: FillGaps | BuildCanaries | BuildCells) -
     """Open a run where a stage builds: in the environment, or in the plan's workspace."""
     run = op.environment() if isinstance(stage, FillGaps) else op.workspace()
     fills = EMPTY if op.plan.request.empty else run.fills
-    return replace(run, until=op.plan.until, fills=fills)
+    return replace(run, fills=fills)
 
 
 def _filled(
