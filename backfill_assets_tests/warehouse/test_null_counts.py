@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import pyarrow as pa
 import pytest
@@ -17,11 +18,13 @@ from backfill_assets.warehouse.log.delta_log import head
 from backfill_assets.warehouse.sources import null_counts
 from backfill_assets.warehouse.sources.null_counts import source_columns
 from backfill_assets_tests.builders import a_source, days
+from backfill_assets_tests.s3 import BUCKET
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from backfill_assets.planning.review.source_columns import SourceColumns
+    from backfill_assets_tests.s3 import S3Server
 
 SCHEMA = pa.schema([("ds", pa.date32()), ("id", pa.int64()), ("note", pa.string())])
 SOURCE = a_source(columns=[Column("ds", "date"), Column("id", "bigint"), Column("note", "string")])
@@ -82,6 +85,32 @@ def test_files_that_can_not_be_opened_are_untold(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(null_counts, "_MOST_FOOTERS", 0)
 
     assert looked(tmp_path, days(1, 2)).untold == {"note": days(1)}
+
+
+UNCOUNTED = {"delta.dataSkippingNumIndexedCols": "0"}
+
+
+def test_a_file_in_an_object_store_is_opened_whatever_its_folder_is_called(s3: S3Server):
+    path = f"s3://{BUCKET}/{uuid4().hex}"
+    shops = pa.table(
+        {"ds": [date(2024, 1, 1)], "id": [1], "note": ["a #1 b%20?"], "more": [None]},
+        SCHEMA.append(pa.field("more", pa.string())),
+    )
+    write_deltalake(path, shops, partition_by=["note"], configuration=UNCOUNTED)
+    source = a_source(columns=[*SOURCE.schema, Column("more", "string")])
+
+    found = source_columns(path, source, head(path), ("note", "more"), days(1))
+
+    assert found.without == {"more": days(1)}
+    assert any(".parquet" in request.path for request in s3.seen)
+
+
+def test_a_file_of_a_clone_in_a_store_that_is_not_known_is_untold(tmp_path: Path):
+    append(tmp_path, (1, None), configuration=UNCOUNTED)
+    log = tmp_path / "_delta_log" / f"{0:020}.json"
+    log.write_text(log.read_text().replace('"path":"part', '"path":"s3a://lake/base/part'))
+
+    assert looked(tmp_path, days(1), "note").untold == {"note": days(1)}
 
 
 def test_a_partition_without_a_value_is_a_hole(tmp_path: Path):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from backfill_assets.intervals.cadence import WHOLE_CELL
 from backfill_assets.intervals.interval_set import IntervalSet
@@ -16,6 +16,8 @@ from backfill_assets.warehouse.sources.source_changes import is_cut
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
+
+    from pyarrow.fs import FileSystem
 
     from backfill_assets.models.source import Source
 
@@ -93,20 +95,27 @@ def _footer(
     path: str, entry: Mapping[str, Any], columns: list[str]
 ) -> tuple[int | None, dict[str, int | None]]:
     """Read a file's number of rows, and of NULLs; all of them in a column that it does not have."""
-    from pyarrow import parquet  # noqa: PLC0415 - only a checklist needs it
+    from pyarrow import ArrowInvalid, parquet  # noqa: PLC0415 - only a checklist needs it
 
-    name = unquote(entry["path"])
-    store, place = file_system(name if lies_elsewhere(name) else f"{path.rstrip('/')}/{name}")
     try:
-        with store.open_input_file(place) as file:
+        store, file_path = _opened(path, unquote(entry["path"]))
+        with store.open_input_file(file_path) as file:
             footer = parquet.read_metadata(file)
-    except OSError:  # gone, or out of reach: the batch that reads it will say so
+    except (OSError, ArrowInvalid):  # gone, or out of reach: the batch that reads it will say so
         return entry.get("num_records"), dict.fromkeys(columns)
     names = {*footer.schema.to_arrow_schema().names}
     return footer.num_rows, {
         column: _counted(footer, column) if column in names else footer.num_rows
         for column in columns
     }
+
+
+def _opened(path: str, name: str) -> tuple[FileSystem, str]:
+    """Give the store of a table's file, and its path there."""
+    if lies_elsewhere(name):
+        return file_system(quote(name, safe="/:") if "://" in name else name)
+    store, root = file_system(path)
+    return store, f"{root}/{name}"
 
 
 def _counted(footer: Any, column: str) -> int | None:  # noqa: ANN401 - pyarrow's FileMetaData
