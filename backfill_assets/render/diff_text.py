@@ -126,6 +126,16 @@ def null_rates(comparison: Comparison) -> tuple[str, ...]:
     )
 
 
+def retyped_texts(comparison: Comparison) -> tuple[str, ...]:
+    """Say of each column of another type that has no total, as those of the key, which types it had and has."""
+    with_total = {total.column for total in totals(comparison)}
+    return tuple(
+        f"{column}: {before} -> {after}"
+        for column, before, after in comparison.retyped
+        if column not in with_total
+    )
+
+
 def total_row(total: Total) -> tuple[str, ...]:
     """Write a column's total as a line of a table."""
     return (

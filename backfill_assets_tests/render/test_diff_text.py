@@ -11,6 +11,7 @@ from backfill_assets.render.diff_text import (
     differs,
     group_row,
     null_rates,
+    retyped_texts,
     total_row,
     totals,
 )
@@ -121,6 +122,14 @@ def test_a_column_of_another_type_is_a_difference_even_where_its_values_are_equa
     assert total_row(cost)[-1] == "-5.00%, int -> decimal(18,2)"
     emptied = replace(SAME, columns={"cost": Measure(0, 3, 0, None, None)})
     assert null_rates(replace(retyped, groups=(emptied,))) != ()
+
+
+def test_a_column_of_the_key_that_has_another_type_is_named():
+    retyped = replace(
+        a_comparison(SAME), retyped=(("id", "int", "string"), ("cost", "int", "bigint"))
+    )
+
+    assert retyped_texts(retyped) == ("id: int -> string",)
 
 
 def test_all_of_it_in_one_line():

@@ -222,7 +222,8 @@ def _print(model_diff: _ModelDiff, *, whole: bool) -> None:
     totals = [total for total in diff_text.totals(model_diff.comparison) if total.differs or whole]
     if totals:
         print_table(_TOTALS, [diff_text.total_row(total) for total in totals])
-    for text in diff_text.null_rates(model_diff.comparison):
+    comparison = model_diff.comparison
+    for text in (*diff_text.retyped_texts(comparison), *diff_text.null_rates(comparison)):
         say(text, indent=2)
     profiled = diff_text.profile_rows(model_diff.model, model_diff.comparison, whole=whole)
     if profiled:
