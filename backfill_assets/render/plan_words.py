@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 from backfill_assets.intervals.text import counted, ranges_list, ranges_text
@@ -89,7 +90,7 @@ def naming_of(graph: Graph, past: Callable[[str], Cadence | None] = _unknown) ->
     """
     cadences = {name: model.cadence for name, model in graph.models.items()}
     sources = {name: source.cadence for name, source in graph.sources.items()}
-    return Naming(cadences | sources, past)
+    return Naming(cadences | sources, cache(past))
 
 
 def ranges_by_model(graph: Graph, cells: CellsByModel) -> dict[str, str]:

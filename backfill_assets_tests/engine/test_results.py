@@ -105,6 +105,16 @@ def test_a_result_that_has_to_be_computed_again_holds_the_promotion_until_it_was
     assert stale(world) == {REPORT: True}
 
 
+def test_cells_of_a_result_are_named_as_they_were_where_its_model_is_declared_no_more(
+    plans: Plans, plan: Plan
+):
+    registered(plans, 7, 9)
+    plans.apply(OLD, plan)
+
+    with pytest.raises(UnansweredError, match=r"rests on web\.visits 2024-01-08 and"):
+        plans.promote(a_graph(), plan)
+
+
 def test_a_result_that_was_computed_again_on_a_plan_has_to_be_before_the_next_one_too(
     world: World, plans: Plans, plan: Plan
 ):

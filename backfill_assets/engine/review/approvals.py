@@ -204,6 +204,6 @@ def _oldest(cadence: Cadence, cells: Iterable[Interval]) -> date | None:
 
 
 def _appended(of: Reviewed) -> dict[str, str]:
-    naming = naming_of(of.project.loaded.graph)
+    naming = naming_of(of.project.loaded.graph, of.store.snapshots.last_cadence)
     by_model = {planned.model: of.appended(planned) for planned in of.plan.models}
     return {name: naming.ranges(name, cells, 5) for name, cells in by_model.items() if cells}

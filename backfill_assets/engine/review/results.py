@@ -109,7 +109,7 @@ def results_awaited(of: BuiltPlan) -> tuple[str, ...]:
     """Say which results have to be computed again before a plan is promoted, a clause each."""
     if not any(each.rerun for each in of.store.results.of_environment(of.plan.environment)):
         return ()
-    naming = naming_of(of.project.loaded.graph)
+    naming = naming_of(of.project.loaded.graph, of.store.snapshots.last_cadence)
     return tuple(
         f"result '{each.result.name}' rests on {each.result.model} {naming.ranges(each.result.model, each.cells, 5)} and has to be computed again on the "
         f"plan: `backfill results add {shlex.quote(each.result.name)} {each.result.model} CELLS --plan {of.plan.plan_id}`"
