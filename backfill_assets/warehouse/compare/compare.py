@@ -224,7 +224,7 @@ def _answers(spark: SparkSession, sql: str, compared: Compared, question: Questi
     """Run a comparison.
 
     Raises:
-        RequestError: Spark can't compute the expressions by which it is grouped.
+        RequestError: Spark can't compute an expression of its groups, or of its tolerances'.
     """
     from pyspark.errors import PySparkException  # noqa: PLC0415 - a tenth of a second that light commands must not pay
 
@@ -235,8 +235,8 @@ def _answers(spark: SparkSession, sql: str, compared: Compared, question: Questi
         if not question.has_expressions:
             raise
         raise RequestError(
-            found=f"Spark can't group {compared.model.name} by that expression: {one_line(error)}",
-            do="give another expression, or a column",
+            found=f"Spark can't compute an expression that groups rows of {compared.model.name}: {one_line(error)}",
+            do="give another expression, or a column, to --by and --tolerance",
         ) from error
 
 
