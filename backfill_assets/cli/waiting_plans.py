@@ -43,10 +43,11 @@ def say_waiting(rows: Iterable[dict[str, Any]]) -> None:
     for row in rows:
         which = f"{row['plan']} ({row['status']}, asked for by {row['asked_by']})"
         how = " or ".join(row["next"])
+        since, until = minute_text(row["since"]), minute_text(row["until"])
         if row["outwaited"]:
-            text = f"waited until {row['until']}: it no longer blocks late data, and it can't be promoted"
+            text = f"waited until {until}: it no longer blocks late data, and it can't be promoted"
         else:
-            text = f"waits since {row['since']} and blocks late data until {row['until']}"
+            text = f"waits since {since} and blocks late data until {until}"
         if row["unreadable"]:
             text += f"; it can't be read: {row['unreadable']}"
         if row["pauses_schedules"]:
@@ -71,8 +72,8 @@ def _row(run: RunContext, plan: Plan) -> dict[str, Any]:
         "plan": plan.plan_id,
         "status": stored.status.value,
         "asked_by": plan.request.asked_by,
-        "since": minute_text(until - (plan.expires_at - plan.created_at)),
-        "until": minute_text(until),
+        "since": until - (plan.expires_at - plan.created_at),
+        "until": until,
         "outwaited": outwaited,
         "unreadable": unreadable,
         "models": [*dict.fromkeys(planned.model for planned in plan.models)],

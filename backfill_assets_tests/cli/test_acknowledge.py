@@ -103,7 +103,10 @@ def test_results_are_registered_named_by_plans_listed_and_forgotten(
     assert f"May invalidate: {REPORT}, which rests on {SALES} {FIRST}; it has to be" in planned
     listed = backfill("results", "list")
     assert (listed.code, listed.lines[-1]) == (0, "prod: 1 result, 0 outdated.")
-    assert backfill("results", "list", "--json").json["results"][0]["name"] == REPORT
+    (result,) = backfill("results", "list", "--json").json["results"]
+    assert result["name"] == REPORT
+    assert minute_text(datetime.fromisoformat(result["at"])) in listed.out
+    assert "said" not in result
 
     assert backfill("results", "remove", REPORT).lines == [f"{REPORT}: forgotten, 1 registration."]
     again = backfill("results", "remove", REPORT)

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
@@ -9,6 +9,7 @@ from backfill_assets.cli import project
 from backfill_assets.cli.exits import CHANGES
 from backfill_assets.cli.project import now
 from backfill_assets.cli.verbs.status import _remedy
+from backfill_assets.intervals.instants import minute_text
 from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus
 from backfill_assets.state.tables import PLANS
 from backfill_assets_tests.cli.prepared import opened_run
@@ -161,8 +162,9 @@ def test_a_plan_that_waits_is_named_with_until_when_late_data_waits_for_it(
 
     monkeypatch.setattr(project, "now", lambda: now() + timedelta(days=8))
     said = backfill("status").out
-    until = row["until"]
-    assert f"waited until {until}: it no longer blocks late data" in said
+    since, until = (datetime.fromisoformat(row[word]) for word in ("since", "until"))
+    assert since < until
+    assert f"waited until {minute_text(until)}: it no longer blocks late data" in said
     assert f"promoted; backfill abandon {plan_id}\n" in said
 
 

@@ -100,7 +100,7 @@ def list_(env: Env = "prod", as_json: AsJson = False) -> None:
         print_json({"environment": env, "results": rows})
     else:
         for row in rows:
-            what = f"{row['name']}: {row['model']} {row['cells']}, by {row['who']} on {row['said']}"
+            what = f"{row['name']}: {row['model']} {row['cells']}, by {row['who']} on {minute_text(row['at'])}"
             warning = f"; OUTDATED: {row['changed']} changed since" if row["changed"] else ""
             say(f"{what}{warning}", indent=2, style="red" if warning else None)
         say(f"{env}: {counted(len(rows), 'result')}, {len(stale)} outdated.")
@@ -138,5 +138,4 @@ def _row(at: Operating, result: Result, changed: IntervalSet) -> dict[str, Any]:
         key: at.naming.in_full(result.model, cells) if cells else ""
         for key, cells in ranges.items()
     }
-    plain = asdict(result) | named
-    return {**plain, "said": minute_text(result.at)}
+    return asdict(result) | named
