@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from backfill_assets.cli.verbs.diff import _ModelDiff, _print
 from backfill_assets.testing import time_passed
+from backfill_assets.warehouse.compare.compare import Comparison
 from backfill_assets_tests import toy
+from backfill_assets_tests.builders import a_model
 from backfill_assets_tests.toy import FIRST
 
 if TYPE_CHECKING:
@@ -99,3 +102,13 @@ def test_a_diff_compares_what_a_plan_takes_over_beside_what_it_builds(
 
     for (model,) in (built, promoted):
         assert [group["by"] for group in model["groups"]] == [[str(day)] for day, *_ in SOLD]
+
+
+def test_a_diff_names_a_column_of_the_key_that_has_another_type(
+    capsys: pytest.CaptureFixture[str],
+):
+    retyped = Comparison(("cell",), (), (), (), "", retyped=(("id", "int", "string"),))
+
+    _print(_ModelDiff(a_model(), retyped, ()), whole=False)
+
+    assert "id: int -> string" in capsys.readouterr().out.splitlines()
