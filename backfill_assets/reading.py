@@ -250,10 +250,10 @@ def published_to(store: Store, env: str, consumer: str | None, settings: Setting
 
 
 def _built(store: Store, plan: str, settings: Settings) -> Published:
-    stored = store.plans.get(plan)
     try:
-        return _looked(store, workspace_name(stored.plan_id), settings)
+        return _looked(store, workspace_name(store.plans.get(plan).plan_id), settings)
     except UnknownEnvironmentError as error:
+        stored = store.plans.get(plan)  # it may have ended since
         raise RequestError(
             found=f"plan {stored.plan_id} is {stored.status}, so there is nothing of its own to "
             "read",
