@@ -237,7 +237,9 @@ def test_an_abandoned_plan_leaves_prod_byte_for_byte(world: World, plans: Plans)
 def summed(cron: str | None = None, extra: str = "") -> Graph:
     """Visits, and one cell that counts and adds up all of them."""
     columns = (Column("days", "bigint"), Column("total", "decimal(18,2)"))
-    sql = f"SELECT COUNT(*) AS days, CAST(SUM(cost) {extra} AS DECIMAL(18,2)) AS total FROM {VISITS}"
+    sql = (
+        f"SELECT COUNT(*) AS days, CAST(SUM(cost) {extra} AS DECIMAL(18,2)) AS total FROM {VISITS}"
+    )
     whole: dict[str, Any] = {"cadence": Whole(), "kind": Full(), "unique_key": ["days"]}
     reads = [Upstream(VISITS, reopens=Reopens.ALL)]
     total = a_model(SUM, sql=sql, columns=columns, upstreams=reads, grain="one row", **whole)
