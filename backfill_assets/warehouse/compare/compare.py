@@ -165,17 +165,17 @@ def rows_outside(
         where: the condition, as Spark SQL over the model's columns.
         cells: only these; None for every cell.
     """
-    sides = sides_of(compared, cells)
-    pairs = pairs_sql(sides, Question(by=(), cells=cells, where=where), NOT_CHOSEN)
+    sides, outside = sides_of(compared, cells), Question(by=(), cells=cells, where=where)
+    pairs = pairs_sql(sides, outside, NOT_CHOSEN)
     counted = (
         f"{pairs}\nSELECT count_if(NOT `_in old` OR NOT `_in new` OR size(`_columns changed`) > 0) "
         "AS `differing` FROM compared"
     )
-    with explaining_errors(compared.new.path):
-        (row,) = batch_session(spark).sql(counted).collect()
+    (row,) = _answers(spark, counted, compared, outside)
     if not row["differing"]:
         return OutsideRows(0, ())
-    sample = _shown(spark, differences_sql(pairs, sides, _SAMPLE), compared, sides)
+    some = _answers(spark, differences_sql(pairs, sides, _SAMPLE), compared, outside)
+    sample = tuple(_difference(each, sides).masked(compared.model) for each in some)
     return OutsideRows(row["differing"], sample)
 
 
@@ -210,14 +210,6 @@ def _percentiles(values: list[float] | None) -> tuple[float, ...] | None:
 
 def _decimal(text: str | None) -> Decimal | None:
     return None if text in (None, NO_SUM) else Decimal(text)
-
-
-def _shown(
-    spark: SparkSession, sql: str, compared: Compared, sides: Sides
-) -> tuple[Difference, ...]:
-    with explaining_errors(compared.new.path):
-        rows = batch_session(spark).sql(sql).collect()
-    return tuple(_difference(row, sides).masked(compared.model) for row in rows)
 
 
 def _answers(spark: SparkSession, sql: str, compared: Compared, question: Question) -> list[Row]:
