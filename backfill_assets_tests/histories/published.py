@@ -128,8 +128,12 @@ class Looked:
         return starts(self.run.graph.model(model), cells)
 
     def refreshed(self, model: str) -> set[datetime]:
-        """Give the published cells that a run builds again without a plan."""
-        return starts(self.run.graph.model(model), self.works[model].refresh)
+        """Give the published cells that a run builds again without a plan; where each reads the one before, to the end."""
+        declared, cells = self.run.graph.model(model), self.works[model].refresh
+        if cells and declared.in_order:
+            ready = self.view.ready(model)
+            cells = ready.within(cells.boundaries[0], ready.boundaries[-1])
+        return starts(declared, cells)
 
     def read_elsewhere(self, model: str) -> set[datetime]:
         """Give the cells that the environment reads through another one, which computed them of what it reads."""
