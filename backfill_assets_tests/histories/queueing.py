@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.automatic.late_plan import refresh_late
@@ -19,12 +20,15 @@ from backfill_assets.snapshots.queued_plan import Control
 from backfill_assets.snapshots.stored_plan import OPEN
 from backfill_assets_tests.histories import verbs
 from backfill_assets_tests.histories.checks import EVERYTHING, Allowed, differ_only, keeps
+from backfill_assets_tests.histories.deliveries import ARRIVALS
 from backfill_assets_tests.histories.history import MINUTE
 from backfill_assets_tests.histories.published import WrongError
 from backfill_assets_tests.histories.receipts import RECEIPTS
 from backfill_assets_tests.histories.requests import any_request
 
 if TYPE_CHECKING:
+    from datetime import date
+
     from backfill_assets.engine.automatic.scan import ReadyWork
     from backfill_assets.planning.plan.plan import Plan
     from backfill_assets.planning.queue.releasing import Offer
@@ -33,6 +37,8 @@ if TYPE_CHECKING:
 _MOST_SCANS = 40
 _TRIES = 2
 """How often a run of the same cells is released: one that failed comes once more."""
+_FURTHEST_BACK = 4
+"""The largest lookback that arrivals are edited to."""
 
 
 def queue(history: History) -> None:
@@ -131,6 +137,12 @@ def _nothing_is_forgotten(history: History, scanned: ReadyWork) -> None:
         raise WrongError(f"a first scan offers {anew.offers}, a later one {scanned.offers}")
 
 
+def _may_wait(history: History, day: date) -> bool:
+    """Whether there are no deliveries on a day, or on one of those before it that its cell may read."""
+    read = {day - timedelta(days=back) for back in range(_FURTHEST_BACK + 1)}
+    return bool(read & {*history.delivery_days} - {*history.delivered.days})
+
+
 def _nothing_is_left_out(history: History, scanned: ReadyWork) -> None:
     """Where the queue has nothing to say, no cell of prod can be built that no open plan has."""
     if scanned.notes:
@@ -143,6 +155,8 @@ def _nothing_is_left_out(history: History, scanned: ReadyWork) -> None:
         for plan in plans:
             planned = plan.model(name)
             runnable -= history.starts(name, planned.cells) if planned else set()
+        if name == ARRIVALS:
+            runnable = {at for at in runnable if not _may_wait(history, at.date())}
         if runnable:
             raise WrongError(
                 f"{name}: the queue offers nothing, and {sorted(runnable)} can be built"
