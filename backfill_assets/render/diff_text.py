@@ -89,10 +89,7 @@ def totals(comparison: Comparison) -> tuple[Total, ...]:
 
 def _total(name: str, comparison: Comparison) -> Total:
     parts = [group.columns[name] for group in comparison.groups if name in group.columns]
-    note = "new column" if name in comparison.added else ""
-    for retyped, before, after in comparison.retyped:
-        if retyped == name:
-            note = f"{before} -> {after}"
+    note = "new column" if name in comparison.added else _types(comparison).get(name, "")
     return Total(
         name,
         changed=sum(part.changed for part in parts),
@@ -130,10 +127,15 @@ def retyped_texts(comparison: Comparison) -> tuple[str, ...]:
     """Say of each column of another type that has no total, as those of the key, which types it had and has."""
     with_total = {total.column for total in totals(comparison)}
     return tuple(
-        f"{column}: {before} -> {after}"
-        for column, before, after in comparison.retyped
+        f"{column}: {types}"
+        for column, types in _types(comparison).items()
         if column not in with_total
     )
+
+
+def _types(comparison: Comparison) -> dict[str, str]:
+    """Say of each column of another type which it had and has."""
+    return {column: f"{before} -> {after}" for column, before, after in comparison.retyped}
 
 
 def total_row(total: Total) -> tuple[str, ...]:

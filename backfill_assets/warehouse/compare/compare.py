@@ -147,8 +147,7 @@ def differences(
     """
     sides = sides_of(compared, question.cells)
     sql = differences_sql(pairs_sql(sides, question), sides, limit, most)
-    rows = _answers(spark, sql, compared, question)
-    return tuple(_difference(row, sides).masked(compared.model) for row in rows)
+    return _shown(spark, sql, compared, question, sides)
 
 
 def rows_outside(
@@ -174,8 +173,7 @@ def rows_outside(
     (row,) = _answers(spark, counted, compared, outside)
     if not row["differing"]:
         return OutsideRows(0, ())
-    some = _answers(spark, differences_sql(pairs, sides, _SAMPLE), compared, outside)
-    sample = tuple(_difference(each, sides).masked(compared.model) for each in some)
+    sample = _shown(spark, differences_sql(pairs, sides, _SAMPLE), compared, outside, sides)
     return OutsideRows(row["differing"], sample)
 
 
@@ -230,6 +228,13 @@ def _answers(spark: SparkSession, sql: str, compared: Compared, question: Questi
             found=f"Spark can't compute an expression that groups rows of {compared.model.name}: {one_line(error)}",
             do="give another expression, or a column, to --by and --tolerance",
         ) from error
+
+
+def _shown(
+    spark: SparkSession, sql: str, compared: Compared, question: Question, sides: Sides
+) -> tuple[Difference, ...]:
+    rows = _answers(spark, sql, compared, question)
+    return tuple(_difference(row, sides).masked(compared.model) for row in rows)
 
 
 def _difference(row: Row, sides: Sides) -> Difference:
