@@ -11,6 +11,7 @@ from backfill_assets.models.cells_by_model import CellsByModel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from datetime import datetime
 
     from backfill_assets.intervals.interval import Interval
     from backfill_assets.models.content import ChangedAt
@@ -43,6 +44,8 @@ class ReadyRun:
             environment has built: these have never read a content that differs from the published
             one. None where no cell is compared.
         bytes_per_second: the bytes that its batch wrote, per second of its cells; None if not recorded.
+        began_at: when its batch began to compute (UTC): cells of sources that ended later it has not read,
+            where it reads those that are over; None if not recorded.
     """
 
     interval: Interval
@@ -54,6 +57,7 @@ class ReadyRun:
     pinned_at: int | None = None
     replaces: int | None = None
     bytes_per_second: float | None = None
+    began_at: datetime | None = None
 
     @property
     def sources_at(self) -> int:

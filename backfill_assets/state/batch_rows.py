@@ -34,6 +34,7 @@ _SECONDS = sa.cast(sa.func.coalesce(BATCHES.c.seconds, BATCHES.c.ends - BATCHES.
 OF_BATCH: Mapping[str, sa.ColumnElement[Any]] = {
     "pinned_at": BATCHES.c.built_at,
     "bytes_per_second": BATCHES.c.bytes_written / _SECONDS,
+    "began_at": BATCHES.c.started_at,
 }
 """What a ready cell's row has of the batch that built it: see `ReadyRun`."""
 

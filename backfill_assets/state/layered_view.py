@@ -21,6 +21,7 @@ from backfill_assets.state.tables import BATCHES, READY_RECORDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from datetime import datetime
 
     from backfill_assets.snapshots.environment import Layer, Pointer
 
@@ -45,6 +46,7 @@ class Cell:
     pinned_at: int | None = None
     replaces: int | None = None
     bytes_per_second: float | None = None
+    began_at: datetime | None = None
 
     @property
     def sources_at(self) -> int:
@@ -158,7 +160,7 @@ def _run(cell: Cell, *, own: bool) -> ReadyRun:
     unread = _stamps(cell.unread) if cell.unread else None
     mine = own and cell.layer == 0
     built = (cell.built_at, stamps, cell.batch_id)
-    of_batch = (cell.pinned_at, cell.replaces, cell.bytes_per_second)
+    of_batch = (cell.pinned_at, cell.replaces, cell.bytes_per_second, cell.began_at)
     return ReadyRun(interval, *built, mine, unread, *of_batch)
 
 

@@ -282,6 +282,43 @@ def test_a_full_reader_in_a_plan_reads_cells_that_were_published_between_plan_an
     assert plans.make(summed(extra="+ 1")).is_empty
 
 
+def added_up() -> Graph:
+    """One cell that counts the rows of the source, and adds them up."""
+    sql = f"SELECT COUNT(*) AS days, CAST(SUM(cost) AS DECIMAL(18,2)) AS total FROM {EVENTS}"
+    columns = (Column("days", "bigint"), Column("total", "decimal(18,2)"))
+    whole: dict[str, Any] = {"cadence": Whole(), "kind": Full(), "unique_key": ["days"]}
+    return a_graph(a_model(SUM, sql=sql, columns=columns, grain="one row", **whole))
+
+
+def test_rows_of_a_source_that_came_before_their_day_was_over_reach_a_full_reader_once_it_is(
+    world: World, plans: Plans
+):
+    today = world.clock.now.day
+    world.begin(added_up(), *ROWS, row(today, 1, 100.0))
+    assert world.rows(SUM, "days", "total") == [(4, 34)]
+    assert plans.make(added_up()).is_empty
+
+    world.clock.now += timedelta(days=1)
+    plans.published(added_up())
+
+    assert world.rows(SUM, "days", "total") == [(5, 134)]
+    assert plans.make(added_up()).is_empty
+
+
+def test_a_full_reader_of_a_source_reads_the_days_that_are_over_when_its_batch_begins(
+    world: World, plans: Plans
+):
+    today = world.clock.now.day
+    world.land(a_source(), *ROWS, row(today, 1, 100.0))
+    run = world.open(added_up())
+    world.clock.now += timedelta(days=1)
+
+    world.go(run)
+
+    assert world.rows(SUM, "days", "total") == [(5, 134)]
+    assert plans.make(added_up()).is_empty
+
+
 def files(world: World) -> dict[str, bytes]:
     """Every byte of prod's tables."""
     paths = [Path(world.path(name)) for name in (VISITS, COSTS)]

@@ -18,7 +18,7 @@ from backfill_assets.engine.fill.observing import observe_sources
 from backfill_assets.engine.plans.plan_verbs import abandon_plan, given_up, queue_plan
 from backfill_assets.engine.plans.refusals import PlanConflictError
 from backfill_assets.engine.review.dual_runs import dual_runs
-from backfill_assets.intervals import Daily
+from backfill_assets.intervals import WHOLE_CELL, Daily
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.models.source import WhenEmpty
@@ -32,7 +32,7 @@ from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.snapshots.queued_plan import Control
 from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus
 from backfill_assets.state.tables import PLANS
-from backfill_assets_tests.builders import a_graph, a_model, a_source, day, days
+from backfill_assets_tests.builders import a_graph, a_model, a_source, a_whole, day, days
 from backfill_assets_tests.engine.queue_world import LEASE, QueueWorld
 from backfill_assets_tests.making import plan_made
 from backfill_assets_tests.signing import quick_gate
@@ -655,6 +655,19 @@ def test_a_refresh_that_comes_after_a_build_is_another_one_than_that_which_built
 
     assert first.cells == second.cells == days(8)
     assert first.mark == for_nothing.mark != second.mark
+
+
+def test_a_full_reader_is_offered_once_a_day_of_its_source_is_over_though_no_table_moves(
+    tmp_path: Path,
+):
+    world = QueueWorld.of(tmp_path, a_whole("web.whole", late_window=1))
+    _land(world, *range(1, 12))  # it is the 11th
+    world.fill("web.whole", WHOLE_CELL)
+    assert world.offered() == {}
+
+    world.pass_by(days=1)
+
+    assert world.offered() == {("daily", "web.whole"): IntervalSet.of([WHOLE_CELL])}
 
 
 def test_a_plan_in_the_queue_builds_restated_cells_that_have_lost_their_rows(tmp_path: Path):

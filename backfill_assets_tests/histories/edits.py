@@ -10,10 +10,12 @@ from backfill_assets.intervals import Unit
 from backfill_assets_tests.histories.declared import CRONS, STARTS, Declared
 from backfill_assets_tests.histories.deliveries import ARRIVALS, STOCK
 from backfill_assets_tests.histories.hours import (
+    BUSY_DAYS,
     HOURS,
     LOCAL_DAYS,
     LOCAL_WEEKS,
     day_in_berlin,
+    hour_of,
     some_hours,
 )
 from backfill_assets_tests.histories.models import (
@@ -49,6 +51,7 @@ _EDITED = {
     HOURS: ("factor", "note", "late_window"),
     LOCAL_DAYS: ("factor", "lookback", "note", "late_window"),
     LOCAL_WEEKS: ("factor", "note", "late_window"),
+    BUSY_DAYS: ("factor", "note", "late_window"),
     RECEIPTS: ("factor", "deletes", "deletes", "note", "start", "late_window", "cron"),
     ARRIVALS: ("factor", "lookback", "note", "late_window", "cron"),
     STOCK: ("factor", "note", "late_window", "cron"),
@@ -72,6 +75,7 @@ def _a_day_passes(history: History) -> None:
         history.sales.sell_some(today, random.randint(1, 2), random)
     if history.has_hours:
         visit(history, day_in_berlin(history.world.clock.now) - DAY)
+        history.visits.sell_some(hour_of(history.world.clock.now), 1, random)
     if history.has_deliveries:
         deliver_in_time(history, today)
 

@@ -16,7 +16,7 @@ from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets_tests.engine.plans import Plans
 from backfill_assets_tests.histories.checks import holds_what_follows, unchanged, waits_for_rows
 from backfill_assets_tests.histories.deliveries import ARRIVALS, FIRST_DELIVERY, deliveries
-from backfill_assets_tests.histories.hours import HOURS, visits
+from backfill_assets_tests.histories.hours import HOURS, is_over, visits
 from backfill_assets_tests.histories.models import (
     FIRST_DAY,
     WITH_DELIVERIES,
@@ -148,9 +148,16 @@ class History:
 
     @property
     def landed(self) -> Landed:
-        """What the sources hold."""
-        sources = self.sales, self.visits, self.delivered
-        return {one.source.name: one.by_day() for one in sources}
+        """What the sources hold of days, and of hours, that are over."""
+        sources, now = (self.sales, self.visits, self.delivered), self.world.clock.now
+        return {
+            one.source.name: {
+                when: amounts
+                for when, amounts in one.by_day().items()
+                if not isinstance(when, datetime) or is_over(when, now)
+            }
+            for one in sources
+        }
 
     @property
     def past_days(self) -> list[date]:

@@ -1,7 +1,7 @@
 """Hours and days of a zone whose clocks change: what some histories have beside the rest.
 
 `hours` adds up visits; `local_days` adds up the hours of a day in Berlin, and some before it; `local_weeks` those of
-a week. On 2024-03-31 the day has 23 hours.
+a week; `busy_days` is built as a whole from the visits of all hours that are over. On 2024-03-31 the day has 23 hours.
 """
 
 # ruff: noqa: S608 - the SQL is the tests' own
@@ -12,9 +12,9 @@ from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
-from backfill_assets.intervals import Daily, Hourly, Weekly
+from backfill_assets.intervals import Daily, Hourly, Weekly, Whole
 from backfill_assets.models.column import Column
-from backfill_assets.models.kind import IncrementalByTimeRange
+from backfill_assets.models.kind import Full, IncrementalByTimeRange
 from backfill_assets.models.model import Model
 from backfill_assets.models.source import Source, TimeColumns
 from backfill_assets.models.sql.query import SqlQuery
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 VISITS = "shop.visits"
 HOURS, LOCAL_DAYS, LOCAL_WEEKS = "shop.hours", "shop.local_days", "shop.local_weeks"
+BUSY_DAYS = "shop.busy_days"
 BERLIN = "Europe/Berlin"
 FIRST_HOUR_ON = date(2024, 3, 30)
 
@@ -61,6 +62,16 @@ def hours_of(day: date) -> list[datetime]:
     """Give the hours of a day in Berlin: 23 or 25 of them where the clocks change."""
     first, end = midnight_in_berlin(day), midnight_in_berlin(day + timedelta(days=1))
     return [first + number * _HOUR for number in range((end - first) // _HOUR)]
+
+
+def is_over(hour: datetime, now: datetime) -> bool:
+    """Whether an hour is over."""
+    return hour + _HOUR <= now
+
+
+def hour_of(now: datetime) -> datetime:
+    """Give the hour that an instant lies in."""
+    return now.replace(minute=0, second=0, microsecond=0)
 
 
 def some_hours(day: date, random: Random) -> list[datetime]:
@@ -110,6 +121,15 @@ def local_weeks_model(name: str, declared: Declared) -> Model:
     return _model(name, declared, sql, columns, cadence=cadence, upstreams=[HOURS])
 
 
+def busy_days_model(name: str, declared: Declared) -> Model:
+    """Add up the visits of each day, of all days at once."""
+    total = f"CAST(SUM(amount) * {declared.factor} AS BIGINT) AS total"
+    sql = f"SELECT {_day('at')} AS ds, {total} FROM {VISITS} GROUP BY 1"
+    columns = (Column("ds", "date"), Column("total", "bigint"))
+    whole: dict[str, Any] = {"cadence": Whole(), "kind": Full(), "batch_size": None}
+    return _model(name, declared, sql, columns, upstreams=[VISITS], **whole)
+
+
 def _day(hour: str) -> str:
     return f"TO_DATE(FROM_UTC_TIMESTAMP({hour}, '{BERLIN}'))"
 
@@ -121,16 +141,18 @@ def _model(
     columns: tuple[Column, ...],
     **more: Any,  # noqa: ANN401
 ) -> Model:
+    given: dict[str, Any] = {
+        "kind": IncrementalByTimeRange(columns[0].name),
+        "batch_size": declared.batch_size,
+    }
     return Model(
         name=name,
         query=SqlQuery(sql),
         columns=columns,
-        kind=IncrementalByTimeRange(columns[0].name),
         unique_key=[columns[0].name],
         late_window=declared.late_window,
-        batch_size=declared.batch_size,
         description=declared.note,
         grain="one row per cell",
         owner="team:shop",
-        **more,
+        **{**given, **more},
     )

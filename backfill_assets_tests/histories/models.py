@@ -32,9 +32,11 @@ from backfill_assets_tests.histories.deliveries import (
     stock_model,
 )
 from backfill_assets_tests.histories.hours import (
+    BUSY_DAYS,
     HOURS,
     LOCAL_DAYS,
     LOCAL_WEEKS,
+    busy_days_model,
     hours_model,
     local_days_model,
     local_weeks_model,
@@ -84,6 +86,7 @@ WITH_HOURS: Mapping[str, Declared] = {
     HOURS: Declared(batch_size=40, late_window=30),
     LOCAL_DAYS: Declared(batch_size=3),
     LOCAL_WEEKS: Declared(batch_size=1, late_window=1),
+    BUSY_DAYS: Declared(late_window=1),
 }
 """The same with hours beside it."""
 
@@ -255,6 +258,7 @@ _MODELS = {
     HOURS: hours_model,
     LOCAL_DAYS: local_days_model,
     LOCAL_WEEKS: local_weeks_model,
+    BUSY_DAYS: busy_days_model,
     RECEIPTS: receipts_model,
     TAKINGS: takings_model,
     ARRIVALS: arrivals_model,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
@@ -14,6 +15,7 @@ from backfill_assets_tests.histories.deliveries import (
     STOCK,
 )
 from backfill_assets_tests.histories.hours import (
+    BUSY_DAYS,
     HOURS,
     LOCAL_DAYS,
     LOCAL_WEEKS,
@@ -91,6 +93,7 @@ class Oracle:
             HOURS: self._hours,
             LOCAL_DAYS: self._local_days,
             LOCAL_WEEKS: self._local_weeks,
+            BUSY_DAYS: self._busy_days,
             RECEIPTS: self._receipts,
             TAKINGS: self._takings,
             ARRIVALS: self._arrivals,
@@ -146,6 +149,15 @@ class Oracle:
         if hours := self._read(HOURS, cell.start, cell.end):
             total = _times(_total(hours, "total"), declared.factor)
             yield {"monday": day_in_berlin(cell.start), "total": total}
+
+    def _busy_days(self, declared: Declared, cell: Interval) -> Iterator[Row]:
+        days: defaultdict[date, int] = defaultdict(int)
+        for hour, amounts in self.landed[VISITS].items():
+            assert isinstance(hour, datetime)
+            if cell.start <= hour < cell.end:
+                days[day_in_berlin(hour)] += sum(amounts.values()) * declared.factor
+        for day, total in days.items():
+            yield {"ds": day, "total": total}
 
     def _receipts(self, declared: Declared, cell: Interval) -> Iterator[Row]:
         """Give a row for each sale, and the published rows of sales that are gone as they are kept."""

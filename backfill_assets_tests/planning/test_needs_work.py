@@ -1,7 +1,8 @@
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -21,6 +22,7 @@ from backfill_assets.planning.plan.left import left_of
 from backfill_assets.planning.rule.late_work import KeptBack, late_work
 from backfill_assets.planning.rule.needs_work import needs_work
 from backfill_assets.planning.rule.reopening import last_cells
+from backfill_assets.planning.rule.stale import Stale
 from backfill_assets.snapshots.environment import Environment, Pointer
 from backfill_assets.snapshots.state_view import ReadyRun, SourceState, StateView
 from backfill_assets_tests.builders import (
@@ -29,6 +31,7 @@ from backfill_assets_tests.builders import (
     FIRST,
     a_graph,
     a_model,
+    a_pointer,
     a_run,
     a_view,
     a_whole,
@@ -195,6 +198,44 @@ def test_a_whole_reader_waits_for_all_and_is_overtaken_by_any():
     assert free.runnable == cell
     assert overtaken.stale_cells == cell
     assert overtaken.stale[0].upstream_cells == days(5)
+
+
+WHOLE_READER = a_whole("web.reader", upstreams=[EVENTS])
+
+
+def of_events(changed: Mapping[int, int], *, built_at: int, began: datetime) -> tuple[Stale, ...]:
+    """What is stale of a whole table over the days of the source, each with the number of its change."""
+    own = replace(a_run(WHOLE_CELL, built_at), began_at=began)
+    events = SourceState(
+        a_pointer(EVENTS), tuple(a_run(day(number), at) for number, at in changed.items())
+    )
+    view = replace(a_view({"web.reader": [own]}), sources={EVENTS: events})
+    return needs_work(a_graph(WHOLE_READER), view, WHOLE_READER, now=NOW).stale
+
+
+def test_a_whole_reader_of_a_source_is_overtaken_by_a_day_that_was_not_over_when_it_was_built():
+    built_on_the_5th = FIRST + 4 * DAY + timedelta(hours=20)
+
+    (stale,) = of_events({4: 1, 5: 2}, built_at=7, began=built_on_the_5th)
+
+    assert (stale.cells, stale.upstream_cells) == (IntervalSet.of([WHOLE_CELL]), days(5))
+    assert stale.words == f"{EVENTS} had more cells that are over"
+    assert stale.changes == {8: stale.cells}
+
+
+def test_a_whole_reader_of_a_source_has_read_the_days_that_were_over_when_it_was_built():
+    assert of_events({4: 1, 5: 2}, built_at=7, began=NOW) == ()
+
+
+def test_a_whole_reader_of_a_source_is_not_overtaken_by_rows_of_today():
+    assert of_events({5: 2, 6: 20}, built_at=7, began=NOW) == ()
+
+
+def test_a_whole_reader_of_a_source_is_overtaken_by_late_rows_of_days_that_are_over():
+    (stale,) = of_events({4: 9, 5: 2, 6: 20}, built_at=7, began=NOW)
+
+    assert stale.upstream_cells == days(4)
+    assert stale.words == f"{EVENTS} got, lost or changed rows"
 
 
 @pytest.mark.parametrize(

@@ -144,7 +144,7 @@ class ScannedEnvironment:
             [_at(self.pointers.get(table)), _at(self.published.get(table)), self.heads.get(table)]
             for table in self._and_upstreams(model)
         ]
-        due = "" if model.cadence.unit is Unit.WHOLE else str(model.cadence.due(self.now))
+        due = [str(ends) for ends in self._ends(model)]
         within = None if self.within is None else self.within[name]
         cells = [
             list(decided.boundaries) if decided is not None else None
@@ -152,6 +152,14 @@ class ScannedEnvironment:
         ]
         declared = [model.automated.value, self._around(model), self.policy]
         return hashed([tables, due, cells, declared])
+
+    def _ends(self, model: Model) -> Iterator[datetime]:
+        """Give where what is required of a model ends now; of one cell: what it may read."""
+        if model.cadence.unit is not Unit.WHOLE:
+            yield model.cadence.due(self.now)
+            return
+        for upstream in model.reads:
+            yield self.graph.node(upstream.name).cadence.floor(self.now)
 
     def read(self, name: str) -> set[str]:
         """Name the models that a scan of one reads: itself, and those that it reads."""

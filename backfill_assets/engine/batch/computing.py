@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -52,12 +53,13 @@ def computing_into(
         run: its models, and the steps that it takes.
         opened: the batch, its inputs pinned.
         target: the table as it stands, layers included.
-        now: the instant that its rows are stamped with.
+        now: the instant at which it begins to compute: its rows are stamped with it, and of a source that is
+            read as a whole it reads the cells that are over by then.
         history: the published table, whose kept rows are carried over or counted.
     """
     request, model = opened.request, run.graph.model(opened.request.model)
     does = effects_of(run)
-    inputs = does.inputs(run, model, opened)
+    inputs = does.inputs(replace(run, until=now), model, opened)
     empty = request.reason == EMPTY
     if empty and not holds_kept_rows(model, request.cells, target):
         batch = EmptyBatch(model, request.cells, target, run.spark)

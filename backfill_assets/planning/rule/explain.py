@@ -144,12 +144,12 @@ def _branches(
     for stale in work.stale:
         if stale.late:
             text = (
-                f"built before {stale.upstream} got, lost or changed rows; inside of late windows the "
-                "next run builds it again, else a plan"
+                f"built before {stale.words}; inside of late windows the next run builds it again, else "
+                "a plan"
             )
             yield cells & stale.cells - awaiting, "late data", text
             continue
-        text = f"built before {stale.upstream} changed; published history changes by a plan only"
+        text = f"built before {stale.words}; published history changes by a plan only"
         yield cells & stale.cells, "upstream changed", text
     yield from _owed(view, model, (cells & work.owed) - work.stale_cells)
     fresh = (cells & work.ready) - work.stale_cells - work.owed

@@ -112,7 +112,7 @@ def needs_work(
     kept = view.kept(model, needed)  # under the old definition: it is not built again
     needed -= kept - ready
     gaps = missing(model.cadence, needed, ready)
-    stale = tuple(stale_of(graph, view, model, needed - kept, reads or {}))
+    stale = tuple(stale_of(graph, view, model, needed - kept, reads or {}, now))
     overtaken = IntervalSet.union_all(part.cells for part in stale)
     owed = view.owed[model.name] & (ready - kept)
     refresh = older = IntervalSet.empty()
@@ -134,7 +134,7 @@ def needs_work(
         owed=owed,
         older=older,
         awaits=emptied_in_sources(graph, view, model, stale),
-        kept=_held_back_by_cutoff(graph, view, model, kept & ready, reads or {}),
+        kept=_held_back_by_cutoff(graph, view, model, kept & ready, reads or {}, now),
     )
 
 
@@ -144,12 +144,14 @@ def _held_back_by_cutoff(
     model: Model,
     kept: IntervalSet,
     reads: Mapping[str, frozenset[str]],
+    now: datetime,
 ) -> IntervalSet:
     """Give the cells that would need work if no cutoff kept them."""
     if not kept:
         return kept
-    stale = IntervalSet.union_all(part.cells for part in stale_of(graph, view, model, kept, reads))
-    return stale | (view.owed[model.name] & kept)
+    stale = stale_of(graph, view, model, kept, reads, now)
+    overtaken = IntervalSet.union_all(part.cells for part in stale)
+    return overtaken | (view.owed[model.name] & kept)
 
 
 def _blocked(

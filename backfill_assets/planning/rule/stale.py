@@ -8,15 +8,18 @@ from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from backfill_assets.intervals.grid import Unit
 from backfill_assets.intervals.interval import epoch_of
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.content import ChangedAt
 from backfill_assets.planning.rule.reopening import reopened
-from backfill_assets.snapshots.state_view import ReadyRun
+from backfill_assets.snapshots.state_view import ReadyRun, SourceState, UpstreamChange
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+    from datetime import datetime
 
+    from backfill_assets.intervals.cadence import Cadence
     from backfill_assets.models.graph import Graph
     from backfill_assets.models.model import Model
     from backfill_assets.models.upstream import Upstream
@@ -155,6 +158,53 @@ def by_sources(state: ModelState) -> ModelState:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadWhole:
+    """A source as a model of one cell reads it: only its cells that are over.
+
+    For such a reader a cell also changes when it is over, where its rows came before the reader was built.
+
+    Attributes:
+        source: its state, without cells that are not over.
+        ended: the cells that are over since the reader was built, and have not changed since.
+    """
+
+    source: SourceState
+    ended: IntervalSet
+
+    @classmethod
+    def of(cls, source: SourceState, cadence: Cadence, own: ReadyRun, now: datetime) -> ReadWhole:
+        """Read a source at an instant.
+
+        Args:
+            source: its state.
+            cadence: how the source is cut.
+            own: the reader's cell, as it was built.
+            now: the instant that history ends at (UTC).
+        """
+        over = epoch_of(cadence.floor(now))
+        read = over if own.began_at is None else epoch_of(cadence.floor(own.began_at))
+        ended, runs, number = IntervalSet.empty(), list[ReadyRun](), own.sources_at + 1
+        for run in source.runs:
+            cells = _before(IntervalSet.of([run.interval]), over)
+            old = cells if run.last_change(None) >= number else _before(cells, read)
+            runs += [replace(run, interval=each) for each in old]
+            at = ChangedAt(number, {})
+            runs += [replace(run, interval=each, changed_at=at) for each in cells - old]
+            ended |= cells - old
+        known = (*source.changes(None), UpstreamChange(number, ended))
+        changes = tuple(UpstreamChange(each.number, _before(each.cells, over)) for each in known)
+        return cls(replace(source, runs=tuple(runs), known_changes=changes), ended)
+
+
+def _reads_what_is_over(model: Model, theirs: Cadence) -> bool:
+    return model.cadence.unit is Unit.WHOLE and theirs.unit is not Unit.WHOLE
+
+
+def _before(cells: IntervalSet, end: int) -> IntervalSet:
+    return cells.within(cells.boundaries[0], end) if cells else cells
+
+
+@dataclass(frozen=True, slots=True)
 class Stale:
     """Ready cells that were built before an upstream of theirs changed.
 
@@ -163,6 +213,8 @@ class Stale:
         upstream: what changed: a model, or a source that got late data.
         upstream_cells: which cells of it.
         late: whether it is a source.
+        ended: of a source that is read as a whole: whether its cells were there before, and are over only
+            since.
         changes: the same cells by the number of the upstream's change; a cell that several changes
             have overtaken stands under each.
     """
@@ -171,6 +223,7 @@ class Stale:
     upstream: str
     upstream_cells: IntervalSet
     late: bool = False
+    ended: bool = False
     changes: Mapping[int, IntervalSet] = field(default_factory=dict[int, "IntervalSet"])
 
     def is_shared(self, graph: Graph) -> bool:
@@ -180,6 +233,8 @@ class Stale:
     @property
     def words(self) -> str:
         """Describe the upstream's change in words."""
+        if self.ended:
+            return f"{self.upstream} had more cells that are over"
         return f"{self.upstream} {'got, lost or changed rows' if self.late else 'changed'}"
 
 
@@ -189,6 +244,7 @@ def stale_of(
     model: Model,
     needed: IntervalSet,
     reads: Mapping[str, frozenset[str]],
+    now: datetime,
 ) -> Iterator[Stale]:
     """Give the cells of a model that its upstreams have overtaken, by upstream.
 
@@ -198,18 +254,23 @@ def stale_of(
         model: whose cells they are.
         needed: the cells that are asked about.
         reads: per upstream, the columns that the model reads; absent means all.
+        now: the instant that history ends at (UTC).
     """
     state = view.models.get(model.name)
     if state is None or not state.runs:
         return
     finds: dict[bool, Overtaken] = {False: Overtaken(graph, view, model, state)}
     for upstream in model.reads:
-        late = upstream.name in graph.sources
+        late, ended = upstream.name in graph.sources, IntervalSet.empty()
         upstream_state = (view.sources if late else view.models).get(upstream.name)
         if upstream_state is None:
             continue
         if late not in finds:
             finds[late] = Overtaken(graph, view, model, by_sources(state))
+        theirs = graph.node(upstream.name).cadence
+        if isinstance(upstream_state, SourceState) and _reads_what_is_over(model, theirs):
+            seen = ReadWhole.of(upstream_state, theirs, state.runs[0], now)
+            upstream_state, ended = seen.source, seen.ended
         stale_cells = finds[late].by(upstream, upstream_state, reads.get(upstream.name))
         cells = IntervalSet.union_all(cells for _, cells in stale_cells) & needed
         if cells:
@@ -218,7 +279,7 @@ def stale_of(
                 upstream, upstream_state, reads.get(upstream.name), changed
             )
             by_change = {at: part & cells for at, part in changes.items() if part & cells}
-            yield Stale(cells, upstream.name, changed, late, by_change)
+            yield Stale(cells, upstream.name, changed, late, not changed - ended, by_change)
 
 
 def of_several(model: Model, stale: Iterable[Stale]) -> IntervalSet:
