@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 
     from backfill_assets_tests.histories.history import History
 
-DAY, MINUTE = timedelta(days=1), timedelta(minutes=1)
+DAY, HOUR, MINUTE = timedelta(days=1), timedelta(hours=1), timedelta(minutes=1)
+_HOURS_ALONE = 0.3
 _RECENT_DAYS = 4
 _NUMBERS = (0, 1, 2, 3, 5)
 _EDITED = {
@@ -62,7 +63,11 @@ _EDITED = {
 
 
 def days_pass(history: History) -> None:
-    """Let one day end, or several, most of them with sales."""
+    """Let one day end, or several, most of them with sales; or, where hours count, some hours without any."""
+    if history.has_hours and history.random.random() < _HOURS_ALONE:
+        history.world.clock.now += history.random.randint(1, 4) * HOUR
+        history.say(f"it is {history.world.clock.now}")
+        return
     for _ in range(history.random.choice([1, 1, 1, 2, 4])):
         _a_day_passes(history)
     history.say(f"it is {history.world.clock.now}")
