@@ -319,6 +319,24 @@ def test_a_full_reader_of_a_source_reads_the_days_that_are_over_when_its_batch_b
     assert plans.make(added_up()).is_empty
 
 
+def test_a_full_reader_that_was_built_before_a_day_was_over_and_promoted_after_it_holds_the_day_in_the_end(
+    world: World, plans: Plans
+):
+    today = world.clock.now.day
+    world.begin(added_up(), *ROWS, row(today, 1, 100.0))
+    plan = plans.make(added_up(), restate=(Restatement(SUM),))
+    plans.apply(added_up(), plan)
+    world.clock.now += timedelta(days=1)
+
+    plans.promote(added_up(), plan)
+    if not (more := plans.make(added_up())).is_empty:
+        plans.apply(added_up(), more)
+        plans.promote(added_up(), more)
+
+    assert world.rows(SUM, "days", "total") == [(5, 134)]
+    assert plans.make(added_up()).is_empty
+
+
 def files(world: World) -> dict[str, bytes]:
     """Every byte of prod's tables."""
     paths = [Path(world.path(name)) for name in (VISITS, COSTS)]
