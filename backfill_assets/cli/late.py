@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from backfill_assets.cli.output import say
 from backfill_assets.cli.progress import shown
-from backfill_assets.engine.automatic.late_plan import Refreshed, refresh_late
+from backfill_assets.engine.automatic.late_plan import Refreshed, joined, refresh_late
 from backfill_assets.engine.fill.late_cells import late_work_of
 from backfill_assets.intervals.text import counted
 
@@ -36,7 +36,7 @@ def healed_again(run: RunContext, before: Refreshed) -> Refreshed:
         after,
         plan_id=after.plan_id or before.plan_id,
         cells=before.cells | after.cells,
-        built=before.built | after.built,
+        built_by=joined(before.built_by, after.built_by),
         promoted=before.promoted and after.promoted,
         spared=dict(Counter(before.spared) + Counter(after.spared)),
         notes=(*before.notes, *after.notes),
@@ -47,9 +47,9 @@ def healed_again(run: RunContext, before: Refreshed) -> Refreshed:
 def late_lines(naming: Naming, done: Refreshed) -> list[str]:
     """Write the result for late data."""
     lines = [
-        f"late     {name}: {ranges} built again"
-        + (f" by plan {done.plan_id}" if done.plan_id else "")
-        for name, ranges in naming.by_model(done.built).items()
+        f"late     {name}: {ranges} built again {f'by plan {plan}' if plan else 'in its own table'}"
+        for plan, built in done.built_by.items()
+        for name, ranges in naming.by_model(built).items()
     ]
     if spared := sum(done.spared.values()):
         lines.append(f"spared   {counted(spared, 'cell')}: what they read did not change")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
-from backfill_assets.cli.late import late_json
+from backfill_assets.cli.late import late_json, late_lines
 from backfill_assets.cli.told_cells import say_cells
 from backfill_assets.cli.verbs import run as run_verb
 from backfill_assets.engine.automatic.late_plan import Refreshed
@@ -98,10 +98,24 @@ def test_a_run_names_every_cell_that_it_has_filled(
 def test_what_late_data_has_built_again_is_listed_whole():
     late, built = (CellsByModel({"orders": held}) for held in (cells((0, 1)), cells(*EVERY_OTHER)))
 
-    told = late_json(NAMING, Refreshed(cells=late, built=built))
+    told = late_json(NAMING, Refreshed(cells=late, built_by={"p1": built}))
 
     assert told is not None
     assert told["built"] == {"orders": [f"2024-01-{1 + first:02d}" for first, _ in EVERY_OTHER]}
+
+
+def test_each_cell_of_late_data_is_told_with_the_plan_that_built_it_again():
+    first, second, own = (CellsByModel({"orders": cells((at, at + 1))}) for at in (0, 2, 4))
+
+    said = late_lines(
+        NAMING, Refreshed(plan_id="p2", built_by={"p1": first, "p2": second, "": own})
+    )
+
+    assert said == [
+        "late     orders: 2024-01-01 built again by plan p1",
+        "late     orders: 2024-01-03 built again by plan p2",
+        "late     orders: 2024-01-05 built again in its own table",
+    ]
 
 
 def _committed(day: int) -> Committed:

@@ -12,6 +12,8 @@ again by the next one, which finishes its plan.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.automatic.automatic_plan import begun, carried_out
@@ -57,7 +59,8 @@ class Refreshed:
     Attributes:
         plan_id: the last plan that was made or finished; None where none was needed.
         cells: what was late, was built again and is published, by model.
-        built: all that was built again and is published, by model; beside what was late, what read it.
+        built_by: all that was built again and is published, by the plan that built it ("" for none: in its own
+            table) and by model; beside what was late, what read it.
         promoted: whether everything that could be published by itself is; what fails for good is not
             counted, nor what was paused or stopped by hand.
         spared: cells that were not built, since what they read was built again with equal content.
@@ -73,7 +76,7 @@ class Refreshed:
 
     plan_id: str | None = None
     cells: CellsByModel = field(default_factory=CellsByModel)
-    built: CellsByModel = field(default_factory=CellsByModel)
+    built_by: Mapping[str, CellsByModel] = field(default_factory=dict[str, CellsByModel])
     promoted: bool = True
     spared: Mapping[str, int] = field(default_factory=dict[str, int])
     waiting: CellsByModel = field(default_factory=CellsByModel)
@@ -84,6 +87,11 @@ class Refreshed:
     failed: tuple[Failed, ...] = ()
     notes: tuple[str, ...] = ()
     looks: tuple[SourceLook, ...] = ()
+
+    @property
+    def built(self) -> CellsByModel:
+        """All that was built again and is published, by model."""
+        return reduce(or_, self.built_by.values(), CellsByModel())
 
     @property
     def ended(self) -> bool:
@@ -187,7 +195,7 @@ class _Refresh:
         events = fill_cells(self.run, work.in_place, self.project.listener)
         self._failed(events_of(Failed, events))
         built = CellsByModel.of((done.model, done.cells) for done in events_of(Committed, events))
-        self._built(built, built)
+        self._built("", built, built)
 
     def _carry(self, plan: Plan) -> bool:
         """Build a plan and publish it; return whether another round may do more."""
@@ -204,7 +212,7 @@ class _Refresh:
         except BackfillAssetsError as error:
             return self._refused(plan, error)
         late = CellsByModel({planned.model: planned.certain for planned in plan.models})
-        self._built(late, built_in(op.store, plan))
+        self._built(plan.plan_id, late, built_in(op.store, plan))
         self.so_far = replace(self.so_far, spared={**self.so_far.spared, **done.spared})
         return True
 
@@ -245,15 +253,24 @@ class _Refresh:
     def _give_up(self, plan: Plan) -> None:
         abandon_plan(self.project, plan, self.why)
 
-    def _built(self, late: CellsByModel, built: CellsByModel) -> None:
-        cells, all_ = self.so_far.cells | late, self.so_far.built | built
-        self.so_far = replace(self.so_far, cells=cells, built=all_)
+    def _built(self, by: str, late: CellsByModel, built: CellsByModel) -> None:
+        cells, all_ = self.so_far.cells | late, joined(self.so_far.built_by, {by: built})
+        self.so_far = replace(self.so_far, cells=cells, built_by=all_)
 
     def _failed(self, failed: tuple[Failed, ...]) -> None:
         self.so_far = replace(self.so_far, failed=(*self.so_far.failed, *failed))
 
     def _note(self, *notes: str) -> None:
         self.so_far = replace(self.so_far, notes=(*self.so_far.notes, *notes))
+
+
+def joined(
+    first: Mapping[str, CellsByModel], then: Mapping[str, CellsByModel]
+) -> dict[str, CellsByModel]:
+    """Unite what two parts of a refresh have built, by the plan that built it."""
+    return {
+        by: first.get(by, CellsByModel()) | then.get(by, CellsByModel()) for by in {**first, **then}
+    }
 
 
 def _lost(failed: tuple[Failed, ...]) -> CellsByModel:
