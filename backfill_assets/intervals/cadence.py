@@ -168,6 +168,12 @@ class Cadence:
             return self.floor(now)
         return cron_of(self.cron, self.cron_tz or self.tz).floor(now)
 
+    def due_at(self, boundary: datetime) -> datetime:
+        """When the cell that ends at a boundary becomes due: then, or at the first cron tick from then on."""
+        if self.cron is None:
+            return boundary
+        return cron_of(self.cron, self.cron_tz or self.tz).next(boundary - timedelta(seconds=1))
+
     def due(self, now: datetime) -> datetime:
         """The boundary up to which cells are due: the last tick, floored to the unit.
 

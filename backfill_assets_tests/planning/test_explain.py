@@ -3,6 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
+from backfill_assets.intervals.cadence import Cadence, Daily
 from backfill_assets.models.upstream import Upstream
 from backfill_assets.planning.rule.explain import Reason, why
 from backfill_assets.snapshots.environment import Pointer
@@ -34,11 +35,32 @@ def asked(view: StateView, model: str = "web.top", number: int = 3, cells: int =
     ]
 
 
-def test_a_cell_outside_the_models_life_or_not_due_is_not_required():
-    reasons = why(GRAPH, a_view({}), "web.bottom", day(9), now=NOW)
+def not_required(cadence: Cadence, number: int, cells: int = 1):
+    model = a_model("web.bottom", cadence=cadence)
+    reasons = why(a_graph(model), a_view({}), "web.bottom", day(number, cells), now=NOW)
+    assert {reason.branch for reason in reasons} == {"not required"}
+    return [(reason.cells, reason.text) for reason in reasons]
 
-    assert [(reason.branch, reason.cells) for reason in reasons] == [("not required", "2024-01-09")]
-    assert "2024-01-01 and later, as far as cells are due" in reasons[0].text
+
+def test_a_cell_outside_the_models_life_is_not_required():
+    life = Daily(start="2024-01-03", end="2024-01-04")
+
+    assert not_required(life, 5, 5) == [
+        ("2024-01-05..2024-01-09 (5)", "outside what is required: 2024-01-03..2024-01-04 (2)")
+    ]
+    assert not_required(life, 1, 2) == [
+        ("2024-01-01..2024-01-02 (2)", "outside what is required: 2024-01-03..2024-01-04 (2)")
+    ]
+
+
+def test_a_cell_that_is_not_due_says_when_it_is():
+    assert not_required(Daily(start="2024-01-01"), 9) == [
+        ("2024-01-09", "not due before 2024-01-10 00:00 UTC")
+    ]
+    over = Daily(start="2024-01-01", cron="30 5 * * *", cron_tz="Europe/Berlin")
+    assert not_required(over, 5, 2) == [
+        ("2024-01-05..2024-01-06 (2)", "not due before 2024-01-06 04:30 UTC")
+    ]
 
 
 def test_a_gap_whose_inputs_are_ready_can_run():

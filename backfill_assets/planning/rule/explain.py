@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from backfill_assets.intervals.instants import minute_text
+from backfill_assets.intervals.interval import epoch_of
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import life_text, ranges_text
 from backfill_assets.models.cells import cells_read
@@ -81,7 +83,11 @@ class _Explaining:
         model = self.graph.model(name)
         work = needs_work(self.graph, self.view, model, now=self.now, reads=self.reads.get(name))
         waiting = lacking_in_sources(self.graph, self.view, model, cells & work.gaps, self.now)
-        for part, branch, text in _branches(self.view, model, work, cells, waiting):
+        unneeded = cells - work.required - self.view.kept(model, cells)
+        for part, branch, text in (
+            *_not_required(model, unneeded, self.now),
+            *_branches(self.view, model, work, cells, waiting),
+        ):
             if part:
                 yield Reason(depth, name, ranges_text(model.cadence, part), branch, text)
         kept = self.view.kept(model, cells)
@@ -119,7 +125,6 @@ def _branches(
     cells: IntervalSet,
     waiting: Mapping[str, IntervalSet],
 ) -> Iterator[tuple[IntervalSet, str, str]]:
-    yield cells - work.required - view.kept(model, cells), "not required", _outside(model)
     claimed = view.claimed[model.name]
     yield cells & work.gaps & claimed, "running", "a batch has claimed it and is at work"
     runnable = (cells & work.runnable) - claimed
@@ -176,6 +181,18 @@ def _owed(
     yield cells - marked_cells, "restated", text
 
 
-def _outside(model: Model) -> str:
-    due = "" if model.cadence.end else ", as far as cells are due"
-    return f"outside what is required: {life_text(model.cadence)}{due}"
+def _not_required(
+    model: Model, cells: IntervalSet, now: datetime
+) -> Iterator[tuple[IntervalSet, str, str]]:
+    """Tell the cells that lie outside of the model's life from those that only become due later."""
+    if not cells:
+        return
+    cadence, last = model.cadence, cells.boundaries[-1]
+    begin = max(cadence.due(now), cadence.start or cadence.due(now))
+    end = min(last, epoch_of(cadence.end)) if cadence.end else last
+    later = cells.within(epoch_of(begin), end)
+    text = f"outside what is required: {life_text(cadence)}"
+    yield cells - later, "not required", text
+    for first in (*later,)[:1]:
+        due = minute_text(cadence.due_at(cadence.next(first.start)))
+        yield later, "not required", f"not due before {due}"
