@@ -261,6 +261,26 @@ def test_a_state_whose_functions_an_older_release_bundled_rebuilds_nothing():
     assert not a_plan(now, a_state(then)).models
 
 
+def test_a_python_reader_of_an_added_column_says_which_column_it_may_read():
+    function = a_function("1").models["web.a"].query
+    reader = a_model("web.b", query=function, upstreams=["web.a"])
+    wider = a_model(
+        "web.a",
+        sql=TWICE.replace("cost * 2 AS cost", "cost, cost * 2 AS twice"),
+        columns=[*COLUMNS, Column("twice", "double")],
+    )
+
+    planned = a_plan(a_graph(wider, reader), a_state(a_graph(a_model("web.a"), reader))).model(
+        "web.b"
+    )
+
+    assert planned is not None
+    assert (planned.category, planned.category_reason) == (
+        Category.BREAKING,
+        "may read any column of web.a, where twice differs",
+    )
+
+
 def test_no_person_can_call_another_key_of_a_python_model_metadata():
     with pytest.raises(RequestError, match=r"was declared .*another unique key"):
         a_plan(

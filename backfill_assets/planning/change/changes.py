@@ -187,7 +187,13 @@ class _Deciding:
     def _reads_text(self, upstream: str, columns: frozenset[str] | None) -> str:
         if upstream in self.planned.graph.sources:
             return f"reads {upstream}, which is declared otherwise"
-        return _reads_text(upstream, columns)
+        if columns:
+            return f"reads {_listed(columns)} of {upstream}"
+        effect = self.changes.effects.get(upstream)
+        if effect is None or effect.rows or not effect.columns:
+            return f"reads {upstream}, whose rows change"
+        verb = "differs" if len(effect.columns) == 1 else "differ"
+        return f"may read any column of {upstream}, where {_listed(effect.columns)} {verb}"
 
     def _stays_additive(
         self, name: str, direct: DeclarationDifference, moved: Mapping[str, frozenset[str] | None]
@@ -355,10 +361,8 @@ def _computes(direct: DeclarationDifference | None) -> bool:
     return direct is not None and direct.category is not Category.METADATA
 
 
-def _reads_text(upstream: str, columns: frozenset[str] | None) -> str:
-    if not columns:
-        return f"reads {upstream}, whose rows change"
-    return f"reads {', '.join(sorted(columns)[:_SHOWN])} of {upstream}"
+def _listed(columns: frozenset[str]) -> str:
+    return ", ".join(sorted(columns)[:_SHOWN])
 
 
 def _audits(old: Model, new: Model) -> tuple[str, ...]:
