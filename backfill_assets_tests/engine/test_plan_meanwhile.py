@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from backfill_assets.engine.fill.observing import observe
 from backfill_assets.engine.plans import promotion
 from backfill_assets.engine.plans.plan_verbs import abandon_plan
 from backfill_assets.engine.plans.refusals import (
@@ -70,6 +71,26 @@ def test_days_that_are_filled_while_a_plan_is_reviewed_are_carried_over(world: W
     assert [int(value) for _, value in world.rows(VISITS, "ds", "double")] == [14, 16, 18, 20, 22]
     assert told(world.fill(MORE)[COSTS]) == ["skipped"]
     assert plans.make(MORE).is_empty
+
+
+def test_gaps_of_a_plan_that_were_filled_before_it_was_applied_are_not_built_again(
+    world: World, plans: Plans
+):
+    world.begin(OLD, *ROWS)
+    world.clock.now += timedelta(days=1)
+    world.land(a_source(), *changed(row(8, 1, 80.0)), row(11, 1, 11.0))
+    observe(world.open(OLD), OLD.order)
+    plan = plans.make(OLD)
+    world.fill(OLD)
+
+    plans.apply(OLD, plan)
+    plans.promote(OLD, plan)
+
+    planned_cells = {planned.model: planned.certain for planned in plan.models}
+    assert text(OLD, VISITS, planned_cells[VISITS]) == "2024-01-08, 2024-01-11"
+    batches = [batch for batch in world.store.batches.latest() if batch.plan_id]
+    assert [text(OLD, batch.model, batch.stretches) for batch in batches] == ["2024-01-08"] * 2
+    assert [int(cost) for _, cost in world.rows(COSTS, "ds", "total")] == [7, 80, 9, 10, 11]
 
 
 def before_pointers_move(store: MortalStore, patch: pytest.MonkeyPatch) -> None:

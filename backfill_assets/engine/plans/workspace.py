@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from backfill_assets.snapshots.cutoff import Cutoff
     from backfill_assets.snapshots.snapshot import Snapshot
 
+_NONE = IntervalSet.empty()
+
 
 def open_workspace(op: Operation, stage: OpenWorkspace, so_far: Outcome) -> Outcome:
     """Open a plan's workspace in one transaction; one that is open stays as it is.
@@ -148,12 +150,24 @@ def _pointer(op: Operation, environment: RunContext, planned: ModelPlan) -> Poin
     if planned.build is Build.NEW_VERSION:
         return Pointer(name, planned.model, planned.fingerprint, planned.version, -1)
     at = environment.pointers[planned.model]
-    certain = planned.certain if planned.build is Build.IN_PLACE else IntervalSet.empty()
+    in_place = planned.build is Build.IN_PLACE
+    certain = planned.certain - _filled_since(op, environment, planned) if in_place else _NONE
     version = f"{at.version}__{op.plan_id}"
     fingerprint = (
         at.fingerprint if planned.fingerprint == planned.old_fingerprint else planned.fingerprint
     )
     return Pointer(name, planned.model, fingerprint, version, -1, at.layers, certain)
+
+
+def _filled_since(op: Operation, environment: RunContext, planned: ModelPlan) -> IntervalSet:
+    """Give the gaps that were filled since the plan was made, by the definition that it builds them with.
+
+    They are read as they are published. A plan that restates builds in any case what it has listed.
+    """
+    if op.plan.request.restate or planned.fingerprint != planned.old_fingerprint:
+        return _NONE
+    gaps = IntervalSet.union_all(work.cells for work in planned.work if work.why is Why.GAP)
+    return gaps & environment.view().ready(planned.model) if gaps else gaps
 
 
 def _owed(op: Operation, planned: ModelPlan) -> Iterator[OwedCells]:
