@@ -436,10 +436,16 @@ def test_what_a_later_plan_has_touched_is_not_taken_back(world: World, plans: Pl
     first = plans.published(OLD, restate=(Restatement(VISITS, "2024-01-08", "2024-01-08"),))
     world.land(a_source(), *changed(row(8, 1, 50.0)))
     second = plans.published(OLD, restate=(Restatement(VISITS, "2024-01-08", "2024-01-08"),))
+    world.land(a_source(), *changed(row(8, 1, 60.0)))
+    third = plans.published(OLD, restate=(Restatement(VISITS, "2024-01-08", "2024-01-08"),))
     with pytest.raises(
         RequestError, match=f"others have changed the same cells or models since: {second.plan_id}"
-    ):
+    ) as refused:
         undo_plan(plans.project(OLD), first)
+    assert str(refused.value).endswith(
+        f"Take back those plans first: `backfill undo {third.plan_id}`, `backfill undo {second.plan_id}`"
+    )
+    undo_plan(plans.project(OLD), third)
     undo_plan(plans.project(OLD), second)
     rollback_plan(plans.project(OLD), first)
     assert totals(world) == [7, 8, 9, 10]

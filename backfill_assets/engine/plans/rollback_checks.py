@@ -116,6 +116,8 @@ def refuse_later(op: Operation, moves: Sequence[PointerMove], *, cells_only: boo
     if not since:
         return
     listed = "; ".join(f"{plan_id}: {', '.join(changed)}" for plan_id, changed in since.items())
+    verb = "undo" if cells_only else "rollback"
+    first = ", ".join(f"`backfill {verb} {plan_id}`" for plan_id in reversed(since))
     by_ways_back = any(move.is_way_back for move in standing if move.plan_id in since)
     raise RequestError(
         found=f"plan {op.plan_id} can't be taken back, others have changed the same cells or models since: "
@@ -123,7 +125,7 @@ def refuse_later(op: Operation, moves: Sequence[PointerMove], *, cells_only: boo
         do=f"`backfill undo {op.plan_id}` takes its cells alone back, and keeps what the way back of an "
         "earlier plan has changed"
         if by_ways_back
-        else "Take back those plans first",
+        else f"Take back those plans first: {first}",
     )
 
 
