@@ -130,7 +130,7 @@ def _definition(store: StateReader, row: BatchRow, pointer: Pointer) -> str:
         (
             move
             for move in reversed(moved)
-            if move.new and move.new.fingerprint == pointer.fingerprint
+            if move.new and move.redefines and move.new.fingerprint == pointer.fingerprint
         ),
         None,
     )

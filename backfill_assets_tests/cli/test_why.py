@@ -1,12 +1,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 from backfill_assets.cli.operating import operating
 from backfill_assets.intervals import IntervalSet
-from backfill_assets.render.origins import _reason
+from backfill_assets.render.origins import _definition, _reason
 from backfill_assets.snapshots.batch import EMPTY
+from backfill_assets.snapshots.environment import Pointer
+from backfill_assets.snapshots.publication import PointerMove, PublicationKind
 from backfill_assets_tests.builders import day
 from backfill_assets_tests.cli.prepared import opened_run
 from backfill_assets_tests.cli.test_status import SMALLER
@@ -135,6 +139,31 @@ def test_a_restated_cell_names_the_restatement_and_not_the_gap_of_its_workspace(
         text = _reason(run.store.reading(), row)
 
     assert text == "restated by ada"
+
+
+def test_the_definition_that_runs_is_of_the_plan_that_brought_it_not_of_one_that_refreshed_it_since():
+    old, new = (Pointer("prod", "toy.sales", name, f"v_{name}", 1) for name in ("old", "new"))
+    moves = [
+        PointerMove(
+            number=number,
+            environment="prod",
+            model="toy.sales",
+            plan_id=plan_id,
+            kind=PublicationKind.PROMOTE,
+            at=datetime(2024, 1, number, tzinfo=UTC),
+            who="ada",
+            why=why,
+            old=before,
+            new=new,
+        )
+        for number, plan_id, why, before in ((1, "p1", "net of tax", old), (2, "p2", "", new))
+    ]
+    store: Any = SimpleNamespace(history=SimpleNamespace(moves_in=lambda _: moves))
+    row: Any = SimpleNamespace(model="toy.sales", fingerprint="old")
+
+    assert _definition(store, row, new) == (
+        "; by the definition old, older than the definition that prod runs now, which plan p1 brought (net of tax)"
+    )
 
 
 def test_the_latest_entries_of_a_history_are_given_also_as_json(shop: Prepared, backfill: Backfill):
