@@ -193,6 +193,6 @@ def _not_required(
     later = cells.within(epoch_of(begin), end)
     text = f"outside what is required: {life_text(cadence)}"
     yield cells - later, "not required", text
-    for first in (*later,)[:1]:
-        due = minute_text(cadence.due_at(cadence.next(first.start)))
+    if later:
+        due = minute_text(cadence.due_at(cadence.next(later.span().start)))
         yield later, "not required", f"not due before {due}"
