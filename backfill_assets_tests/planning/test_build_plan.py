@@ -22,7 +22,7 @@ from backfill_assets.models.python.own_modules import StoredModule
 from backfill_assets.models.upstream import Reopens, Upstream
 from backfill_assets.planning.plan.build_plan import build_plan
 from backfill_assets.planning.plan.left import left_to_do
-from backfill_assets.planning.plan.plan import Build, Change, Plan, Why
+from backfill_assets.planning.plan.plan import Build, Change, ModelPlan, Plan, Why
 from backfill_assets.planning.plan.plan_state import PlanState
 from backfill_assets.planning.plan.request import Category, PlanRequest, Restatement, Strategy
 from backfill_assets.planning.plan.selecting import selected
@@ -415,6 +415,26 @@ def test_a_version_that_was_built_elsewhere_is_not_built_again():
     a = plan.model("web.a")
     assert a is not None
     assert (a.cells, a.kept) == (days(9, 10), IntervalSet.of([day(1, 8)]))
+
+
+def test_a_table_that_holds_cells_outside_of_the_new_life_is_not_taken_for_the_new_version():
+    new = edited(sql=TWICE, cadence=Daily(start="2024-01-03"))
+    version = snapshots_of(new)["web.a"].version
+    pointer = Pointer("prod", "web.a", "f", version, 3)
+
+    def planned(first: int) -> ModelPlan:
+        runs = (ReadyRun(day(first, 6), 20, stamps(20), "before"),)
+        planned = a_plan(new, replace(a_state(), built={version: ModelState(pointer, runs)})).model(
+            "web.a"
+        )
+        assert planned is not None
+        return planned
+
+    inside, outside = planned(3), planned(2)
+
+    assert (inside.version, inside.cells) == (version, days(9, 10))
+    assert outside.version != version
+    assert outside.cells == days(*range(3, 11))
 
 
 def test_a_table_that_holds_another_logics_rows_is_not_taken_for_the_new_version():

@@ -299,12 +299,14 @@ class _Deciding:
         """Give the snapshot's version, or a new name where a table of that version can't be used.
 
         A table that the environment reads holds the rows of other logic. A table that another plan has
-        built holds kept rows or none, as that plan's request says. Another environment's is its own.
+        built holds kept rows or none, as that plan's request says. Another environment's is its own. Cells
+        outside of the new life would be published with the table.
         """
-        if new.version in self.planned.state.taken:
+        built = self.planned.state.built.get(new.version)
+        outside = built is not None and bool(outside_life(new.model, built.ready))
+        if new.version in self.planned.state.taken or outside:
             return self._new_name(new)
         state = self.planned.published.models.get(new.model.name)
-        built = self.planned.state.built.get(new.version)
         undecided = new.model.keeps_rows and built is not None and bool(built.runs)
         if state is None or (new.version not in _versions_of(state) and not undecided):
             return new.version
