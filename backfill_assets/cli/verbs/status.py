@@ -20,7 +20,7 @@ from backfill_assets.cli.run_commands import in_environment, runs_by_environment
 from backfill_assets.cli.waiting_plans import say_waiting, waiting_plans, watched_plans
 from backfill_assets.engine.fill.late_cells import late_work_of
 from backfill_assets.engine.fill.observing import observe_sources, sources_of
-from backfill_assets.engine.fill.outstanding import outstanding, stale_by_need
+from backfill_assets.engine.fill.outstanding import A_PLAN, outstanding, stale_by_need
 from backfill_assets.engine.fill.unresolved_failures import unresolved_failures
 from backfill_assets.engine.project.holds import holds_of
 from backfill_assets.intervals.instants import minute_text
@@ -280,7 +280,9 @@ def _to_do(
     why = (
         f"backfill why MODEL CELL{in_environment(env)} for a missing one, or the same command later"
     )
-    return tuple(runs) or ((why,) if remaining.missing else ())
+    plan = "backfill plan" if env == PROD else f"backfill plan {env}"
+    needs_plan = (plan,) if A_PLAN in remaining.waits else ()
+    return tuple(runs) or ((why,) if remaining.missing else needs_plan)
 
 
 def _remarks(env: str, row: dict[str, Any]) -> list[str]:
