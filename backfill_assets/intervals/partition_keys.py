@@ -26,7 +26,8 @@ class PartitionKeyError(BackfillAssetsError):
 
     def __init__(self, key: str, unit: Unit, zone: str) -> None:
         grid = grid_of(unit, zone)
-        example = key_at(grid.boundary(grid.index(_EXAMPLE_AT)), unit, zone)
+        meant = None if no_such_day(key) else _read(key, Unit.DAY, zone)
+        example = key_at(grid.boundary(grid.index(meant or _EXAMPLE_AT)), unit, zone)
         problem = (
             no_such_day(key) or f"{key!r} is not the key of a cell of one {unit.value} in {zone}"
         )
@@ -71,6 +72,6 @@ def _read(key: str, unit: Unit, zone: str) -> int | None:
         if match is None:
             return None
         local = datetime.strptime(match[1], "%Y-%m-%d-%H:%M").replace(tzinfo=zone_of(zone))
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     return epoch_of(local.replace(fold=1 if match[2] else 0).astimezone(UTC))

@@ -169,6 +169,24 @@ def test_a_bad_key_is_refused_with_a_right_one(cadence: Cadence, key: str):
     assert cadence.key(cadence.cell(refusal.value.example))
 
 
+@pytest.mark.parametrize(
+    ("cadence", "key", "right"),
+    [
+        (Weekly(tz="Europe/Berlin"), "2026-10-28", "2026-10-26"),
+        (Monthly(), "2026-10-15", "2026-10-01"),
+        (Hourly(tz="Europe/Berlin"), "2026-10-28", "2026-10-28-00:00"),
+        (Hourly(tz="Europe/Berlin"), "0001-01-01", "2024-06-01-02:00"),
+    ],
+)
+def test_a_day_that_is_no_key_is_refused_with_the_key_of_the_cell_of_that_day(
+    cadence: Cadence, key: str, right: str
+):
+    with pytest.raises(PartitionKeyError) as refusal:
+        cadence.cell(key)
+
+    assert refusal.value.example == right
+
+
 def test_only_a_cell_has_a_key():
     with pytest.raises(RequestError, match="not exactly one cell of one day"):
         Daily().key(Interval(utc(2024, 1, 1), utc(2024, 1, 3)))
