@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from backfill_assets.intervals.cadence import Cadence, Daily
+from backfill_assets.intervals.cadence import WHOLE_CELL, Cadence, Daily
 from backfill_assets.models.upstream import Upstream
 from backfill_assets.planning.rule.explain import Reason, why
 from backfill_assets.snapshots.environment import Pointer
@@ -16,6 +16,7 @@ from backfill_assets_tests.builders import (
     a_model,
     a_run,
     a_view,
+    a_whole,
     day,
     days,
     stamps,
@@ -158,3 +159,18 @@ def test_a_cell_whose_source_got_late_rows_says_so():
     assert reason.text.startswith("built before web.events got, lost or changed rows")
     (other,) = why(graph, view, "web.late", day(2), now=NOW)
     assert other.branch == "ready"
+
+
+def test_a_stale_cell_that_waits_for_what_it_reads_is_not_called_a_gap():
+    whole = a_whole("web.whole", late_window=1, upstreams=["web.bottom"])
+    view = a_view(
+        {"web.bottom": [a_run(day(1, 4), 1, changed=20)], "web.whole": [a_run(WHOLE_CELL, 10)]}
+    )
+
+    reasons = why(a_graph(BOTTOM, whole), view, "web.whole", WHOLE_CELL, now=NOW)
+
+    waits, changed, *upstream = reasons
+    assert waits.branch == "waits"
+    assert waits.text == "to be built again, but reads cells of web.bottom that are missing"
+    assert changed.branch == "upstream changed"
+    assert ("gap", "2024-01-05") in [(reason.branch, reason.cells) for reason in upstream]

@@ -104,7 +104,7 @@ class _Explaining:
     def _deciding(
         self, model: Model, upstream: Upstream, work: Work, cells: IntervalSet
     ) -> IntervalSet:
-        """The upstream cells that lack for a gap, or whose change overtook a ready cell."""
+        """The upstream cells that a cell waits for, or whose change overtook a ready cell."""
         upstream_model = self.graph.node(upstream.name)
         if not isinstance(upstream_model, Model):
             return IntervalSet.empty()
@@ -112,7 +112,8 @@ class _Explaining:
         def read(some: IntervalSet) -> IntervalSet:
             return cells_read(model.cadence, upstream, upstream_model.cadence, some, until=self.now)
 
-        lacking = read(cells & work.gaps) - self.view.ready(upstream.name)
+        waiting = work.gaps | work.blocked.get(upstream.name, IntervalSet.empty())
+        lacking = read(cells & waiting) - self.view.ready(upstream.name)
         stale = (part for part in work.stale if part.upstream == upstream.name)
         changed = (read(cells & part.cells) & part.upstream_cells for part in stale)
         return lacking | IntervalSet.union_all(changed)
@@ -134,11 +135,9 @@ def _branches(
     text = "required and not ready; all it reads is ready"
     yield runnable - IntervalSet.union_all(waiting.values()), "gap", text
     for upstream, blocked in work.blocked.items():
-        yield (
-            cells & blocked,
-            "waits",
-            f"required and not ready; reads cells of {upstream} that are missing",
-        )
+        lacking = f"reads cells of {upstream} that are missing"
+        yield cells & blocked & work.gaps, "waits", f"required and not ready; {lacking}"
+        yield cells & blocked - work.gaps, "waits", f"to be built again, but {lacking}"
     awaiting = IntervalSet.union_all(work.awaits.values())
     for source, awaited in work.awaits.items():
         text = (
