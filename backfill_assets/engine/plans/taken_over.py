@@ -70,5 +70,5 @@ def _overtaken_in(
     reason = f"it was stale when plan {op.plan_id} took over a table that is read here"
     readers = {reader for model in shared for reader in graph.readers(model)}
     for model in sorted(own.keys() & (shared | readers)):
-        if cells := work_there(op, graph, view, model).overtaken_cells:
+        if cells := work_there(op, graph, view, model).stale_by_models:
             yield OwedCells(own[model].version, cells, reason, environment)

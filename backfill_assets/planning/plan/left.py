@@ -34,7 +34,7 @@ def left_of(work: Work, view: StateView, name: str) -> IntervalSet:
     if not view.environment.is_workspace:
         return work.gaps
     late = work.late_cells - view.own(name)
-    return work.gaps | work.overtaken_cells | work.owed | late | work.older
+    return work.gaps | work.stale_by_models | work.owed | late | work.older
 
 
 def left_to_do(
@@ -82,4 +82,4 @@ def to_remember(plan: Plan, work: Work) -> IntervalSet:
     It finds those that read a source with late rows. But when a person takes late data back, that
     must not come again by itself.
     """
-    return work.stale_cells if plan.request.late else work.overtaken_cells
+    return work.stale_cells if plan.request.late else work.stale_by_models

@@ -1,11 +1,13 @@
 """The one rule for what needs work.
 
-A cell needs work when it is required and not ready (a gap), or when something that it reads has really
-changed since the inputs of its batch were pinned (stale), unless a cutoff keeps it. In a plan's workspace
-so does a cell that was declared wrong and is not rebuilt yet (owed), and one that was built from older
-inputs than the published cell that it would replace (older). Restated cells of a table that stays are gaps
-there: `Pointer.certain` hides the published ones. Filling gaps, resuming, propagation and sparing all follow
-from this rule; `plan.left` says what of it is left of a plan.
+A required cell needs work when it is not ready (a gap), or when something that it reads has really changed
+since the inputs of its batch were pinned (stale). In a plan's workspace it also needs work when it was declared
+wrong and is not rebuilt yet (owed), or was built from older inputs than the published cell that it would
+replace (older). A cell that a cutoff keeps needs none.
+
+Filling, resuming, rebuilding readers and sparing unchanged cells all follow from this rule. What is left of a plan
+(`plan.left`) is what the rule finds in its workspace: there a restated cell is a gap (`Pointer.certain`) until
+the workspace has built it.
 """
 
 from __future__ import annotations
@@ -20,10 +22,10 @@ from backfill_assets.models.model import Model
 from backfill_assets.planning.rule.lacking_in_sources import emptied_in_sources
 from backfill_assets.planning.rule.older import older_than_published
 from backfill_assets.planning.rule.reopening import last_cells
-from backfill_assets.planning.rule.stale import Stale, of_several, stale_of
+from backfill_assets.planning.rule.stale import Stale, changed_with_others, stale_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from datetime import datetime
 
     from backfill_assets.models.graph import Graph
@@ -39,20 +41,19 @@ class Work:
         ready: those that do, stale ones included.
         gaps: those that do not.
         stale: ready cells that an upstream's change has overtaken, by upstream.
-        blocked: per upstream model, the cells that wait because cells they read are not ready.
-        refresh: ready cells that may be rebuilt in the model's own table, where what they read is ready. In a
-            plan's workspace: every stale, owed or older one. Elsewhere: stale ones inside the late window of
-            a model without readers, if nothing else reads what changed and the change concerns one cell
-            alone, so that one commit publishes all of it; which of them are, `late_work` says. Every other
-            stale cell waits for a plan.
+        blocked: gaps, and cells to refresh, that read a cell which is not ready, by the upstream model.
+        refresh: ready cells that may be built again without a further plan, and whose upstream cells are ready. In a
+            workspace: every stale, owed or older cell. Elsewhere: stale cells in the late window of a model
+            without readers, each overtaken by changes that concern no other cell, so that one commit publishes
+            such a change as a whole; `LateWork.in_place` is what a run builds of them.
         owed: ready cells that were declared wrong and are not rebuilt yet.
-        older: a workspace's cells that were made from older inputs than the published ones which they
+        older: a workspace's cells that were built from older inputs than the published ones which they
             would replace.
-        awaits: by source, stale cells that read a cell of it which has lost all of its rows since, where
-            the source lets cells wait for rows: they stay as they are until it has some there again, or a
+        awaits: stale cells that read a cell of a source which has lost all of its rows since, by the source,
+            if it is declared with `WhenEmpty.WAIT`: they stay as they are until that cell has rows again, or a
             person declares them wrong.
-        kept: ready cells that an upstream has overtaken, or that were declared wrong, and that a cutoff
-            keeps as they are: they need no work until it is lifted.
+        kept: ready cells that are stale or were declared wrong, and that need no work until the cutoff
+            which keeps them is lifted.
     """
 
     required: IntervalSet
@@ -69,17 +70,17 @@ class Work:
     @property
     def stale_cells(self) -> IntervalSet:
         """Every stale cell."""
-        return IntervalSet.union_all(part.cells for part in self.stale)
+        return _cells_of(self.stale)
 
     @property
     def late_cells(self) -> IntervalSet:
         """The stale cells that read a source which got, lost or changed rows since."""
-        return IntervalSet.union_all(part.cells for part in self.stale if part.late)
+        return _cells_of(part for part in self.stale if part.late)
 
     @property
-    def overtaken_cells(self) -> IntervalSet:
+    def stale_by_models(self) -> IntervalSet:
         """The stale cells that read a model whose content changed since."""
-        return IntervalSet.union_all(part.cells for part in self.stale if not part.late)
+        return _cells_of(part for part in self.stale if not part.late)
 
     @property
     def runnable(self) -> IntervalSet:
@@ -106,24 +107,29 @@ def needs_work(
         reads: per upstream, the columns that the model reads (lineage); absent means all.
         ignore_cron: whether every cell that is over is required, whatever the cron says.
     """
+    reads = reads or {}
     ready = view.ready(model.name)
     needed = required(model.cadence, now=now, ignore_cron=ignore_cron, ready=ready)
     ready &= needed
-    kept = view.kept(model, needed)  # under the old definition: it is not built again
-    needed -= kept - ready
-    gaps = missing(model.cadence, needed, ready)
-    stale = tuple(stale_of(graph, view, model, needed - kept, reads or {}, now))
-    overtaken = IntervalSet.union_all(part.cells for part in stale)
-    owed = view.owed[model.name] & (ready - kept)
+    kept = view.kept(model, needed)
+    needed -= kept - ready  # a gap before the cutoff is not filled
+    changeable = needed - kept
+    stale = tuple(stale_of(graph, view, model, changeable, reads, now))
+    owed = view.owed[model.name] & ready & changeable
     refresh = older = IntervalSet.empty()
     if view.environment.is_workspace:
-        older = older_than_published(graph, view, model, reads or {}) & (needed - kept)
-        refresh = overtaken | owed | older
+        older = older_than_published(graph, view, model, reads) & changeable
+        refresh = _cells_of(stale) | owed | older
     elif not graph.readers(model.name):
-        shared = IntervalSet.union_all(part.cells for part in stale if part.is_shared(graph))
-        inside = last_cells(model, ready, model.late_window) - shared
-        refresh = (overtaken & inside) - of_several(model, stale)
+        window = last_cells(model, ready, model.late_window)
+        shared = _cells_of(part for part in stale if part.is_shared(graph))
+        refresh = (_cells_of(stale) & window) - shared - changed_with_others(model, stale)
+    gaps = missing(model.cadence, needed, ready)
     blocked = _blocked(graph, view, model, gaps | refresh, now)
+    kept &= ready
+    if kept:
+        overtaken = _cells_of(stale_of(graph, view, model, kept, reads, now))
+        kept &= overtaken | view.owed[model.name]
     return Work(
         required=needed,
         ready=ready,
@@ -134,30 +140,14 @@ def needs_work(
         owed=owed,
         older=older,
         awaits=emptied_in_sources(graph, view, model, stale),
-        kept=_held_back_by_cutoff(graph, view, model, kept & ready, reads or {}, now),
+        kept=kept,
     )
 
 
-def _held_back_by_cutoff(
-    graph: Graph,
-    view: StateView,
-    model: Model,
-    kept: IntervalSet,
-    reads: Mapping[str, frozenset[str]],
-    now: datetime,
-) -> IntervalSet:
-    """Give the cells that would need work if no cutoff kept them."""
-    if not kept:
-        return kept
-    stale = stale_of(graph, view, model, kept, reads, now)
-    overtaken = IntervalSet.union_all(part.cells for part in stale)
-    return overtaken | (view.owed[model.name] & kept)
-
-
 def _blocked(
-    graph: Graph, view: StateView, model: Model, gaps: IntervalSet, now: datetime
+    graph: Graph, view: StateView, model: Model, cells: IntervalSet, now: datetime
 ) -> dict[str, IntervalSet]:
-    """Find the gaps that read upstream cells which are not ready, per upstream."""
+    """Find the cells that read cells of another model which are not ready, by that model."""
     blocked: dict[str, IntervalSet] = {}
     for upstream in model.reads:
         upstream_model = graph.node(upstream.name)
@@ -165,8 +155,12 @@ def _blocked(
             continue
         ready = view.ready(upstream.name)
         waiting = cells_without_input(
-            model.cadence, upstream, upstream_model.cadence, gaps, ready, until=now
+            model.cadence, upstream, upstream_model.cadence, cells, ready, until=now
         )
         if waiting:
             blocked[upstream.name] = waiting
     return blocked
+
+
+def _cells_of(stale: Iterable[Stale]) -> IntervalSet:
+    return IntervalSet.union_all(part.cells for part in stale)

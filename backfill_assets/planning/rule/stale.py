@@ -282,7 +282,7 @@ def stale_of(
             yield Stale(cells, upstream.name, changed, late, not changed - ended, by_change)
 
 
-def of_several(model: Model, stale: Iterable[Stale]) -> IntervalSet:
-    """Give the cells of changes that concern several: no run, range or batch may publish a part of one."""
+def changed_with_others(model: Model, stale: Iterable[Stale]) -> IntervalSet:
+    """Give the cells whose change concerns other cells, too: no run, range or batch may publish a part of a change."""
     changes = (cells for part in stale for cells in part.changes.values())
     return IntervalSet.union_all(cells for cells in changes if model.cadence.count(cells) > 1)
