@@ -130,6 +130,19 @@ def test_a_column_that_has_no_sum_in_one_cell_has_none_in_all():
     assert "sum per cell" not in page
 
 
+@pytest.mark.parametrize(
+    ("cells", "words"),
+    [
+        (2, "1 cell with rows that differ: 2024-01-02"),
+        (4, "2 cells with rows that differ: 2024-01-02 to 2024-01-04"),
+    ],
+)
+def test_the_picture_of_cells_says_how_many_have_rows_that_differ(cells: int, words: str):
+    page = report_html(parts_of(cells=cells), {})
+
+    assert f'aria-label="Cells over time. web.visits: {words}"' in page
+
+
 def test_a_sum_that_was_nothing_is_not_called_new():
     column = Series("cost", 1, (Decimal(0),), (Decimal(0),), 0, 0)
 

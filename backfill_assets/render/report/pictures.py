@@ -1,7 +1,7 @@
 """The pictures of a report, as SVG inside of the page: cells over time, and sums before and after.
 
-They are drawn here, since each must have a text for readers who do not see it, and a page for twelve models
-of 540 cells must stay below two megabytes.
+We draw them ourselves, because each needs a text for readers who can't see it, and a page about twelve models
+of 540 cells has to stay below two megabytes.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ _Value = TypeVar("_Value")
 _WIDTH, _ROW, _LABEL = 960, 26, 260
 _PLOT_WIDTH, _PLOT_HEIGHT = 460, 130
 _POINTS = 180
-"""At most so many points or rectangles are drawn of one model or column."""
+"""How many points or rectangles of one model or column are drawn at most."""
 
 _SHADES = ("#c6dbef", "#6baed6", "#2171b5", "#08306b")
-"""From a few rows that differ to all of them."""
-_UNCOMPARED = "#fdae6b"
+"""The colours of cells, from a few differing rows to all rows."""
+_BUILT, _UNCOMPARED = "#e8e8e8", "#fdae6b"
 
 
 def heatmap(models: Sequence[ModelDifference]) -> Markup:
-    """Draw the cells of each model over time: built, compared, and how many of their rows differ."""
+    """Draw the cells of each model over time: which were built, and what share of their rows differs."""
     spans = [_instants(pair) for model in models for pair in model.found["planned"]]
     if not spans:
         return Markup()
@@ -64,33 +64,21 @@ def _heat_row(model: ModelDifference, top: int, scale: _Scale) -> Markup:
     rectangle = Markup(
         '<rect x="{:.1f}" y="{}" width="{:.1f}" height="18" fill="{}"><title>{}</title></rect>'
     )
-    built = [
-        rectangle.format(
-            scale.at(start), top + 3, scale.at(end) - scale.at(start), "#e8e8e8", "built"
-        )
-        for start, end in map(_instants, model.found["planned"])
-    ]
-    differing = [
-        rectangle.format(
-            scale.at(start),
-            top + 3,
-            max(scale.at(end) - scale.at(start), 1),
-            _UNCOMPARED,
-            "differs, rows not compared",
-        )
-        for start, end in map(_instants, () if model.compared else model.found.get("differ", ()))
-    ]
-    shades = [
-        rectangle.format(
-            scale.at(start), top + 3, max(scale.at(end) - scale.at(start), 1), shade, text
-        )
-        for start, end, shade, text in _shaded(model)
-    ]
-    return label + Markup().join((*built, *differing, *shades))
+    uncompared = () if model.compared else model.found.get("differ", ())
+    drawn = (
+        *((*_instants(pair), _BUILT, "built") for pair in model.found["planned"]),
+        *((*_instants(pair), _UNCOMPARED, "differs, rows not compared") for pair in uncompared),
+        *_shaded(model),
+    )
+    rectangles = (
+        rectangle.format(scale.at(start), top + 3, max(scale.at(end) - scale.at(start), 1), *filled)
+        for start, end, *filled in drawn
+    )
+    return label + Markup().join(rectangles)
 
 
 def _shaded(model: ModelDifference) -> Iterator[tuple[float, float, str, str]]:
-    """Give the stretches that differ, with their shade and words; neighbours share one where there are many."""
+    """Give the stretches that differ, each with a shade and words; of many cells, several share a stretch."""
     if not model.found.get("starts"):
         return
     at = list(
@@ -99,8 +87,7 @@ def _shaded(model: ModelDifference) -> Iterator[tuple[float, float, str, str]]:
     for together in _together(at, max(1, -(-len(at) // _POINTS))):
         share = max(share for *_, share in together)
         if share:
-            names = [name for name, *_ in together]
-            named = names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
+            named = _first_to_last([name for name, *_ in together])
             start, end = _instants((together[0][1], together[-1][2]))
             shade = _SHADES[min(int(share * len(_SHADES)), len(_SHADES) - 1)]
             yield start, end, shade, f"{named}: {share:.0%} of rows differ"
@@ -118,7 +105,12 @@ def _heat_words(model: ModelDifference) -> str:
         )
     if not differing:
         return f"{model.model}: no compared cell differs"
-    return f"{model.model}: {len(differing)} cells differ, from {differing[0]} to {differing[-1]}"
+    count = counted(len(differing), "cell")
+    return f"{model.model}: {count} with rows that differ: {_first_to_last(differing)}"
+
+
+def _first_to_last(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
 
 
 def plot(model: ModelDifference, series: Series) -> Markup:
