@@ -1,4 +1,4 @@
-"""Build Dagster definitions from models, sources and consumers, of this project or of another."""
+"""Build the Dagster definitions of a project from its models, sources and consumers."""
 
 import warnings
 from collections.abc import Iterable, Mapping
@@ -12,10 +12,7 @@ from backfill_assets.models.model import Model
 from backfill_assets.models.source import Source
 from backfill_assets.orchestration.assets import model_asset
 from backfill_assets.orchestration.checks import AUDITS_JOB, published_checks
-from backfill_assets.orchestration.jobs import (
-    plan_jobs,
-    sensor_jobs,
-)
+from backfill_assets.orchestration.jobs import plan_jobs, sensor_jobs
 from backfill_assets.orchestration.metadata import naming_what_is_refused
 from backfill_assets.orchestration.resources import SparkResource, StateResource
 from backfill_assets.orchestration.schedules import schedules
@@ -36,16 +33,17 @@ def build_definitions(
     Args:
         models: every model.
         sources: every source that they read.
-        consumers: all who read the models: jobs ask and tell those that stand here, as the command does those
-            of the catalog.
-        landings: by source name, what lands it, a function or an asset; a source without one can be observed.
+        consumers: whom the jobs ask before a change of what they read, and tell afterwards.
+        landings: by source name, the function or asset that lands it; a source without one is only observed.
 
     Raises:
-        BackfillAssetsError: a declaration is wrong; it says which and what to write instead.
+        BackfillAssetsError: a declaration is wrong; the message says which, and what to write instead.
     """
     graph = build_graph(models, sources, consumers)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", dg.BetaWarning)  # what we build on is pinned and tested
+        warnings.simplefilter(
+            "ignore", dg.BetaWarning
+        )  # the release of Dagster is pinned and tested
         return _definitions(graph, landings or {})
 
 
@@ -61,7 +59,6 @@ def _definitions(graph: Graph, landings: Mapping[str, Landing]) -> dg.Definition
                 else source_asset(graph.sources[name], by_source.get(name), loaded_once)
             )
     checks = [published_checks(graph, graph.models[name]) for name in graph.order]
-    launched_by_sensor = sensor_jobs(loaded_once)
     return dg.Definitions(
         assets=assets,
         asset_checks=checks,
@@ -72,7 +69,7 @@ def _definitions(graph: Graph, landings: Mapping[str, Landing]) -> dg.Definition
                 description="Audit everything that is published, without rebuilding it.",
             ),
             *plan_jobs(loaded_once),
-            *launched_by_sensor,
+            *sensor_jobs(loaded_once),
         ],
         sensors=[gap_fill_sensor(loaded_once)],
         schedules=schedules(graph, loaded_once),

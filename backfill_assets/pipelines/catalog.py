@@ -1,19 +1,20 @@
-"""The catalog: every model and every source of this project. Start reading here.
+"""The catalog: every model, source and consumer of this project. Start reading here.
 
-    shop, ad networks, web collector           what each subject tells
-    ------------------------------------------------------------------------------------------
-    commerce   raw_orders, raw_items       ->  orders, fact_order_items
-               raw_supply_prices           ->  cost_history
-               orders, items, costs        ->  fact_orders -> gross_margin_daily
-                                               -> revenue_weekly, revenue_monthly
-    marketing  ad_events                   ->  campaign_performance
-                                               -> campaign_trends_monthly, roi_analysis
-    web        raw_events                  ->  events (hourly) -> sessions (daily)
+    subject    reads                                      models
+    --------------------------------------------------------------------------------------------
+    commerce   raw_orders                              -> orders
+               raw_items, raw_products, orders         -> fact_order_items
+               raw_supply_prices                       -> cost_history
+               orders, fact_order_items, cost_history  -> fact_orders -> gross_margin_daily
+               gross_margin_daily                      -> revenue_weekly, revenue_monthly
+    marketing  ad_events                               -> campaign_performance
+               campaign_performance                    -> campaign_trends_monthly, roi_analysis
+    web        raw_events                              -> events (hourly) -> sessions (daily)
 
-Each subject is a folder: `sources.py` declares its sources, `models.py` its models, the `.sql` files
-their queries, `schemas.py` their columns and `consumers.py` their consumers; `landing.py` lands the
-sample data. To add a model, declare it in its subject's `models.py` and put it into MODELS there. One to read
-first: `campaign_performance` in `marketing/models.py`, with its `.sql` file beside it.
+A subject is a folder: `sources.py` declares its sources, `models.py` its models, `.sql` files their queries,
+`schemas.py` their columns, and `consumers.py` who reads them; `landing.py` lands the sample data. To add a
+model, declare it in `models.py` of its subject and add it to MODELS there. The model to read first is
+`campaign_performance` in `marketing/models.py`, with its `.sql` file.
 """
 
 from __future__ import annotations

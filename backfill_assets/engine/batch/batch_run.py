@@ -1,18 +1,18 @@
-"""The one write path: every batch, of every entrance, is run by this function.
+"""The one write path: `run_batch` runs every batch, of every entrance.
 
     pin the inputs -> compute into files -> one aggregation over them -> judge -> commit -> record
 
-What is audited is the very files that are published. A blocking audit that fails ends it before the
-commit, so rows that failed are never in a table. The commit, which names the files in the table's
-log, and its record are one critical section of the table. A process that dies
+The audited files are the published files. If a blocking audit fails, the batch ends before the commit, so rows
+that failed are never in a table. The commit names the files in the table's log; commit and record happen under
+the table's commit lock. If the process dies
 
-    before the commit   leaves the table as it was: its claims lapse with the lease, the next run computes the
-                        cells again, and `gc` deletes the files that no log names once they are a day old
-    before the record   leaves a commit that no reader sees and that says all about itself: the next holder of
-                        the lock records it (a fill takes the lock before it asks for gaps). It takes back
-                        only commits that the state can't vouch for, such as those of other writers. A copy
-                        that a publication made is not recorded here: that publication is finished first
-                        (`engine.plans.publishing`)
+    before the commit   the table is as it was. The claims lapse with the lease, the next run computes the cells
+                        again, and `gc` deletes the files that no log names once they are a day old.
+    before the record   the table has a commit that no reader sees and that holds all fields of its record. The
+                        next holder of the lock records it; a fill takes the lock before it asks for gaps.
+
+The next holder also finishes a publication that died at the table (`engine.plans.publishing`), and takes back
+commits that are not ours.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def run_batch(run: RunContext, request: BatchRequest) -> Iterator[Event]:
 
 
 def _ended(run: RunContext, opened: OpenBatch) -> Committed | Skipped | Failed:
-    """Write an open batch, and close it however that ends."""
+    """Write an open batch, and record its failure if it does not commit."""
     request = opened.request
     try:
         return _write(run, opened)
@@ -87,7 +87,7 @@ def _ended(run: RunContext, opened: OpenBatch) -> Committed | Skipped | Failed:
     except CellsReadyError as error:
         _failed(run, request, error)
         return Skipped(request.model, error.built_by)
-    except Exception as error:  # noqa: BLE001 - whatever a query raises, the batch must be closed
+    except Exception as error:  # noqa: BLE001 - whatever a query raises, its failure must be recorded
         return _failed(
             run, request, error_of_ours(error, run.store.versions.version_path(request.version))
         )
@@ -101,21 +101,21 @@ def _write(run: RunContext, opened: OpenBatch) -> Committed:
     if run.frozen is not None:
         run.frozen.check()
     if request.reason != EMPTY:
-        run.spark()  # before the first lap: no batch is charged for the start of Spark
+        run.spark()  # before the first lap, so that no batch's time includes the start of Spark
     laps, started_at, effects = [monotonic()], run.clock(), effects_of(run)
     with computing(run, opened, started_at) as (flight, batch):
         laps.append(monotonic())
         flight.check()
         if batch.moved:
             run.store.batches.claim_more(request.batch_id, batch.moved)
-        # Cells that are recorded without computing have no rows that an audit could be about.
+        # Cells that are recorded without being computed have no rows to audit.
         audits = () if request.reason == EMPTY else audits_of(model)
         profiles, results = effects.audited(run, batch, audits)
         laps.append(monotonic())
         tell_kept_rows(run, request, batch.kept)
         with effects.turn(run, opened) as lock:
             flight.commits()
-            # By then `gc` may delete its files.
+            # After that time `gc` may delete the batch's files.
             if run.clock() - started_at >= GRACE:
                 raise BatchTooOldError(request.batch_id, GRACE)
             commit = BatchCommit.of(opened, lock.token, started_at, profiles, results)
@@ -150,7 +150,7 @@ def _failed(
 ) -> Failed:
     """Record the failure and release the claims.
 
-    If the state can't be reached, the message says so, and the run's heartbeat records it when it can.
+    If the state can't be reached, the message says so, and the run's heartbeat records the failure later.
     """
     message = sentence_of_batch(run.graph.model(request.model), request.stretches, error)
     kind = kind_of(error)
@@ -162,6 +162,6 @@ def _failed(
         finished_at=run.clock(),
         failure=kind,
     )
-    if unheard := run.tell(record):
-        message = f"{message} (and that could not be recorded: {unheard})"
+    if not_recorded := run.tell(record):
+        message = f"{message} (and that could not be recorded: {not_recorded})"
     return Failed(request.model, request.batch_id, request.stretches, message, audits, kind)

@@ -1,4 +1,4 @@
-"""Run the stages of a plan, one after the other: the one engine of every verb of a plan."""
+"""Run the stages of a plan, one after the other, for every verb of a plan."""
 
 from __future__ import annotations
 
@@ -35,21 +35,24 @@ if TYPE_CHECKING:
     from backfill_assets.planning.plan.stages import Stage
 
 _TRIES = 5
-"""How often a list is begun before a busy environment refuses it."""
+"""How often a list is begun when the environment publishes more each time."""
+
+_BUILDING = (FillGaps, OpenWorkspace, BuildCanaries, BuildCells)
+"""Stages that run while cells are left to build; every other stage needs all of them built."""
 
 
 def run_stages(op: Operation, stages: Iterable[Stage], so_far: Outcome) -> Outcome:
-    """Run stages one after the other; begin again where the environment has published more meanwhile.
+    """Run stages one after the other, and begin again if the environment has published more meanwhile.
 
-    Each stage does only its remaining work, so a new beginning costs only what is new.
+    Each stage does only its remaining work, so beginning again costs only what is new.
 
     Raises:
         ConcurrentPublicationError: the environment has published more each time.
-        BackfillAssetsError: a stage refuses; each says why. `Check` refuses in the outcome: `Publish` raises it.
+        BackfillAssetsError: a stage refuses to go on; its message says why.
     """
     todo = tuple(stages)
     enter_missing(op)
-    write_owed_evidence(op)  # what a dead process owed
+    write_owed_evidence(op)  # of plans whose process died
     for tries_left in reversed(range(_TRIES)):
         try:
             for stage in todo:
@@ -67,7 +70,7 @@ def run_stages(op: Operation, stages: Iterable[Stage], so_far: Outcome) -> Outco
 def run_stage(  # noqa: C901, PLR0911, PLR0912 - one case for each stage
     op: Operation, stage: Stage, so_far: Outcome
 ) -> Outcome:
-    """Run one stage, and give how far the plan has come by then."""
+    """Run one stage, and return the outcome that includes it."""
     match stage:
         case FillGaps():
             return fill_gaps(op, stage, so_far)
@@ -91,7 +94,3 @@ def run_stage(  # noqa: C901, PLR0911, PLR0912 - one case for each stage
             return close(op, stage, so_far)
         case _:
             assert_never(stage)
-
-
-_BUILDING = (FillGaps, OpenWorkspace, BuildCanaries, BuildCells)
-"""Stages that still run while cells are left to build; every other stage needs all of them."""

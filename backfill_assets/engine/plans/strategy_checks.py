@@ -1,4 +1,8 @@
-"""The blocking checks that a plan's strategies, and its slice, add before its promotion."""
+"""Run the blocking checks of what a plan has built: those of its strategies, its contract, its slice and its consumers.
+
+Here the cells and rows are compared. The verdicts are pure: `planning.change.strategy_checks` and
+`planning.review.contract_judging`.
+"""
 
 from __future__ import annotations
 
@@ -110,7 +114,7 @@ class SliceLeakError(BackfillAssetsError):
 def check_built(op: Operation, so_far: Outcome) -> Outcome:
     """Compare what is built with what the plan saw, and check what each strategy promises.
 
-    A refusal is kept in the outcome: `apply` tells it, and a publication raises it.
+    A refusal is not raised but put into the outcome: `apply` reports it, and `Publish` raises it.
     """
     try:
         with op.at_work.at(Phase.CHECKING, "what was built"):
@@ -149,10 +153,10 @@ def check_strategies(op: Operation) -> None:
 
 
 def check_canaries(op: Operation, so_far: Outcome) -> Outcome:
-    """Compare canaries that were just built, and go on to the rest where the policy lets that be.
+    """Compare canaries that were just built; go on to the other cells if the policy allows that.
 
-    A plan goes on if the policy of its environment says so, and all is as the plan expects. Otherwise it waits, with
-    what was found: for the next apply, which builds the rest.
+    The plan goes on if the policy of its environment allows it and the canaries are as the plan expects. Otherwise it
+    waits for the next `apply`, which builds the other cells.
     """
     if not so_far.canaries or so_far.failed:
         return so_far

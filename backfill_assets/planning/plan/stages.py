@@ -1,24 +1,22 @@
-"""The stages of a plan: what each verb does with it, one after the other; the lists stand below.
+"""The stages of a plan, and at the end the list of stages that each verb runs.
 
-`promote` does more than its list. Before it: a plan that was edited is refused, the publication of a process
-that died is finished, a plan is refused that has waited for too long, is not built to the end, or lacks
-approvals or answers, and the act is signed where a policy asks for that. After it: the evidence is written,
-and consumers are told.
+`planning.plan.build_plan` says which cells a plan may touch, `engine.plans.plan_verbs` runs the lists, also for the
+queue, late data and launches by hand. Each stage does only its remaining work, so an interrupted list is run again
+from its beginning.
 
-`Check` does not raise what it refuses: it puts the refusal into the outcome. `apply` tells it, `Publish` raises it.
+`promote` does more than its list. Before the list it finishes the publication of a process that died. It refuses
+a plan that was edited, has waited for too long, was never built, or lacks approvals or consumers' answers. It has the
+promotion signed where a policy asks for that. After the list it completes the evidence and tells the consumers.
 
-The queue, late data and launches by hand run the same stages. Each stage does only its remaining work, so
-a list that was interrupted is begun again. `Publish` and `Restore` are different once they have stored their
-decision:
+`Publish` and `Restore` take these steps, and readers see nothing of them before the last one:
 
-    intent -> locks -> look again -> decision stored -> evidence -> copies -> one transaction
+    intent stored -> tables locked -> checked again -> decision stored -> evidence begun (`Publish`)
+    -> cells copied -> one transaction
 
-When the lease of a process that died is over, the next process that needs one of its tables (a batch, a
-publication, `promote` itself) finishes that decision without a new check; if a copy fails or a pointer has
-moved, it takes the copies back, and the plan stays built. Before the decision is stored nothing is published:
-only the intent is left, and the next process withdraws it.
-
-`planning.plan.build_plan` says which cells a plan may touch: an upper bound. `engine.plans.plan_verbs` runs the lists.
+If the process dies, the intent stays. Once its lease is over, the next process that needs one of its tables (a batch,
+a publication, or any verb that ends this plan) withdraws it if the decision was not stored. Otherwise that
+process finishes the publication without checking again; if a copy fails or a pointer has moved, it takes the
+copies back instead, and the plan keeps its status.
 """
 
 from __future__ import annotations
@@ -49,10 +47,10 @@ class Logic(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FillGaps:
-    """Fill cells that were never published, in the environment's own tables: readers see them at once.
+    """Fill cells that were never published, in the environment's own tables: readers see each batch at once.
 
     Attributes:
-        cells: by model; a model without any is named all the same.
+        cells: by model, also of models whose cells are none.
     """
 
     cells: Mapping[str, IntervalSet]
@@ -60,13 +58,10 @@ class FillGaps:
 
 @dataclass(frozen=True, slots=True)
 class OpenWorkspace:
-    """Open the plan's own environment, which no reader sees.
+    """Open the plan's workspace, an environment of its own that no reader sees.
 
-    The environment owes the plan's restated cells of a table that stays until the plan is published or
-    abandoned; in the workspace they are gaps until they are built.
-
-    Its tables hold only what the plan builds; other cells are read from the environment that it follows. A new
-    version has a table of its own.
+    The tables of the workspace hold only what the plan builds; all other cells are read from the environment that
+    it follows. There, restated cells are owed from now on until the plan is published or abandoned.
     """
 
     logic: Logic = Logic.NEW
@@ -77,7 +72,7 @@ class BuildCells:
     """Compute, audit and commit cells in the plan's workspace.
 
     Attributes:
-        cells: by model; a model without any is named all the same.
+        cells: by model, also of models whose cells are none.
     """
 
     cells: Mapping[str, IntervalSet]
@@ -85,13 +80,10 @@ class BuildCells:
 
 @dataclass(frozen=True, slots=True)
 class BuildCanaries:
-    """Build a few telling cells in the plan's workspace first, and check them. If any had to be built, stop.
+    """Build a few telling cells in the plan's workspace first, check them, and end the list if any was built.
 
-    So a person can compare them before the next `apply` builds the others. Where the policy lets a plan go on,
-    nothing stops that is as the plan expects.
-
-    Attributes:
-        cells: by model.
+    So a person can compare them before the next `apply` builds the others. The list goes on if the environment's
+    policy allows that and the cells are as the plan expects.
     """
 
     cells: CellsByModel
@@ -99,24 +91,21 @@ class BuildCanaries:
 
 @dataclass(frozen=True, slots=True)
 class AuditKept:
-    """Audit published cells that the plan keeps, with the audits that it changes; the plan is built afterwards."""
+    """Run the audits that the plan changes on published cells that it keeps; then the plan has the status built."""
 
 
 @dataclass(frozen=True, slots=True)
 class CarryOver:
-    """Compute in the workspace what the environment has published since the plan was made.
-
-    For an undo: since it was promoted.
-    """
+    """Compute in the workspace what the environment has published since the plan was made (undo: was promoted)."""
 
     logic: Logic = Logic.NEW
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Compare what is built with what the plan saw, and check what its strategies promise.
+    """Check that no input of the plan has moved, and run the checks of its strategies and of its contract.
 
-    A refusal is put into the outcome, for `Publish` to raise.
+    A refusal is not raised here but put into the outcome: `apply` reports it, and `Publish` raises it.
     """
 
 
@@ -124,14 +113,14 @@ class Check:
 class Publish:
     """Publish what is built: copy differing cells into tables that stay, then move all pointers at once.
 
-    One transaction moves them, and ends the plan and its workspace; no reader sees a copy before it. A
-    model with a new table (`Build.NEW_VERSION`) is published by its pointer alone.
+    That transaction also ends the plan and its workspace; no reader sees a copy before it. A model with a
+    new table (`Build.NEW_VERSION`) needs no copy.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class Restore:
-    """Bring back what was published before the plan, in one transaction.
+    """Publish again what was published before the plan, in one transaction.
 
     Attributes:
         kind: a rollback brings back all of it, an undo the plan's cells alone.
@@ -166,7 +155,7 @@ Stage = (
 
 
 def apply_stages(plan: Plan) -> tuple[Stage, ...]:
-    """Give what `apply` does before anything of the plan's workspace is published."""
+    """Return what `apply` runs; an unprotected environment is promoted right after it."""
     # A model whose pointer does not move only has gaps filled; all others go through the workspace.
     gaps = {planned.model: planned.cells for planned in plan.models if not planned.moves}
     fill = (FillGaps(gaps),) if gaps else ()
@@ -180,17 +169,17 @@ def apply_stages(plan: Plan) -> tuple[Stage, ...]:
 
 
 def promote_stages() -> tuple[Stage, ...]:
-    """Give what publishes a plan that is built."""
+    """Return what publishes a plan that is built."""
     return (CarryOver(), Check(), AuditKept(), Publish())
 
 
 def rollback_stages() -> tuple[Stage, ...]:
-    """Give what brings every model of a promoted plan back to where it was."""
+    """Return what takes every model back to what was published before the plan."""
     return (Restore(PublicationKind.ROLLBACK), Close(PlanStatus.ROLLED_BACK))
 
 
 def undo_stages() -> tuple[Stage, ...]:
-    """Give what brings a promoted plan's cells back, and keeps what was written since."""
+    """Return what takes only the plan's cells back, and keeps what was published since."""
     return (
         OpenWorkspace(Logic.OLD),
         CarryOver(Logic.OLD),
@@ -200,16 +189,16 @@ def undo_stages() -> tuple[Stage, ...]:
 
 
 def abandon_stages() -> tuple[Stage, ...]:
-    """Give what ends a plan that is not published."""
+    """Return what gives up a plan that is not published."""
     return (Close(PlanStatus.ABANDONED),)
 
 
 def queue_stages(plan: Plan) -> tuple[Stage, ...]:
-    """Give what is done with a plan before the queue releases its cells."""
-    return tuple(stage for stage in apply_stages(plan) if isinstance(stage, OpenWorkspace))
+    """Return what runs before the queue releases the plan's cells; its last run then runs what `apply` does."""
+    return () if plan.fills_only else (OpenWorkspace(),)
 
 
 def served_stage(planned: ModelPlan, cells: IntervalSet) -> FillGaps | BuildCells:
-    """Give the stage that builds cells of one model, limited to the cells of one run of the queue."""
+    """Return the stage that one run of the queue works on: planned cells of one model."""
     own = {planned.model: cells & planned.cells}
     return BuildCells(own) if planned.moves else FillGaps(own)
