@@ -19,7 +19,7 @@ def into_queue(at: Operating, plan: Plan, off_peak: str | None, why: str, *, as_
     """Queue a plan, and name the sensor that releases it.
 
     Raises:
-        BackfillAssetsError: it can't be applied; each cause has its own class.
+        BackfillAssetsError: the plan can't be queued; see `queue_plan`.
     """
     at.prepare(plan)
     op = Operation(project=at.working(), plan=plan, why=why)

@@ -27,7 +27,7 @@ def tell_quietly(at: Operating, environment: str) -> None:
 
         with AT_WORK.at(Phase.RECORDING, "in Dagster"):
             cell_count = tell_dagster(at.run(environment))
-    except Exception as error:  # noqa: BLE001 - what was asked is done; its UI can be told later
+    except Exception as error:  # noqa: BLE001 - the command has done its work; Dagster can be told later
         say(f"Dagster was not told: {error}; `backfill report` does it", to=err, style="yellow")
     else:
         say(f"told Dagster of {counted(cell_count, 'cell')}", to=err)

@@ -14,11 +14,11 @@ def is_on(instance: dg.DagsterInstance, name: str) -> bool:
 
 
 def late_data_waits(instance: dg.DagsterInstance) -> Iterator[str]:
-    """Say that cells wait for late data, if nothing that is switched on brings it in."""
+    """Say that cells wait for late data, if neither the schedule nor the sensor that brings it in is on."""
     if not any(is_on(instance, name) for name in (LATE_SCHEDULE, GAP_FILL)):
         yield (
-            f"cells wait for late data, which no schedule of a cadence brings in: switch on the schedule "
-            f"{LATE_SCHEDULE} in the UI (Automation), or run `backfill run`"
+            f"cells wait for late data, which the schedules that fill missing cells do not bring in: switch on the "
+            f"schedule {LATE_SCHEDULE} in the UI (Automation), or run `backfill run`"
         )
 
 
@@ -26,10 +26,10 @@ _DAEMONS = ("SENSOR", "QUEUED_RUN_COORDINATOR")
 
 
 def lacking(instance: dg.DagsterInstance) -> Iterator[str]:
-    """Say what keeps the queue from being worked on, a sentence each."""
+    """Say what keeps the queue from running, a sentence for each cause."""
     if not is_on(instance, GAP_FILL):
         yield (
-            f"the sensor {GAP_FILL} is off: switch it on in the UI (Automation), or nothing of this "
+            f"the sensor {GAP_FILL} is off: switch it on in the UI (Automation); until then nothing in the queue "
             "is released"
         )
     statuses = instance.get_daemon_statuses(daemon_types=_DAEMONS)

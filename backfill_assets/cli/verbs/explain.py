@@ -90,9 +90,10 @@ def explain(
 def _moments(
     model: Model, between: tuple[str, str] | None, now: datetime
 ) -> tuple[datetime | None, datetime | None]:
-    """Read the two moments: of a date, where its day begins, or ends, in the model's zone; None for now.
+    """Read the two moments; without them, the first publication and now, each given as None.
 
-    The end of a day that is not over, as of today, is now.
+    In the model's zone, the first date means the start of its day, the second date the end, or now if that day is
+    not over.
 
     Raises:
         InstantFormatError: one is neither a date nor an instant.

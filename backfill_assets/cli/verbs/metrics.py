@@ -96,7 +96,7 @@ class _Environment(Collector):
         self._env, self._select = env, select
 
     def describe(self) -> list[GaugeMetricFamily]:
-        """Name nothing beforehand: registering measures nothing."""
+        """Return nothing, so that registering this collector measures nothing."""
         return []
 
     def collect(self) -> Iterator[GaugeMetricFamily]:

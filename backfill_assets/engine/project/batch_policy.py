@@ -1,4 +1,4 @@
-"""How often a batch is tried, how long apart, how long it may take, and when it may take more."""
+"""How often a batch is tried, how long a run waits in between, how long a batch may take, and which hours are off-peak."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class BatchPolicy:
 
     Attributes:
         attempts: how often a batch is tried, the first time included.
-        pause: seconds before the second attempt; then twice as many, and so on, each up to one
-            `pause` longer, by chance, so that those who failed together don't come back together.
+        pause: seconds before the second attempt, doubled before each further one. Each wait is up to one `pause`
+            longer at random, so that batches that failed together are not tried again together.
         longest: seconds between two attempts, at most.
         timeout: seconds that a batch may take until its commit turn, where its model does not say;
             None for any time.

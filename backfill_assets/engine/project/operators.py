@@ -18,37 +18,37 @@ if TYPE_CHECKING:
 def refuse_unauthorized(
     store: Store, environment: str, who: Person, operators: Sequence[str]
 ) -> None:
-    """Refuse those who may not change a protected environment; one that does not exist is not protected.
+    """Refuse a person who may not change a protected environment; one that does not exist is not protected.
 
-    Only a name that the system knows counts; one that was typed never does.
+    Only the name that the operating system knows counts, never a typed one.
 
     Args:
         store: the state.
         environment: what is to be changed.
         who: the person.
-        operators: who may; empty: everyone, known or not.
+        operators: the users who may; if there are none, every person may, known or not.
 
     Raises:
         RequestError: the person is none of them.
     """
-    environments = {row.name: row for row in store.environments.by_name()}
-    protected = environment in environments and environments[environment].protected
+    environments = store.environments.by_name()
+    protected = any(row.name == environment and row.protected for row in environments)
     if protected and operators and who.identity not in operators:
-        way = "Ask one of them"
+        do = "Ask one of them"
         if who.identity is None:
-            way += " to use the command `backfill`, which knows the user of the operating system"
+            do += " to use the command `backfill`, which knows the user of the operating system"
         raise RequestError(
             found=f"{who} may not change {environment}, which is protected; BACKFILL_OPERATORS names "
             f"who may: {', '.join(operators)}",
-            do=way,
+            do=do,
         )
 
 
 def refuse_reach(store: Store, plan: Plan, who: Person, operators: Sequence[str]) -> None:
-    """Refuse those who may not change all that a plan restates, if it restates what others read.
+    """Refuse a person who may not change every environment, if the plan restates what all of them read.
 
     Raises:
-        RequestError: some of it is protected, and the person is no operator.
+        RequestError: one of them is protected, and the person is no operator.
     """
     if plan.request.restate_all_snapshots:
         for environment in store.environments.by_name():
@@ -58,7 +58,7 @@ def refuse_reach(store: Store, plan: Plan, who: Person, operators: Sequence[str]
 def refuse_other_users(
     project: Project, environment: str, who: Person, operators: Sequence[str]
 ) -> None:
-    """Refuse users who may not change a protected environment, unless a policy asks for a principal there.
+    """Refuse a person who may not change a protected environment, unless a policy names who may promote there.
 
     Raises:
         RequestError: the person is no operator, and no policy names who may promote.

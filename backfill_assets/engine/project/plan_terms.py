@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PlanTerms:
-    """What people set for all plans.
+    """The settings that count for all plans.
 
     Attributes:
         plan_days: after how many days a plan expires.
-        environment_days: how long an environment that a plan has begun lives after its last change.
+        environment_days: how many days an unprotected environment lives after its last change.
         promise_days: how many days after its promotion a plan can be taken back.
-        prices: what things cost.
+        prices: what computing and writing cost, for estimates.
     """
 
     plan_days: int = 7
@@ -29,7 +29,7 @@ class PlanTerms:
 
 
 USUAL = PlanTerms()
-"""What holds where nothing is set."""
+"""The terms if nothing is set."""
 
 
 def terms_of(settings: Settings) -> PlanTerms:

@@ -24,9 +24,9 @@ class WayBack:
     """How a plan is taken back.
 
     Attributes:
-        commands: either of them does it; none where nothing can be taken back.
-        until: until when; None where nothing can be.
-        instead: what to do where there is no way back, or not any more.
+        commands: each of them takes the plan back; empty if nothing can be taken back.
+        until: the instant until which they work; None if nothing can be taken back.
+        instead: what to do if there is no way back, or afterwards.
     """
 
     commands: tuple[str, ...]
@@ -45,9 +45,11 @@ def way_back(facts: Facts) -> WayBack:
 
 
 def _gone(facts: Facts) -> str | None:
-    """Say why what a plan has published is not there any more; None of any other plan."""
+    """Say why nothing is there any more of what a plan has published; None in every other case."""
     if facts.taken_back:
-        return "It has been taken back: `backfill plan` proposes what is loaded."
+        return (
+            "It has been taken back: `backfill plan` plans the change again, as it is declared now."
+        )
     dropped = dropped_at(facts.events)
     if dropped is None:
         return None
@@ -88,14 +90,14 @@ def command_to_build_anew(environment: str, moves: Iterable[PointerMove]) -> str
 
 
 def _range(hull: Interval) -> str:
-    """Write a range as instants, which are the same in every model's zone; none of a table that is one cell."""
+    """Write a range as instants, which are the same in every model's zone; empty for a model of one cell."""
     if hull == WHOLE_CELL:
         return ""
     return f":{hull.start:%Y-%m-%dT%H:%M:%SZ}..{hull.end:%Y-%m-%dT%H:%M:%SZ}"
 
 
 def way_back_text(facts: Facts) -> str:
-    """Write it as Markdown."""
+    """Write how a plan is taken back, as Markdown."""
     back = way_back(facts)
     lines = [f"# How to take back plan {facts.plan_id}", ""]
     if back.commands and back.until:

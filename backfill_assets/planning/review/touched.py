@@ -1,4 +1,4 @@
-"""Whom a change of published history touches: consumers, with the columns and cells that they read of it."""
+"""Find the consumers that a change of published history touches, with the columns and cells that they read."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from backfill_assets.models.consumer import Consumer, Reading
 
 ROWS = ""
-"""Stands for the row set where columns are named: rows came or went, so every column differs."""
+"""The row set, in the place of a column: rows came or went, so every column differs."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChangedModel:
-    """What of a model's published history is other than before.
+    """The part of a model's published history that a plan changes.
 
     Attributes:
-        cells: those that changed, or may change while nothing is published.
-        columns: where each of them differs, and `ROWS`; None while that is not known.
+        cells: those that changed; before the publication, those that may change.
+        columns: by column, or `ROWS`, the cells in which it differs; None while that is not known.
     """
 
     cells: IntervalSet
@@ -61,12 +61,12 @@ def touched(
     cadences: Mapping[str, Cadence],
     at: datetime,
 ) -> tuple[Touched, ...]:
-    """Find who reads something that changed; a consumer of other columns, or of later days, is not touched.
+    """Find who reads something that changed; consumers of other columns, or of later days only, do not.
 
     Args:
         consumers: those that are declared.
         changed: by model.
-        cadences: by model; one that is declared no more is read whole.
+        cadences: by declared model; of any other model a consumer counts as reading all of history.
         at: the instant from which consumers count days back.
     """
     return tuple(
@@ -95,12 +95,12 @@ def _touched(
     if since is not None and cells:
         cells = cells.within(epoch_of(since), max(epoch_of(since), cells.boundaries[-1]))
     if cells:
-        kind = str(getattr(consumer.kind, "value", consumer.kind))
+        kind = str(consumer.kind)
         yield Touched(consumer.name, kind, consumer.owner, reading.model, columns, cells)
 
 
 def _columns(reading: Reading, changed: ChangedModel) -> tuple[str, ...]:
-    """Name the differing ones of the columns that a consumer reads; with other rows, all of those."""
+    """Name the columns that a consumer reads and that differ; if rows came or went, all that it reads."""
     read = tuple(reading.columns)
     if changed.columns is None or changed.columns.get(ROWS):
         return read
@@ -109,7 +109,7 @@ def _columns(reading: Reading, changed: ChangedModel) -> tuple[str, ...]:
 
 
 def reads_since(reading: Reading, cadence: Cadence | None, at: datetime) -> datetime | None:
-    """Give where the cells begin that a consumer reads; None for all of history."""
+    """Give the start of the first cell that a consumer reads; None if it reads all of history."""
     if reading.days_back is None or cadence is None or cadence.unit is Unit.WHOLE:
         return None
     ends = at if cadence.end is None else min(at, cadence.end)
