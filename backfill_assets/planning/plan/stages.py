@@ -61,7 +61,7 @@ class OpenWorkspace:
     """Open the plan's workspace, an environment of its own that no reader sees.
 
     The tables of the workspace hold only what the plan builds; all other cells are read from the environment that
-    it follows. There, restated cells are owed from now on until the plan is published or abandoned.
+    it follows. That environment owes the restated cells from now on, until the plan is published or abandoned.
     """
 
     logic: Logic = Logic.NEW
@@ -96,7 +96,7 @@ class AuditKept:
 
 @dataclass(frozen=True, slots=True)
 class CarryOver:
-    """Compute in the workspace what the environment has published since the plan was made (undo: was promoted)."""
+    """Compute in the workspace what the environment published after the plan was made; for an undo, after its promotion."""
 
     logic: Logic = Logic.NEW
 
@@ -111,10 +111,10 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Publish:
-    """Publish what is built: copy differing cells into tables that stay, then move all pointers at once.
+    """Publish what is built: copy differing cells into the published tables, then move all pointers at once.
 
-    That transaction also ends the plan and its workspace; no reader sees a copy before it. A model with a
-    new table (`Build.NEW_VERSION`) needs no copy.
+    One transaction moves them, and ends the plan and its workspace; no reader sees a copy before it. A model
+    with a new table (`Build.NEW_VERSION`) needs no copy.
     """
 
 
