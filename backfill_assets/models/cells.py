@@ -100,8 +100,6 @@ def _forward(
 ) -> IntervalSet:
     """Reach from the last changed cell forward over the lookback."""
     grid, count = counted_in(own, upstream, theirs).grid, upstream.cells_back
-    if count == 0 and isinstance(upstream.lookback, OwnCells):
-        return changed
     starts, ends = changed.boundaries[::2], changed.boundaries[1::2]
     last = [grid.boundary(grid.index(boundary_from(grid, end)) + count) for end in ends]
     return IntervalSet.of_bounds(starts, last)

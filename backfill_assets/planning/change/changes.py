@@ -142,7 +142,7 @@ class _Deciding:
             new_version=new_version,
             fingerprint=new.fingerprint.id,
             version=self._free_version(new) if new_version else self._kept_version(name),
-            restates=in_place and (_computes(direct) or builds) and self._has_date(name, category),
+            restates=(_computes(direct) or builds) and self._has_date(name, category),
             notes=notes,
         )
 

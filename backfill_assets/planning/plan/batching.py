@@ -131,10 +131,8 @@ def joined(
 
 def _is_near(cadence: Cadence, before: Interval, after: Interval, bytes_per_cell: int) -> bool:
     """Whether the cells between two stretches are read sooner than another batch is begun."""
-    if not bytes_per_cell or before.end >= after.start:
-        return False
     between = cadence.count(Interval(before.end, after.start))
-    return between * bytes_per_cell < BATCH_SECONDS * BYTES_PER_SECOND
+    return 0 < between * bytes_per_cell < BATCH_SECONDS * BYTES_PER_SECOND
 
 
 def unblocked(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from backfill_assets.models.cells_by_model import CellsByModel
-from backfill_assets.planning.plan.plan import Build
 from backfill_assets.planning.rule.needs_work import needs_work
 
 if TYPE_CHECKING:
@@ -60,7 +59,7 @@ def left_to_do(
     cells = CellsByModel()
     for planned in plan.models:
         model = graph.models.get(planned.model)
-        if planned.build is Build.POINTER or not planned.cells or model is None:
+        if not planned.cells or model is None:
             continue
         work = needs_work(
             graph,

@@ -63,8 +63,6 @@ def late_cells(cadence: Cadence, new: IntervalSet, window: int) -> IntervalSet:
         new: cells that were not there before, whole.
         window: how many cells before a new one late rows may still belong to.
     """
-    if window == 0 or cadence.unit is Unit.WHOLE:
-        return new
     grid = cadence.grid
     return IntervalSet.of_pairs(
         (grid.boundary(grid.index(start) - window), end) for start, end in new.pairs()
