@@ -2,9 +2,13 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from hypothesis import given, strategies as st
 
+from backfill_assets.errors import DeclarationError
+from backfill_assets.intervals import Daily
 from backfill_assets.intervals.cron import Cron
+from backfill_assets.intervals.zones import UnknownZoneError
 from backfill_assets_tests.intervals.strategies import instants
 
 EXPRESSIONS = [
@@ -38,3 +42,14 @@ def test_cron_ticks_on_the_clocks_of_its_zone():
     cron = Cron("0 5 * * *", "Europe/Berlin")
 
     assert (cron.floor(before).hour, cron.floor(after).hour) == (4, 3)
+
+
+@pytest.mark.parametrize("expression", ["0 25 * * *", "a b c d e", "0 0 5 * * *", "@sometimes", ""])
+def test_what_is_no_cron_of_five_fields_is_refused(expression: str):
+    with pytest.raises(DeclarationError, match="give five fields"):
+        Cron(expression)
+
+
+def test_a_cron_on_the_clocks_of_no_zone_is_refused_when_it_is_declared():
+    with pytest.raises(UnknownZoneError, match=r"'Mars/Olympus'"):
+        Daily(cron="0 5 * * *", cron_tz="Mars/Olympus")

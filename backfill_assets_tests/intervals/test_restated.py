@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from backfill_assets.intervals import Daily, Interval
-from backfill_assets.intervals.restated import restated
+from backfill_assets.intervals import Daily, Interval, IntervalSet
+from backfill_assets.intervals.restated import onward, restated
 
 DAILY = Daily(start="2024-01-01")
 NOW = datetime(2024, 1, 11, 5, tzinfo=UTC)
@@ -28,3 +28,10 @@ def test_a_reach_beyond_what_was_asked_ends_now(*, in_order: bool, count: int):
     wrong = restated(DAILY, to_come, in_order=in_order, now=NOW)
 
     assert DAILY.count(wrong) == count
+
+
+def test_what_reads_earlier_cells_is_wrong_from_the_first_wrong_one_to_the_end_of_a_life_with_holes():
+    first, second, third = (IntervalSet.of([DAILY.cell(f"2024-01-{day:02}")]) for day in (2, 5, 9))
+
+    assert onward(second, first | second | third) == second | third
+    assert onward(IntervalSet.empty(), first | second) == IntervalSet.empty()

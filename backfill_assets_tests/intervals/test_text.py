@@ -10,7 +10,7 @@ from backfill_assets.intervals import (
     IntervalSet,
     Whole,
 )
-from backfill_assets.intervals.text import ranges_list, ranges_text
+from backfill_assets.intervals.text import first_of, ranges_list, ranges_text
 
 DAY = timedelta(days=1)
 
@@ -56,3 +56,7 @@ def test_hours_are_those_of_the_models_zone():
     assert ranges_text(hourly, IntervalSet.of(Daily(tz="Asia/Kolkata").cells(days((0, 1))))) == (
         "2024-01-01-00:00..2024-01-02-23:00 (48)"
     )
+
+
+def test_names_beyond_the_limit_are_counted():
+    assert [first_of("abc", limit) for limit in (2, 3)] == ["a, b and 1 more", "a, b, c"]
