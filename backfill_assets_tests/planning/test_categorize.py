@@ -18,7 +18,12 @@ from backfill_assets.models.python.function_query import FunctionQuery
 from backfill_assets.models.sql.query import SqlQuery
 from backfill_assets.models.upstream import Reopens, Upstream
 from backfill_assets.pipelines import marketing
-from backfill_assets.planning.change.categorize import DeclarationDifference, affected, difference
+from backfill_assets.planning.change.categorize import (
+    DeclarationDifference,
+    affected,
+    both,
+    difference,
+)
 from backfill_assets.planning.change.sql_change import sql_change, sql_effect
 from backfill_assets.planning.change.sql_edit import SqlEdit
 from backfill_assets.planning.plan.request import Category
@@ -233,6 +238,8 @@ ROWS = [
      "SELECT a FROM (SELECT a FROM s.e WHERE a > 2), (SELECT b FROM s.f)"),
     ("WITH c AS (SELECT a, b FROM s.e) SELECT * FROM c PIVOT (SUM(a) FOR b IN (1))",
      "WITH c AS (SELECT a, b, d FROM s.e) SELECT * FROM c PIVOT (SUM(a) FOR b IN (1))"),
+    ("WITH RECURSIVE c AS (SELECT 1 AS a UNION ALL SELECT a + 1 FROM c WHERE a < 9) SELECT a FROM c",
+     "WITH RECURSIVE c AS (SELECT 1 AS a UNION ALL SELECT a + 2 FROM c WHERE a < 9) SELECT a FROM c"),
 ]  # fmt: skip
 
 
@@ -320,6 +327,7 @@ def test_a_reader_that_is_not_analysed_completely_is_affected_as_a_whole():
 SOME_COLUMNS = [
     ("SELECT a, b FROM s.e", "SELECT a, b + 1 AS b FROM s.e", {"b"}),
     ("SELECT a, b FROM s.e", "SELECT a FROM s.e", {"b"}),
+    ("SELECT a, p.s.x AS b FROM s.e", "SELECT a, q.s.x AS b FROM s.e", {"b"}),
     ("SELECT a, b FROM s.e", "SELECT a, b AS c FROM s.e", {"b", "c"}),
     ("SELECT a, b FROM s.e", "SELECT a, CAST(b AS DECIMAL(9, 2)) AS b FROM s.e", {"b"}),
     ("SELECT a, SUM(b) AS b FROM s.e GROUP BY a", "SELECT a, AVG(b) AS b FROM s.e GROUP BY a",
@@ -359,6 +367,14 @@ def test_another_value_in_the_key_is_another_row():
     assert (found.rows, found.columns) == (True, None)
 
 
+def test_another_value_that_decides_which_of_two_rows_stays_is_another_row():
+    latest = a_model(sql=SQL, kind=IncrementalByUniqueKey("ds", latest_by="cost"))
+    other = replace(latest, query=SqlQuery(SQL.replace("cost", "cost + 1 AS cost")))
+
+    assert difference(latest, other).rows
+    assert not difference(MODEL, replace(MODEL, query=other.query)).rows
+
+
 def test_another_order_of_rows_is_breaking_and_concerns_no_reader():
     found = edited("SELECT a FROM s.e", "SELECT a FROM s.e ORDER BY a")
     assert (found.category, found.rows, found.columns) == (Category.BREAKING, False, NOTHING)
@@ -387,6 +403,25 @@ def test_quotes_and_the_case_of_tables_are_spelling_but_the_case_of_what_names_a
     assert edited("SELECT A FROM s.e", "SELECT a FROM s.e").columns == {"a"}
     found = edited("SELECT e.m.a AS b FROM s.e", "SELECT e.m.A AS b FROM s.e")
     assert found.columns == {"b"}
+
+
+def test_the_name_of_the_only_source_is_spelling_where_columns_are_filtered_and_grouped_too():
+    found = edited(
+        "SELECT e.a, COUNT(*) AS n FROM s.e WHERE e.b > 1 GROUP BY e.a",
+        "SELECT a, COUNT(*) AS n FROM s.e WHERE b > 1 GROUP BY a",
+    )
+
+    assert found.category is Category.METADATA
+
+
+def test_two_differences_together_are_of_the_columns_of_both_or_of_any():
+    cost, page, any_column = (
+        DeclarationDifference(Category.BREAKING, "", rows=False, columns=columns)
+        for columns in (frozenset({"cost"}), frozenset({"page"}), None)
+    )
+
+    assert both(cost, page).columns == {"cost", "page"}
+    assert both(cost, any_column).columns is both(any_column, cost).columns is None
 
 
 def test_audit_columns_come_without_breaking_and_go_breaking():
@@ -448,6 +483,22 @@ def test_what_differs_upstream_is_followed_to_the_outputs(
 ):
     effect = sql_effect(MONTHLY, {"web.events": upstream})
     assert (None if effect.rows else effect.touched) == expected
+
+
+@pytest.mark.parametrize("column", ["a", "e.a", "s.e.a", "a.x", "e.a.x", "s.e.a.x"])
+def test_a_column_that_differs_is_seen_however_it_is_named(column: str):
+    reader = SqlQuery(f"SELECT {column} AS b FROM s.e JOIN s.f ON e.k = f.k")
+
+    def seen(differs: str) -> frozenset[str]:
+        return sql_effect(reader, {"s.e": SqlEdit(changed=frozenset({differs}))}).touched
+
+    assert (seen("a"), seen("x")) == ({"b"}, NOTHING)
+
+
+@pytest.mark.parametrize("how", ["changed", "removed", "moved"])
+def test_a_column_is_followed_in_whatever_case_it_is_declared(how: str):
+    upstream = replace(SqlEdit(), **{how: frozenset({"Cost"})})
+    assert sql_effect(SqlQuery("SELECT * FROM s.e"), {"s.e": upstream}).touched == {"cost"}
 
 
 class Texts:

@@ -100,3 +100,15 @@ def test_a_column_that_goes_is_read_where_a_star_or_a_natural_join_took_it(sql: 
     (read,) = [model for model in planned(before, after).models if model.model == READER]
     assert read.build is Build.NEW_VERSION
     assert found(before, after)[READER].rows
+
+
+def test_an_edit_of_a_reader_is_explained_with_what_changed_above_it():
+    def world(cost: str, one: str) -> Graph:
+        visits = a_model(sql=f"SELECT ds, id, {cost} AS cost FROM web.events {WHERE}")
+        sql = f"SELECT ds, id, cost, {one} AS one FROM {VISITS} {WHERE}"
+        columns = [*COLUMNS, Column("one", "int")]
+        return a_graph(visits, a_model(READER, sql=sql, columns=columns, upstreams=[VISITS]))
+
+    edits = found(world("cost", "1"), world("cost + 1", "2"))
+
+    assert (edits[READER].rows, edits[READER].columns) == (False, frozenset({"cost", "one"}))

@@ -29,19 +29,29 @@ def planned(before: dict[str, Any], after: dict[str, Any], **asked: Any) -> Mode
 
 
 @pytest.mark.parametrize(
-    "edit",
-    [{"sql": TWICE}, {"sql": WIDER, "columns": (*COLUMNS, Column("twice", "decimal(29,2)"))}],
+    ("edit", "category"),
+    [
+        ({"sql": TWICE}, "breaking"),
+        (
+            {"sql": WIDER, "columns": (*COLUMNS, Column("twice", "decimal(29,2)"))},
+            "non-breaking",
+        ),
+    ],
     ids=["breaking", "non-breaking"],
 )
-def test_a_change_of_a_model_that_declares_it_computes_no_history(edit: dict[str, Any]):
+def test_a_change_of_a_model_that_declares_it_computes_no_history(
+    edit: dict[str, Any], category: str
+):
     told = {"forward_only": True}
 
     found = planned(told, {**told, **edit})
 
     assert (found.category, found.build) == (Category.FORWARD_ONLY, Build.IN_PLACE)
     assert found.cells == IntervalSet()
+    assert found.version == found.old_version
     assert found.decided_by == "the model's declaration"
-    assert found.category_reason.startswith("it declares forward_only; the planner found: ")
+    because = f"it declares forward_only; the planner found: {category} ("
+    assert found.category_reason.startswith(because)
 
 
 def test_a_persons_category_counts_more_than_the_declaration():

@@ -8,15 +8,14 @@ import pytest
 
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals import Daily, Monthly
+from backfill_assets.models.column import Column
 from backfill_assets.models.kind import IncrementalByUniqueKey
 from backfill_assets.models.model import Model
-from backfill_assets.planning.change.kept_rows import (
-    kept_rows,
-)
+from backfill_assets.planning.change.kept_rows import kept_rows, lacking_values
 from backfill_assets.planning.change.model_change import ModelChange
 from backfill_assets.planning.plan.plan import Change
 from backfill_assets.planning.plan.request import Category, KeptRows
-from backfill_assets_tests.builders import a_model, days
+from backfill_assets_tests.builders import COLUMNS, a_model, days
 
 CARRY, DROP = KeptRows.CARRY, KeptRows.DROP
 
@@ -65,3 +64,12 @@ def test_a_model_that_keeps_no_rows_has_nothing_to_decide():
     assert decided(None, new=a_model("web.orders")) is None
     absent = keeping(deletes="absent", cadence=Daily(start="2024-01-01"))
     assert decided(None, new=absent) is None
+
+
+def test_a_new_column_that_must_have_a_value_is_named_since_carried_rows_have_none():
+    must = keeping(columns=[*COLUMNS, Column("page", "string", nullable=False)])
+    may = keeping(columns=[*COLUMNS, Column("page", "string")])
+
+    assert (lacking_values(keeping(), must) or "").startswith("carried rows have no page, which")
+    assert lacking_values(keeping(), may) is None
+    assert lacking_values(must, must) is None
