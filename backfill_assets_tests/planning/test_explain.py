@@ -4,10 +4,11 @@ from dataclasses import replace
 from datetime import timedelta
 
 from backfill_assets.intervals.cadence import WHOLE_CELL, Cadence, Daily
+from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.models.upstream import Upstream
 from backfill_assets.planning.rule.explain import Reason, why
 from backfill_assets.snapshots.environment import Pointer
-from backfill_assets.snapshots.state_view import SourceState, StateView
+from backfill_assets.snapshots.state_view import Owing, SourceState, StateView
 from backfill_assets_tests.builders import (
     DAY,
     EVENTS,
@@ -114,6 +115,7 @@ def test_a_stale_cell_is_followed_to_the_batch_that_changed_what_it_read():
         (0, "ready", "2024-01-01..2024-01-02 (2), 2024-01-04..2024-01-05 (2)"),
         (1, "ready", "2024-01-03"),
     ]
+    assert asked(view, number=2) == [(0, "web.top", "2024-01-02", "ready")]
     assert "built before web.middle changed" in reasons[0].text
     assert "batch-9" in reasons[2].text
 
@@ -174,3 +176,20 @@ def test_a_stale_cell_that_waits_for_what_it_reads_is_not_called_a_gap():
     assert waits.text == "to be built again, but reads cells of web.bottom that are missing"
     assert changed.branch == "upstream changed"
     assert ("gap", "2024-01-05") in [(reason.branch, reason.cells) for reason in upstream]
+
+
+def test_a_cell_that_was_declared_wrong_says_why_once_where_that_is_known():
+    view = replace(
+        a_view({"web.bottom": [a_run(day(1, 5), 1)]}),
+        owed=CellsByModel({"web.bottom": days(2, 3)}),
+        owing={"web.bottom": (Owing(days(3), "a wrong rate", "p1"),)},
+    )
+
+    reasons = why(GRAPH, view, "web.bottom", day(2, 3), now=NOW)
+
+    assert [(reason.cells, reason.branch) for reason in reasons] == [
+        ("2024-01-03", "restated"),
+        ("2024-01-02", "restated"),
+        ("2024-01-04", "ready"),
+    ]
+    assert reasons[0].text.endswith("not rebuilt or published yet: plan p1: a wrong rate")

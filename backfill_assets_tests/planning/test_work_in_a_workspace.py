@@ -7,11 +7,24 @@ from typing import Any
 import pytest
 
 from backfill_assets.intervals import IntervalSet
-from backfill_assets.planning.rule.needs_work import needs_work
-from backfill_assets.snapshots.environment import Environment
+from backfill_assets.planning.plan.left import left_of
+from backfill_assets.planning.rule.needs_work import Work, needs_work
+from backfill_assets.planning.rule.stale import Stale
+from backfill_assets.snapshots.environment import Environment, Pointer
 from backfill_assets.snapshots.restamp import NEVER_READ
-from backfill_assets.snapshots.state_view import ReadyRun, StateView
-from backfill_assets_tests.builders import DAY, FIRST, a_graph, a_model, a_run, a_view, day, stamps
+from backfill_assets.snapshots.state_view import ReadyRun, SourceState, StateView
+from backfill_assets_tests.builders import (
+    DAY,
+    EVENTS,
+    FIRST,
+    a_graph,
+    a_model,
+    a_run,
+    a_view,
+    day,
+    days,
+    stamps,
+)
 
 NOW = FIRST + 5 * DAY + timedelta(hours=3)
 OPENED, FILLED, CARRIED = 10, 20, 30
@@ -77,3 +90,34 @@ def test_what_no_upstream_tells_of_counts_as_changed_since_it_was_read(
     )
     found = needs_work(graph, view, model, now=NOW).older
     assert found == (IntervalSet.of([day(1)]) if older else IntervalSet.empty())
+
+
+def test_all_that_the_rule_finds_is_left_to_build_but_late_data_of_cells_that_the_workspace_has_built():
+    other = replace(a_run(day(3), 5), own=False)
+    view = a_view({"web.reader": [a_run(day(2), 5), other, a_run(day(4, 3), 5)]})
+    inside = replace(view, environment=Environment("plan:p", protected=False, opened=OPENED))
+    work = Work(
+        required=days(1, 2, 3, 4, 5, 6),
+        ready=days(2, 3, 4, 5, 6),
+        gaps=days(1),
+        stale=(
+            Stale(days(2), "web.first", days(2)),
+            Stale(days(3, 4), EVENTS, days(3, 4), late=True),
+        ),
+        owed=days(5),
+        older=days(6),
+    )
+
+    assert left_of(work, inside, "web.reader") == days(1, 2, 3, 5, 6)
+    assert left_of(work, view, "web.reader") == days(1)
+
+
+def test_a_cell_of_the_plan_is_older_where_late_rows_came_after_it_had_read_its_source():
+    model = a_model("web.first")
+    own = replace(a_run(day(1), CARRIED), pinned_at=OPENED, replaces=FILLED)
+    late = SourceState(Pointer("", EVENTS, "", "", 4), (replace(a_run(day(1, 2), 15), own=False),))
+    has_read = replace(a_run(day(2), CARRIED), replaces=FILLED)
+    view = replace(a_view({"web.first": [own, has_read]}), sources={EVENTS: late})
+    view = replace(view, environment=Environment("plan:p", protected=False, opened=OPENED))
+
+    assert needs_work(GRAPH, view, model, now=NOW).older == days(1)
