@@ -183,6 +183,17 @@ RESTATED = (Restatement("web.a", "2024-01-03", "2024-01-04"),)
             "the effective date 2030",
         ),
         ({"empty": True, "restate": RESTATED}, RequestError, "use one of them"),
+        ({"dual_run_days": -1}, RequestError, "is no number of days"),
+        ({"dual_run_days": 5}, RequestError, "no model has that strategy"),
+        (
+            {
+                "dual_run_days": 5,
+                "strategies": (("web.a", Strategy.DUAL_RUN),),
+                "pause_schedules": True,
+            },
+            RequestError,
+            "fills both histories",
+        ),
         (
             {"categories": (("web.moon", Category.BREAKING),)},
             RequestError,
@@ -219,6 +230,7 @@ def test_patterns_of_which_any_may_match_are_asked_of_single_rows():
         ({"sql": TWICE}, Category.METADATA),
         ({"unique_key": ["id"], "sql": TWICE}, Category.NON_BREAKING),
         ({"unique_key": ["id"]}, Category.FORWARD_ONLY),
+        ({"owner": "team:other"}, Category.BREAKING),
     ],
     ids=str,
 )
@@ -473,6 +485,49 @@ def test_two_plans_on_the_same_cells_are_in_each_others_way():
     assert other.in_flight == ()
 
 
+def test_a_plan_that_moves_a_model_to_another_table_is_in_the_way_of_one_that_builds_no_cell_of_it():
+    moving = a_plan(edited(sql=TWICE))
+
+    words = a_plan(edited(owner="team:other"), replace(a_state(), open_plans=(moving,)))
+
+    assert [(found.model, found.cells, found.blocks) for found in words.in_flight] == [
+        ("web.a", IntervalSet.empty(), True)
+    ]
+
+
+def test_plans_of_two_environments_are_in_each_others_way_only_in_a_new_table_that_both_would_build():
+    def in_the_way(theirs: Plan, graph: Graph = GRAPH, **asked: Any) -> list[str]:  # noqa: ANN401
+        there = replace(a_state(), open_plans=(replace(theirs, environment="dev"),))
+        return [found.model for found in a_plan(graph, there, **asked).in_flight]
+
+    once, twice = edited(sql=TWICE.replace("* 2", "* 1")), edited(sql=TWICE)
+
+    assert in_the_way(a_plan(restate=RESTATED), restate=RESTATED) == []
+    assert in_the_way(a_plan(once), twice) == []
+    assert in_the_way(a_plan(twice), twice) == ["web.a", "web.b"]
+
+
+def test_a_batch_that_runs_on_planned_cells_is_named_and_blocks_nothing():
+    view = replace(a_state().view, claimed=CellsByModel({"web.a": days(2, 3)}))
+
+    plan = a_plan(state=replace(a_state(), view=view), restate=RESTATED)
+
+    assert [(found.model, found.cells, found.blocks) for found in plan.in_flight] == [
+        ("web.a", days(3), False)
+    ]
+
+
+def test_the_way_back_is_a_commit_where_cells_are_rewritten_and_a_pointer_where_tables_are_new():
+    rewritten, moved = (
+        "changed cells are brought back in one commit per model",
+        "pointers move back",
+    )
+
+    assert a_plan(restate=RESTATED).rollback == rewritten
+    assert a_plan(edited(sql=TWICE)).rollback == f"{moved} at once, no data moves"
+    assert a_plan(state=a_state(a=days(1), b=days(1))).rollback.startswith("nothing")
+
+
 def test_only_a_plan_that_publishes_has_a_gate():
     assert a_plan(restate=RESTATED).gates == ("explicit promote",)
     assert a_plan(state=a_state(a=days(1, 2), b=days(1, 2))).gates == ()
@@ -507,6 +562,30 @@ def test_a_planned_cell_that_was_built_again_has_moved():
         "2024-01-03 built again since",
     )
     assert moved_inputs(plan, GRAPH, rebuilt(a_state(), "web.a", 7, at=60)) == ()
+
+
+def test_a_gap_that_was_filled_since_has_not_moved():
+    nine = IntervalSet.of([day(1, 9)])
+    state = a_state(a=nine, b=nine)
+    plan = a_plan(state=state, restate=RESTATED)
+
+    a = plan.model("web.a")
+    assert a is not None
+    assert (a.build, a.cells) == (Build.IN_PLACE, days(3, 4, 10))
+    assert moved_inputs(plan, GRAPH, rebuilt(state, "web.a", 10, at=60)) == ()
+
+
+def test_a_new_table_of_a_model_that_reads_itself_is_not_moved_by_cells_of_the_old_one():
+    upstreams = [EVENTS, Upstream("web.a", lookback=1)]
+    before = a_graph(a_model("web.a", upstreams=upstreams))
+    wider = [*COLUMNS[:2], Column("cost", "double")]
+    state = a_state(before)
+    plan = a_plan(a_graph(a_model("web.a", upstreams=upstreams, columns=wider)), state)
+
+    a = plan.model("web.a")
+    assert a is not None
+    assert (a.build, [read.upstream for read in a.reads]) == (Build.NEW_VERSION, [EVENTS, "web.a"])
+    assert moved_inputs(plan, before, rebuilt(state, "web.a", 3, at=60)) == ()
 
 
 def test_only_columns_that_are_read_move_a_plan():

@@ -22,6 +22,7 @@ from backfill_assets_tests.builders import (
     a_graph,
     a_model,
     a_run,
+    a_source,
     a_view,
     a_whole,
     day,
@@ -74,6 +75,21 @@ def test_a_named_range_of_a_table_without_cells_reaches_its_readers_however_it_i
     graph = a_graph(a_model(), a_whole("web.costs_by_id"), reader)
     view = a_view({name: [a_run(day(1, 8), 1)] for name in graph.order})
     request = PlanRequest(environment=PROD, restate=(Restatement("web.costs_by_id", first, last),))
+
+    plan = build_plan(request, graph, PlanState(view=view, running=snapshots_of(graph)), NOW)
+
+    planned = plan.model("web.reader")
+    assert planned is not None
+    assert planned.cells == IntervalSet.of([day(2, 2)])
+
+
+def test_a_named_range_of_a_source_reaches_the_same_cells_through_a_table_without_cells():
+    reader = a_model("web.reader", upstreams=["web.clicks", "web.costs_by_id"])
+    sources = [a_source(), a_source("web.clicks")]
+    graph = a_graph(a_whole("web.costs_by_id"), reader, sources=sources)
+    view = a_view({name: [a_run(day(1, 8), 1)] for name in graph.order})
+    asked = Restatement(EVENTS, "2024-01-02", "2024-01-03")
+    request = PlanRequest(environment=PROD, restate=(asked,))
 
     plan = build_plan(request, graph, PlanState(view=view, running=snapshots_of(graph)), NOW)
 

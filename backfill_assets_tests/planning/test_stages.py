@@ -8,6 +8,7 @@ import pytest
 
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.plan.plan import Build, CellWork, Change, ModelPlan, Plan, Why
+from backfill_assets.planning.plan.request import PlanRequest
 from backfill_assets.planning.plan.stages import (
     AuditKept,
     BuildCells,
@@ -62,6 +63,18 @@ def test_a_protected_environment_is_built_checked_and_left_to_a_person():
         OpenWorkspace(),
         BuildCells(BUILT),
         AuditKept(),
+        Check(),
+    )
+
+
+def test_a_dual_run_carries_over_what_both_histories_get_before_it_is_checked():
+    asked = PlanRequest(environment="prod", asked_by="ann", dual_run_days=2)
+
+    assert apply_stages(plan_of(NEW, OVER, protected=True, request=asked)) == (
+        OpenWorkspace(),
+        BuildCells(BUILT),
+        AuditKept(),
+        CarryOver(),
         Check(),
     )
 

@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals import Cadence, Daily, IntervalSet, Monthly, Unit, Weekly
 from backfill_assets.intervals.text import ranges_text
-from backfill_assets.planning.plan.request import PlanRequest
+from backfill_assets.planning.plan.request import PlanRequest, Restatement
 from backfill_assets.planning.plan.windows import window_of
 from backfill_assets.snapshots.environment import PROD
 from backfill_assets_tests.intervals.strategies import ZONES, instants
@@ -56,6 +56,35 @@ def test_nothing_past_the_requested_end_when_bounded():
 
     assert keys(monthly, "2023-01-01", "2023-02-10") == "2023-01-01..2023-02-01 (2)"
     assert keys(monthly, "2023-01-01", "2023-02-10", end_bounded=True) == "2023-01-01"
+
+
+@pytest.mark.parametrize(
+    ("bounded", "note"),
+    [
+        (False, "rounded outward to whole cells of one month: 2023-01-01..2023-02-01 (2)"),
+        (True, "left out: 2023-02-01, which reaches past the requested end"),
+    ],
+)
+def test_a_window_says_what_becomes_of_the_cell_that_the_requested_end_cuts(
+    bounded: bool,  # noqa: FBT001
+    note: str,
+):
+    request = PlanRequest(
+        environment=PROD, start="2023-01-01", end="2023-02-10", end_bounded=bounded
+    )
+
+    window = window_of(request, Monthly(start="2023-01-01"), NOW, IntervalSet.empty())
+
+    assert window.notes == (note,)
+
+
+def test_nothing_past_the_last_end_of_what_is_restated_when_bounded():
+    restated = (Restatement("web.a", end="2024-03-03"), Restatement("web.b", end="2024-03-05"))
+    request = PlanRequest(environment=PROD, restate=restated, end_bounded=True)
+
+    window = window_of(request, Daily(start="2024-03-01"), NOW, IntervalSet.empty())
+
+    assert window.life.span().end == datetime(2024, 3, 6, tzinfo=UTC)
 
 
 def test_a_short_local_day_is_a_whole_cell():
