@@ -34,6 +34,8 @@ spans = st.lists(
     max_size=4,
 ).map(IntervalSet.of)
 
+HALF_A_SECOND = timedelta(milliseconds=500)
+
 day_like = cadences.filter(lambda cadence: not cadence.unit.is_subday)
 
 
@@ -80,6 +82,14 @@ def test_snapping_out_holds_the_span_and_snapping_in_lies_within(
     assert cadence.snap_out(inner) == inner
     assert list(cadence.cells(outer)) == list(cadence.cells(span))
     assert list(cadence.cells(inner)) == [cell for cell in cadence.cells(span) if cell in span]
+
+
+def test_a_part_of_a_second_touches_its_cell_and_does_not_fill_it():
+    first, second, third = (Daily().cell(f"2024-01-0{number}") for number in (1, 2, 3))
+    span = Interval(first.start + HALF_A_SECOND, second.end + HALF_A_SECOND)
+
+    assert Daily().snap_out(span) == IntervalSet.of([first, second, third])
+    assert Daily().snap_in(span) == IntervalSet.of([second])
 
 
 @given(cadences, spans)

@@ -241,6 +241,11 @@ def test_a_category_that_contradicts_the_difference_is_refused(
         a_plan(edited(**declared), categories=(("web.a", category),))
 
 
+def test_a_model_that_reads_what_changes_is_no_change_of_words():
+    with pytest.raises(RequestError, match=r"'web.b' was declared metadata, but it reads what"):
+        a_plan(edited(sql=TWICE), categories=(("web.b", Category.METADATA),))
+
+
 def a_function(text: str, **changes: Any) -> Graph:  # noqa: ANN401
     query = ModuleQuery(
         "f", "m", (StoredModule("m", f"def f(inputs, interval):\n    return {text}\n"),)

@@ -162,6 +162,7 @@ ADDITIVE = [
     ("SELECT a FROM s.e LATERAL VIEW EXPLODE(l) t AS v",
      "SELECT a, v FROM s.e LATERAL VIEW EXPLODE(l) t AS v", {"v"}),
     ("SELECT a FROM s.e", "SELECT a, my_own(b) AS m FROM s.e", {"m"}),
+    ("SELECT a, g.* FROM s.e", "SELECT a, g.*, b FROM s.e", {"b"}),
 ]  # fmt: skip
 
 
@@ -238,6 +239,8 @@ ROWS = [
      "SELECT a FROM (SELECT a FROM s.e WHERE a > 2), (SELECT b FROM s.f)"),
     ("WITH c AS (SELECT a, b FROM s.e) SELECT * FROM c PIVOT (SUM(a) FOR b IN (1))",
      "WITH c AS (SELECT a, b, d FROM s.e) SELECT * FROM c PIVOT (SUM(a) FOR b IN (1))"),
+    ("SELECT a + 1, b + 1 FROM s.e ORDER BY 1 LIMIT 3",
+     "SELECT a + 1, b + 1 FROM s.e ORDER BY 2 LIMIT 3"),
     ("WITH RECURSIVE c AS (SELECT 1 AS a UNION ALL SELECT a + 1 FROM c WHERE a < 9) SELECT a FROM c",
      "WITH RECURSIVE c AS (SELECT 1 AS a UNION ALL SELECT a + 2 FROM c WHERE a < 9) SELECT a FROM c"),
 ]  # fmt: skip

@@ -152,7 +152,7 @@ def test_a_reason_is_a_plain_value():
 
 def test_a_cell_whose_source_got_late_rows_says_so():
     graph = a_graph(a_model("web.late"))
-    late = SourceState(Pointer("", EVENTS, "", "", 4), (replace(a_run(day(3), 9), own=False),))
+    late = SourceState(Pointer("", EVENTS, "", "", 4), (replace(a_run(day(3, 2), 9), own=False),))
     view = replace(a_view({"web.late": [a_run(day(1, 4), 5)]}), sources={EVENTS: late})
 
     (reason,) = why(graph, view, "web.late", day(3), now=NOW)

@@ -21,7 +21,7 @@ from backfill_assets.models.upstream import Reopens, Upstream
 from backfill_assets.planning.plan.left import left_of
 from backfill_assets.planning.rule.late_work import KeptBack, late_work
 from backfill_assets.planning.rule.needs_work import needs_work
-from backfill_assets.planning.rule.reopening import last_cells
+from backfill_assets.planning.rule.reopening import last_cells, reopened_by_new_cells
 from backfill_assets.planning.rule.stale import Stale
 from backfill_assets.snapshots.environment import Environment, Pointer
 from backfill_assets.snapshots.state_view import ReadyRun, SourceState, StateView
@@ -33,6 +33,7 @@ from backfill_assets_tests.builders import (
     a_model,
     a_pointer,
     a_run,
+    a_source,
     a_view,
     a_whole,
     day,
@@ -299,6 +300,18 @@ def test_the_last_cells_of_what_is_ready_are_counted_back_from_its_end():
     assert last_cells(model, days(1, 2, 5), 2) == days(5)
     assert last_cells(model, days(1, 2), 0) == NOTHING
     assert last_cells(model, NOTHING, 2) == NOTHING
+
+
+def test_new_cells_reopen_the_ready_ones_before_them_where_late_rows_can_not_be_seen():
+    model = a_model(late_window=2)
+    view = a_view({model.name: [a_run(day(1, 2), 1), a_run(day(4), 1)]})
+
+    def reopened(*, observed: bool) -> IntervalSet:
+        graph = a_graph(model, sources=[a_source(observed=observed)])
+        within = days(1, 2, 3, 4, 5)
+        return reopened_by_new_cells(graph, view, model, days(5), within)
+
+    assert (reopened(observed=False), reopened(observed=True)) == (days(4), NOTHING)
 
 
 def test_ten_years_of_single_days_on_both_sides_are_paired_day_by_day():
