@@ -616,6 +616,18 @@ def test_a_pointer_that_moved_is_named():
     assert "web__a__else" in found[0].what
 
 
+def test_a_plan_that_fills_gaps_goes_on_where_its_table_has_got_other_words():
+    gaps = a_state(a=days(1, 2), b=days(1, 2))
+    held = gaps.view.models["web.a"]
+    words = replace(held, pointer=replace(held.pointer, fingerprint="other"))
+    view = replace(gaps.view, models={**gaps.view.models, "web.a": words})
+
+    rewriting = a_plan(state=gaps, restate=(Restatement("web.a", "2024-01-02", "2024-01-02"),))
+
+    assert moved_inputs(a_plan(state=gaps), GRAPH, view) == ()
+    assert [moved.of for moved in moved_inputs(rewriting, GRAPH, view)] == ["web.a"]
+
+
 def test_what_is_left_is_what_the_rule_finds_inside_the_plan():
     state = a_state(a=days(1, 2, 3), b=days(1, 2, 3))
     plan = a_plan(state=state, start="2024-01-03", end="2024-01-05")

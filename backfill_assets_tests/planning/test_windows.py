@@ -78,13 +78,19 @@ def test_a_window_says_what_becomes_of_the_cell_that_the_requested_end_cuts(
     assert window.notes == (note,)
 
 
-def test_nothing_past_the_last_end_of_what_is_restated_when_bounded():
-    restated = (Restatement("web.a", end="2024-03-03"), Restatement("web.b", end="2024-03-05"))
+@pytest.mark.parametrize(
+    ("ends", "last"), [(("2024-03-03", "2024-03-05"), "2024-03-05"), (("2024-03-03", None), None)]
+)
+def test_nothing_past_the_last_end_of_what_is_restated_when_bounded(
+    ends: tuple[str | None, ...], last: str | None
+):
+    daily = Daily(start="2024-03-01")
+    restated = tuple(Restatement("web.a", end=end) for end in ends)
     request = PlanRequest(environment=PROD, restate=restated, end_bounded=True)
 
-    window = window_of(request, Daily(start="2024-03-01"), NOW, IntervalSet.empty())
+    window = window_of(request, daily, NOW, IntervalSet.empty())
 
-    assert window.life.span().end == datetime(2024, 3, 6, tzinfo=UTC)
+    assert window.life.span().end == (daily.due(NOW) if last is None else daily.cell(last).end)
 
 
 def test_a_short_local_day_is_a_whole_cell():
