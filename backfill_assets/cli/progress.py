@@ -36,7 +36,7 @@ from backfill_assets.engine.project.events import (
     Waiting,
 )
 from backfill_assets.engine.project.heartbeat import repeatedly
-from backfill_assets.intervals.text import ranges_text
+from backfill_assets.intervals.text import counted, ranges_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -178,9 +178,8 @@ class Bars:
         """Show the current step; the line disappears after the last one."""
         if tally is not self._tally:
             self._bars = _no_bars()
-            counted = {name: count for name, count in tally.todo.items() if count}
             self._tasks = {
-                name: self._bars.add_task(name, total=of) for name, of in counted.items()
+                name: self._bars.add_task(name, total=of) for name, of in tally.todo.items() if of
             }
         self._at, self._tally = step, tally
         if step is None:
@@ -328,7 +327,7 @@ def _told(
         case Committed():
             passed = sum(result.passed for result in event.audits)
             audits = f"audits {passed}/{len(event.audits)}"
-            words = "done", f"{event.rows:,} rows, {audits}, {event.timing.total:.1f} s"
+            words = "done", f"{counted(event.rows, 'row')}, {audits}, {event.timing.total:.1f} s"
         case Failed():
             words = "FAILED", event.error
         case Waiting():

@@ -1,4 +1,4 @@
-"""The commands that fill the cells of an environment: each table is written by the environment that it belongs to."""
+"""The commands that fill the cells of an environment, or plan for it: each table is written by its own environment."""
 
 from __future__ import annotations
 
@@ -24,3 +24,8 @@ def runs_by_environment(run: RunContext, names: Iterable[str]) -> dict[str, list
 def in_environment(name: str) -> str:
     """Write the option that names an environment; `prod` needs none."""
     return "" if name == PROD else f" --env {name}"
+
+
+def plan_for(name: str) -> str:
+    """Give the command that makes a plan for an environment; `prod` need not be named."""
+    return "backfill plan" if name == PROD else f"backfill plan {name}"

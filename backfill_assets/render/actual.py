@@ -95,7 +95,7 @@ def actual_text(plan: Plan, actual: Actual) -> str:
     wall = actual.batch_seconds if actual.seconds is None else actual.seconds
     took = (
         f"took {seconds_text(wall)}, {counted(actual.batches, 'batch', 'batches')}, "
-        f"{actual.rows:,} rows, {bytes_text(actual.bytes_written)} written"
+        f"{counted(actual.rows, 'row')}, {bytes_text(actual.bytes_written)} written"
     )
     if plan.estimate is None:
         return took

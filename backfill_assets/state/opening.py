@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.intervals.text import first_of
+from backfill_assets.intervals.text import counted, first_of
 from backfill_assets.snapshots.batch import GAP, OpenBatch
 from backfill_assets.snapshots.ready import InputPin
 from backfill_assets.state import (
@@ -72,8 +72,8 @@ class CellsReadyError(BackfillAssetsError):
     def __init__(self, model: str, built_by: Mapping[Interval, str]) -> None:
         self.model, self.built_by = model, built_by
         super().__init__(
-            f"{len(built_by)} cells of {model} were built by another run in the meantime; they are "
-            "kept"
+            f"another run has built {counted(len(built_by), 'cell')} of {model} in the meantime; what it has "
+            "built is kept"
         )
 
 

@@ -95,7 +95,7 @@ def test_rows_after_the_last_stretch_are_refused_and_those_between_two_are_left_
     failed = ended(world.fill(graph, cells=scattered())["web.visits"], Failed)
 
     (again,) = ended(world.heard, TryingAgain)
-    assert "1 rows outside the batch's cells (cells 2024-01-07 to 2024-01-07)" in again.error
+    assert "1 row outside the batch's cells (cells 2024-01-07 to 2024-01-07)" in again.error
     assert [*map(str, (event.cells for event in failed))] == [
         str(days(6)),
         str(days(3, 4)),

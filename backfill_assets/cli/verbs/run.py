@@ -14,7 +14,7 @@ from backfill_assets.cli.options import AsJson, AsOf, Env, Select  # noqa: TC001
 from backfill_assets.cli.output import Heading, err, print_json, print_table, say
 from backfill_assets.cli.progress import shown
 from backfill_assets.cli.project import clock_at
-from backfill_assets.cli.run_commands import in_environment
+from backfill_assets.cli.run_commands import in_environment, plan_for
 from backfill_assets.cli.told_cells import say_cells
 from backfill_assets.engine.fill.fill import fill_cells
 from backfill_assets.engine.fill.late_cells import in_place_of
@@ -36,7 +36,6 @@ from backfill_assets.planning.plan.selecting import selected
 from backfill_assets.planning.plan.windows import cut_windows
 from backfill_assets.planning.plan.written_options import chosen
 from backfill_assets.render.plan_words import naming_of
-from backfill_assets.snapshots.environment import PROD
 from backfill_assets.snapshots.timing import RUN, Timing
 
 if TYPE_CHECKING:
@@ -171,11 +170,10 @@ def _announce(opened: RunContext, todo: Mapping[str, int]) -> None:
         to=err,
     )
     env = opened.environment.name
-    plan = "backfill plan" if env == PROD else f"backfill plan {env}"
     for name in (name for name in opened.changed if todo.get(name)):
         say(
             f"{name}: its declaration has changed; filled with the snapshot that {env} runs "
-            f"until a plan is promoted: `{plan}`",
+            f"until a plan is promoted: `{plan_for(env)}`",
             to=err,
             indent=2,
         )

@@ -16,7 +16,7 @@ from backfill_assets.cli.operating import looking
 from backfill_assets.cli.options import AsJson, AsOf, Env, Select  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import Heading, bar, print_json, print_table, say
 from backfill_assets.cli.project import clock_at
-from backfill_assets.cli.run_commands import in_environment, runs_by_environment
+from backfill_assets.cli.run_commands import in_environment, plan_for, runs_by_environment
 from backfill_assets.cli.waiting_plans import say_waiting, waiting_plans, watched_plans
 from backfill_assets.engine.fill.late_cells import late_work_of
 from backfill_assets.engine.fill.observing import observe_sources, sources_of
@@ -28,7 +28,6 @@ from backfill_assets.intervals.text import counted, ranges_text
 from backfill_assets.planning.plan.selecting import selected
 from backfill_assets.planning.plan.written_options import chosen
 from backfill_assets.snapshots.cutoff import Cutoff
-from backfill_assets.snapshots.environment import PROD
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -121,10 +120,9 @@ def _removed(run: RunContext, view: StateView) -> list[str]:
 
 
 def _removed_text(env: str, name: str) -> str:
-    plan = "backfill plan" if env == PROD else f"backfill plan {shlex.quote(env)}"
     return (
         f"removed  {name}: it is not declared any more; {env} publishes what it has of it, and nothing fills it, "
-        f"until a plan that removes it is promoted (`{plan}`)"
+        f"until a plan that removes it is promoted (`{plan_for(env)}`)"
     )
 
 
@@ -280,8 +278,7 @@ def _to_do(
     why = (
         f"backfill why MODEL CELL{in_environment(env)} for a missing one, or the same command later"
     )
-    plan = "backfill plan" if env == PROD else f"backfill plan {env}"
-    needs_plan = (plan,) if A_PLAN in remaining.waits else ()
+    needs_plan = (plan_for(env),) if A_PLAN in remaining.waits else ()
     return tuple(runs) or ((why,) if remaining.missing else needs_plan)
 
 

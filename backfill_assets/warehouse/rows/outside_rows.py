@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import DeclarationError
+from backfill_assets.intervals.text import counted
 from backfill_assets.models.column import CELL_COLUMN
 from backfill_assets.warehouse.files.cells import cell_number, number_expression, number_text
 from backfill_assets.warehouse.rows.json_rows import as_json
@@ -37,7 +38,7 @@ def refuse_outside(
     if None in counts:
         example = _example(rows, f"{CELL_COLUMN} IS NULL", model)
         raise DeclarationError(
-            found=f"the query of '{model.name}' gave {counts[None]} rows whose time column "
+            found=f"the query of '{model.name}' gave {counted(counts[None], 'row')} whose time column "
             f"'{model.time_column or ''}' is NULL, for example {example}",
             expected="a value in every row, for it names the row's cell",
             do="Filter them out in the query, or correct the source",
@@ -45,11 +46,12 @@ def refuse_outside(
     inside = {cell_number(cadence, cell) for cell in cells}
     outside = sorted(cell for cell in counts if cell is not None and cell not in inside)
     if outside:
+        strays = sum(counts[cell] for cell in outside)
         first, last = number_text(cadence, outside[0]), number_text(cadence, outside[-1])
         example = _example(rows, f"{number_expression(cadence)} = {outside[0]}", model)
         raise DeclarationError(
-            found=f"the query of '{model.name}' gave {sum(counts[cell] for cell in outside)} rows "
-            f"outside the batch's cells (cells {first} to {last}), for example {example}",
+            found=f"the query of '{model.name}' gave {counted(strays, 'row')} outside the "
+            f"batch's cells (cells {first} to {last}), for example {example}",
             expected="rows of the batch's cells only",
             do="Bound the query on the time column by its interval parameters",
         )
