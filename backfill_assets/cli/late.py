@@ -11,12 +11,10 @@ from backfill_assets.cli.progress import shown
 from backfill_assets.engine.automatic.late_plan import Refreshed, joined, refresh_late
 from backfill_assets.engine.fill.late_cells import late_work_of
 from backfill_assets.intervals.text import counted
+from backfill_assets.planning.rule.late_work import beyond_words
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from backfill_assets.engine.project.run_context import RunContext
-    from backfill_assets.models.cells_by_model import CellsByModel
     from backfill_assets.render.plan_words import Naming
 
 
@@ -30,7 +28,13 @@ def healed_again(run: RunContext, before: Refreshed) -> Refreshed:
     """Build late data that arrived in the meantime; the next run builds failed cells."""
     work = late_work_of(run)
     if before.failed or not (work.automatic or work.in_place):
-        return replace(before, waiting=work.waiting, awaits=work.awaits, because=work.because)
+        return replace(
+            before,
+            waiting=work.waiting,
+            awaits=work.awaits,
+            because=work.because,
+            beyond=work.beyond,
+        )
     after = build_late_data(run)
     return replace(
         after,
@@ -53,7 +57,7 @@ def late_lines(naming: Naming, done: Refreshed) -> list[str]:
     ]
     if spared := sum(done.spared.values()):
         lines.append(f"spared   {counted(spared, 'cell')}: what they read did not change")
-    lines += waiting_lines(naming, done.waiting, done.because)
+    lines += waiting_lines(naming, done)
     lines += [
         f"late     {name}: {ranges}; another run or plan, or a batch that failed, keeps it for now"
         for name, ranges in naming.by_model(done.held).items()
@@ -67,12 +71,12 @@ def late_lines(naming: Naming, done: Refreshed) -> list[str]:
     return [*lines, *done.notes]
 
 
-def waiting_lines(naming: Naming, waiting: CellsByModel, because: Mapping[str, str]) -> list[str]:
+def waiting_lines(naming: Naming, done: Refreshed) -> list[str]:
     """Say what is late and reaches further back than late windows do."""
     return [
-        f"late     {name}: {naming.count(name, waiting[name]):,} "
-        f"need a plan, {ranges}; {because.get(name, '')}"
-        for name, ranges in naming.by_model(waiting).items()
+        f"late     {name}: {naming.count(name, done.waiting[name]):,} need a plan"
+        f"{beyond_words(done.beyond.get(name, ()))}, {ranges}; {done.because.get(name, '')}"
+        for name, ranges in naming.by_model(done.waiting).items()
     ]
 
 
@@ -93,6 +97,7 @@ def late_json(naming: Naming, done: Refreshed | None) -> dict[str, Any] | None:
         "built": naming.listed(done.built),
         "spared": dict(done.spared),
         "needs_plan": naming.by_model(done.waiting),
+        "beyond": {name: [*models] for name, models in done.beyond.items()},
         "needed_plan": done.needed,
         "held": naming.by_model(done.held),
         "awaits": {source: naming.by_model(cells) for source, cells in done.awaits.items()},

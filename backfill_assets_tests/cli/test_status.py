@@ -103,7 +103,8 @@ def test_what_is_stale_is_said_with_what_changed(shop: Prepared, backfill: Backf
 
     assert (
         "stale    toy.sales_of_three_days: 2024-01-30..2024-01-31 (2); "
-        "toy.sales changed in 2024-01-29; needs a plan\n" in said
+        "toy.sales changed in 2024-01-29; needs a plan (beyond the late window of "
+        "toy.sales_of_three_days)\n" in said
     )
 
 
@@ -125,7 +126,7 @@ def test_cells_of_a_live_batch_are_said_to_be_at_work(shop: Prepared, backfill: 
 
 
 def test_what_the_next_run_refreshes_needs_no_plan():
-    assert [_remedy(3, 0), _remedy(3, 3), _remedy(3, 2)] == [
+    assert [_remedy(3, 0), _remedy(3, 3, ["toy.sales"]), _remedy(3, 2)] == [
         "needs a plan",
         "the next run refreshes them",
         "the next run refreshes 2; else a plan",

@@ -119,7 +119,10 @@ def test_a_plan_waits_for_the_acknowledgement_of_a_consumer_that_asks_for_it(
     )
     plan = built(world, plans, graph)
 
-    with pytest.raises(UnansweredError, match=r"board \(team:web\) has not acknowledged"):
+    with pytest.raises(
+        UnansweredError,
+        match=r"board \(team:web\) has not acknowledged.* `backfill acknowledge \w+ board` answers for board",
+    ):
         plans.promote(graph, plan)
     assert total(world) == (on(8), 8)
 

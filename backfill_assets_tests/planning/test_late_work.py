@@ -13,7 +13,7 @@ from backfill_assets.models.cells import cells_read
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.models.source import WhenEmpty
 from backfill_assets.models.upstream import Reopens, Upstream, own_cells
-from backfill_assets.planning.rule.late_work import KeptBack, LateWork, late_work
+from backfill_assets.planning.rule.late_work import KeptBack, LateWork, beyond_words, late_work
 from backfill_assets.planning.rule.needs_work import needs_work
 from backfill_assets.snapshots.environment import Pointer
 from backfill_assets.snapshots.state_view import SourceState, UpstreamChange
@@ -202,6 +202,17 @@ def test_a_commit_that_reaches_beyond_a_window_is_not_split():
     graph = chain()
     found = split(graph, picture(graph, [days(3, 10), days(9)]))
     assert (found.automatic, found.waiting) == ({A: days(9)}, {A: days(3, 10)})
+
+
+def test_what_waits_names_the_models_whose_late_windows_it_reaches_out_of():
+    graph = chain(late_window=0)
+    found = split(graph, picture(graph, [days(9)]))
+    assert (found.waiting, found.beyond) == ({A: days(9)}, {A: (C,)})
+    assert beyond_words(found.beyond[A]) == f" (beyond the late window of {C})"
+
+    reserved = split(chain(), picture(chain(), [days(9)]), reserved={A: days(9)})
+    assert (reserved.waiting, reserved.beyond) == ({A: days(9)}, {A: ()})
+    assert not beyond_words(reserved.beyond[A])
 
 
 def test_of_a_model_that_nobody_reads_a_change_is_not_split_either():

@@ -27,6 +27,7 @@ from backfill_assets.intervals.instants import minute_text
 from backfill_assets.intervals.text import counted, ranges_text
 from backfill_assets.planning.plan.selecting import selected
 from backfill_assets.planning.plan.written_options import chosen
+from backfill_assets.planning.rule.late_work import beyond_words
 from backfill_assets.snapshots.cutoff import Cutoff
 
 if TYPE_CHECKING:
@@ -89,6 +90,7 @@ def status(
             _row(run, name, work, view.claimed[name], late)
             | _stale_waits(run, name, work, late)
             | {
+                "beyond": [*late.beyond.get(name, ())],
                 "spared": spared.get(name, 0),
                 "cutoff": _cutoff(view.cutoffs.get(name)),
                 "failure": _failure(run, failures.get(name)),
@@ -298,9 +300,10 @@ def _remarks(env: str, row: dict[str, Any]) -> list[str]:
         )
         waits = [f"{cells} {whom}" for whom, cells in row["stale_waits"].items()]
         others = row["stale"] - row["stale_waiting"]
-        remedy = "; ".join([*waits, _remedy(others, row["refresh"])] if others else waits)
+        remedy = _remedy(others, row["refresh"], row["beyond"])
+        remedies = "; ".join([*waits, remedy] if others else waits)
         word = "late " if row["late"] else "stale"
-        remarks.append(f"{word}    {name}: {row['stale_ranges']}; {because}; {remedy}")
+        remarks.append(f"{word}    {name}: {row['stale_ranges']}; {because}; {remedies}")
     if row["spared"]:
         remarks.append(
             f"spared   {name}: {counted(row['spared'], 'cell')} in {_LATELY.days} days; what they "
@@ -317,8 +320,9 @@ def _remarks(env: str, row: dict[str, Any]) -> list[str]:
     return remarks
 
 
-def _remedy(stale: int, refresh: int) -> str:
+def _remedy(stale: int, refresh: int, beyond: Iterable[str] = ()) -> str:
     """Name the remedy for stale cells: the next run, inside the late window; else a plan."""
-    if not refresh:
-        return "needs a plan"
-    return "the next run refreshes " + ("them" if refresh == stale else f"{refresh:,}; else a plan")
+    if refresh == stale:
+        return "the next run refreshes them"
+    words = f"the next run refreshes {refresh:,}; else a plan" if refresh else "needs a plan"
+    return words + beyond_words(beyond)

@@ -68,6 +68,7 @@ class Refreshed:
         held: late, but others are at work where it reaches, by model.
         awaits: late, but a source has lost the rows that it was built from, by source and model.
         because: what changed, in words, by model.
+        beyond: the models of which what is waiting reaches cells outside of their late windows, by model.
         needed: the plan for what is waiting, which a person decides on; None where there is none.
         failed: batches that failed; what they concern is left for the next time.
         notes: what else people should know.
@@ -83,6 +84,7 @@ class Refreshed:
     held: CellsByModel = field(default_factory=CellsByModel)
     awaits: Mapping[str, CellsByModel] = field(default_factory=dict[str, CellsByModel])
     because: Mapping[str, str] = field(default_factory=dict[str, str])
+    beyond: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, "tuple[str, ...]"])
     needed: str | None = None
     failed: tuple[Failed, ...] = ()
     notes: tuple[str, ...] = ()
@@ -285,4 +287,5 @@ def _told(work: LateWork, done: Refreshed) -> Refreshed:
         held=work.held | work.automatic,
         awaits=work.awaits,
         because=work.because,
+        beyond=work.beyond,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -38,10 +39,13 @@ class UnansweredError(BackfillAssetsError):
 
     def __init__(self, plan_id: str, replies: Answers) -> None:
         self.plan_id, self.awaits = plan_id, replies.awaits
-        answering = f"`backfill acknowledge {plan_id} CONSUMER` answers for a consumer, "
+        answering = "".join(
+            f"`backfill acknowledge {plan_id} {shlex.quote(name)}` answers for {name}, "
+            for name in replies.unanswered
+        )
         super().__init__(
             f"plan {plan_id} may not be published yet, nothing was: {'; '.join(replies.awaits)}. "
-            f"{answering if replies.unanswered else ''}`backfill approvals {plan_id}` lists what is awaited"
+            f"{answering}`backfill approvals {plan_id}` lists what is awaited"
         )
 
 

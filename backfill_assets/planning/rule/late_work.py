@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from backfill_assets.intervals.cadence import WHOLE_CELL
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.restated import onward
+from backfill_assets.intervals.text import first_of
 from backfill_assets.models.cells import cells_read
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.rule.needs_work import needs_work
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 ASKED_BY = "late data"
 """Who asks for an automatic plan."""
 _NOTHING = IntervalSet.empty()
+_SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,8 @@ class LateWork:
         awaits: by source, those that wait for its rows, or reach a cell that does, with all other cells
             of the same change.
         because: what changed, in words, by model.
+        beyond: the models of which a waiting change reaches cells outside of their late windows, by the model
+            whose cells wait.
     """
 
     automatic: CellsByModel = field(default_factory=CellsByModel)
@@ -64,6 +68,7 @@ class LateWork:
     held: CellsByModel = field(default_factory=CellsByModel)
     awaits: Mapping[str, CellsByModel] = field(default_factory=dict[str, CellsByModel])
     because: Mapping[str, str] = field(default_factory=dict[str, str])
+    beyond: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, "tuple[str, ...]"])
 
     def awaiting(self, model: str) -> dict[str, IntervalSet]:
         """Give a model's cells that wait for rows, by the source."""
@@ -131,13 +136,18 @@ def late_work(
         closed_in_place = kept_back.in_place | kept_back.failed | view.owed
         in_place &= _Windows(graph, view, now, closed_in_place).open()
     ours = ((due & allowed) - waits - rowless) | in_place
+    waiting = stale - due - rowless
     return LateWork(
         automatic=ours - in_place,
         in_place=in_place,
-        waiting=stale - due - rowless,
+        waiting=waiting,
         held=due - ours - rowless,
         awaits=awaits,
         because={name: _because(works[name]) for name in stale},
+        beyond={
+            name: _beyond(graph, view, together(changes, CellsByModel({name: cells})))
+            for name, cells in waiting.items()
+        },
     )
 
 
@@ -249,8 +259,24 @@ def _reached(graph: Graph, view: StateView, cells: CellsByModel) -> CellsByModel
     return reached
 
 
+def _beyond(graph: Graph, view: StateView, cells: CellsByModel) -> tuple[str, ...]:
+    """Name the models of which these cells, or ready ones that read them, lie outside of the late window."""
+    reached = _reached(graph, view, cells)
+    return tuple(
+        name
+        for name, model in graph.models.items()
+        if reached[name] - last_cells(model, view.ready(name), model.late_window)
+    )
+
+
 def _because(work: Work) -> str:
     return "; ".join(dict.fromkeys(part.words for part in work.stale))
+
+
+def beyond_words(models: Iterable[str]) -> str:
+    """Say of which models late cells lie outside of the late window, to follow "a plan"; empty for none."""
+    names = first_of(models, _SHOWN)
+    return f" (beyond the late window of {names})" if names else ""
 
 
 def together(changes: Iterable[CellsByModel], cells: CellsByModel) -> CellsByModel:
