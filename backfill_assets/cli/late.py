@@ -28,13 +28,7 @@ def healed_again(run: RunContext, before: Refreshed) -> Refreshed:
     """Build late data that arrived in the meantime; the next run builds failed cells."""
     work = late_work_of(run)
     if before.failed or not (work.automatic or work.in_place):
-        return replace(
-            before,
-            waiting=work.waiting,
-            awaits=work.awaits,
-            because=work.because,
-            beyond=work.beyond,
-        )
+        return replace(before, left=work)
     after = build_late_data(run)
     return replace(
         after,
@@ -64,7 +58,7 @@ def late_lines(naming: Naming, done: Refreshed) -> list[str]:
     ]
     lines += [
         f"late     {name}: {ranges} waits for rows of {source}, which has lost those that it was built from"
-        for source, cells in done.awaits.items()
+        for source, cells in done.left.awaits.items()
         for name, ranges in naming.by_model(cells).items()
     ]
     lines += [f"FAILED   {failure.model}: {failure.error}" for failure in done.failed]
@@ -74,9 +68,9 @@ def late_lines(naming: Naming, done: Refreshed) -> list[str]:
 def waiting_lines(naming: Naming, done: Refreshed) -> list[str]:
     """Say what is late and reaches further back than late windows do."""
     return [
-        f"late     {name}: {naming.count(name, done.waiting[name]):,} need a plan"
-        f"{beyond_words(done.beyond.get(name, ()))}, {ranges}; {done.because.get(name, '')}"
-        for name, ranges in naming.by_model(done.waiting).items()
+        f"late     {name}: {naming.count(name, done.left.waiting[name]):,} need a plan"
+        f"{beyond_words(done.left.beyond.get(name, ()))}, {ranges}; {done.left.because.get(name, '')}"
+        for name, ranges in naming.by_model(done.left.waiting).items()
     ]
 
 
@@ -84,7 +78,7 @@ def say_late(naming: Naming, done: Refreshed | None) -> None:
     """Print the result for late data."""
     for line in late_lines(naming, done) if done else ():
         say(line, indent=2)
-    if done and done.waiting:
+    if done and done.left.waiting:
         next_ = f"backfill show {done.needed}, the plan" if done.needed else "backfill plan,"
         say(f"Next: {next_} for what is late and needs one")
 
@@ -96,11 +90,11 @@ def late_json(naming: Naming, done: Refreshed | None) -> dict[str, Any] | None:
         "promoted": done.promoted,
         "built": naming.listed(done.built),
         "spared": dict(done.spared),
-        "needs_plan": naming.by_model(done.waiting),
-        "beyond": {name: [*models] for name, models in done.beyond.items()},
+        "needs_plan": naming.by_model(done.left.waiting),
+        "beyond": {name: [*models] for name, models in done.left.beyond.items()},
         "needed_plan": done.needed,
         "held": naming.by_model(done.held),
-        "awaits": {source: naming.by_model(cells) for source, cells in done.awaits.items()},
+        "awaits": {source: naming.by_model(cells) for source, cells in done.left.awaits.items()},
         "errors": [failure.error for failure in done.failed],
         "notes": list(done.notes),
     }

@@ -270,7 +270,7 @@ def _late(work: PlanWork, config: InEnvironment) -> None:
         }
         for what, by_model in (
             ("cells", done.cells),
-            ("needs_a_plan", done.waiting),
+            ("needs_a_plan", done.left.waiting),
             ("held", done.held),
         )
     }
@@ -280,8 +280,8 @@ def _late(work: PlanWork, config: InEnvironment) -> None:
             "needed_plan": done.needed or "none",
             **counted,
             "cells_spared": dict(done.spared),
-            "because": dict(done.because),
-            "awaits_rows_of": list(done.awaits),
+            "because": dict(done.left.because),
+            "awaits_rows_of": list(done.left.awaits),
             "notes": "; ".join(done.notes),
             "changed_cells": reported,
         }

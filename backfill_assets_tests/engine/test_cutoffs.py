@@ -44,7 +44,7 @@ def test_late_data_before_a_cutoff_reopens_nothing_until_the_cutoff_is_lifted(wo
     late(world, row(3, 2))
     late(world, row(9, 2))
     done = refresh(world, new)
-    assert (said(new, done.cells), done.waiting) == ({A: "2024-01-09"}, {})
+    assert (said(new, done.cells), done.left.waiting) == ({A: "2024-01-09"}, {})
     assert by_day(world)[3] == [1.0]
     run = world.open(new)
     work = needs_work(run.graph, run.view(), run.graph.models[A], now=run.until)

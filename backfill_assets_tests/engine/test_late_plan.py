@@ -118,7 +118,7 @@ def test_late_data_that_a_policy_lets_people_approve_waits_for_a_plan(world: Wor
     done = refresh_late(open_run(world.project(graph, gate=lambda: gate), world.environment))
 
     assert said(graph, done.cells) == {A: "2024-01-10"}
-    assert said(graph, done.waiting) == {A: "2024-01-08"}
+    assert said(graph, done.left.waiting) == {A: "2024-01-08"}
     needed = read_plan(world.store.plans.get(str(done.needed)).content)
     assert needed.request.late == ()
 
@@ -165,7 +165,7 @@ def test_a_cell_that_reaches_out_of_a_window_waits_for_a_plan_and_the_others_do_
     apart(world, row(8, 2), row(9, 2), row(3, 2))
     done = refresh(world, graph)
     assert said(graph, done.cells) == {A: "2024-01-09"}
-    assert said(graph, done.waiting) == {A: "2024-01-03, 2024-01-08"}
+    assert said(graph, done.left.waiting) == {A: "2024-01-03, 2024-01-08"}
     assert world.rows(C) == kept(*ROWS, row(9, 2))
     Plans(world).published(graph)
     assert world.rows(C) == kept(*ROWS, row(8, 2), row(9, 2), row(3, 2))
@@ -180,7 +180,7 @@ def test_a_correction_that_reaches_beyond_a_window_is_one_plan_at_once_or_not_at
     late(world, row(10, 2))
     done = refresh(world, graph)
     assert said(graph, done.cells) == {A: "2024-01-10"}
-    assert said(graph, done.waiting) == {A: "2024-01-03, 2024-01-09"}
+    assert said(graph, done.left.waiting) == {A: "2024-01-03, 2024-01-09"}
     world.fill(graph)
     assert world.rows(A) == kept(*ROWS, row(10, 2))
     late(world, row(9, 3))  # the same cell again: it can't come without the rest
@@ -190,7 +190,7 @@ def test_a_correction_that_reaches_beyond_a_window_is_one_plan_at_once_or_not_at
     Plans(world).published(graph)
     found = [row(10, 2), row(3, 2), row(9, 2), row(9, 3), row(8, 3)]
     assert world.rows(A) == kept(*ROWS, *found)
-    assert refresh(world, graph).waiting == {}
+    assert refresh(world, graph).left.waiting == {}
 
 
 def test_what_needs_a_plan_is_planned_once_for_a_person_to_decide(world: World):
@@ -264,7 +264,7 @@ def test_a_month_that_is_closed_keeps_its_days_from_healing_by_themselves(world:
     apart(world, row(30, 2), (world.clock.now.date().replace(day=1), 7, 1.0))
     done = refresh(world, graph)
     assert said(graph, done.cells) == {A: "2024-02-01"}
-    assert said(graph, done.waiting) == {A: "2024-01-30"}
+    assert said(graph, done.left.waiting) == {A: "2024-01-30"}
 
 
 def test_a_model_that_nobody_reads_is_refreshed_in_its_own_table(world: World):
@@ -273,7 +273,7 @@ def test_a_model_that_nobody_reads_is_refreshed_in_its_own_table(world: World):
     apart(world, row(9, 2), row(2, 2))
     done = refresh(world, graph)
     assert (said(graph, done.cells), done.plan_id) == ({A: "2024-01-09"}, None)
-    assert said(graph, done.waiting) == {A: "2024-01-02"}
+    assert said(graph, done.left.waiting) == {A: "2024-01-02"}
 
 
 @pytest.mark.parametrize("graph", [chain(), a_graph(a_model(A, late_window=4))])
@@ -288,8 +288,8 @@ def test_a_published_cell_whose_rows_are_all_gone_stays_and_waits_where_its_sour
 
     done = refresh(world, graph)
     assert (done.plan_id, done.cells, done.built, done.failed) == (None, {}, {}, ())
-    assert said(graph, done.awaits[EVENTS]) == {A: "2024-01-09"}
-    assert (done.waiting, done.held, done.ended) == ({}, {}, True)
+    assert said(graph, done.left.awaits[EVENTS]) == {A: "2024-01-09"}
+    assert (done.left.waiting, done.held, done.ended) == ({}, {}, True)
     assert (world.head(A), world.rows(A)) == (head, kept(*ROWS))
     left = outstanding(world.open(graph), graph.order)
     assert left.words == "0 cells missing, 1 stale: 1 wait for rows of web.events"
@@ -393,7 +393,7 @@ def test_what_fails_an_audit_is_left_out_and_the_rest_is_published(world: World)
     done = refresh(world, graph)
     assert [event.model for event in done.failed] == [B]
     assert said(graph, done.cells) == {A: "2024-01-09"}
-    assert said(graph, {**done.held, **done.waiting}) == {A: "2024-01-08"}
+    assert said(graph, {**done.held, **done.left.waiting}) == {A: "2024-01-08"}
     assert world.rows(B) == world.rows(A) == kept(*ROWS, row(9, 2))
     late(world, row(10, 2))
     assert said(graph, refresh(world, graph).cells) == {A: "2024-01-10"}
@@ -505,7 +505,7 @@ def test_what_a_person_took_back_does_not_come_again_by_itself(world: World):
     rollback_plan(plans.project(graph), read_plan(stored.content))
     again = refresh(world, graph)
     assert again.cells == {}
-    assert said(graph, again.waiting) == {A: "2024-01-08"}
+    assert said(graph, again.left.waiting) == {A: "2024-01-08"}
     assert world.rows(C) == kept(*ROWS)
 
 

@@ -212,7 +212,7 @@ def test_late_data_publishes_no_change_of_a_model_that_relies_on_another_declara
     done = refresh_late(world.open(after))
     assert world.store.environments.pointers("prod")[VISITS].version == running[VISITS].version
     assert held(world) == oracle("seen")
-    assert {*done.waiting} == {VISITS}
+    assert {*done.left.waiting} == {VISITS}
     for name in names[1:]:
         assert held(world, name) == sorted([*oracle("ds"), (9, 3), (10, 3)])
     plans.published(after)

@@ -178,7 +178,7 @@ def lived(world: World, seed: int, rounds: int) -> None:
 
         done = automatic.refresh()
         assert done.failed == (), done
-        waiting = _starts(done.waiting.get(HOURS))
+        waiting = _starts(done.left.waiting.get(HOURS))
         assert automatic.built() == oracle.rebuild(changed - waiting), said
         assert far <= waiting <= (changed if far else set()), said
         for hours in edited.commits:  # a commit is published as a whole, or waits as a whole

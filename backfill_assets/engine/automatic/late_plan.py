@@ -35,7 +35,7 @@ from backfill_assets.intervals.cadence import WHOLE_CELL
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.plan.request import PlanRequest
-from backfill_assets.planning.rule.late_work import ASKED_BY
+from backfill_assets.planning.rule.late_work import ASKED_BY, LateWork
 from backfill_assets.snapshots.stored_plan import NOT_ENDED
 from backfill_assets.state.locks import PlanLeasedError
 from backfill_assets.state.queue import PlanPausedOrStoppedError
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from backfill_assets.engine.project.project import Project
     from backfill_assets.engine.project.run_context import RunContext
     from backfill_assets.planning.plan.plan import Plan
-    from backfill_assets.planning.rule.late_work import LateWork
 
 _ROUNDS = 4
 
@@ -64,12 +63,8 @@ class Refreshed:
         promoted: whether everything that could be published by itself is; what fails for good is not
             counted, nor what was paused or stopped by hand.
         spared: cells that were not built, since what they read was built again with equal content.
-        waiting: late, but outside of a late window or reaching out of one: needs a plan, by model.
-        held: late, but others are at work where it reaches, by model.
-        awaits: late, but a source has lost the rows that it was built from, by source and model.
-        because: what changed, in words, by model.
-        beyond: the models of which what is waiting reaches cells outside of their late windows, by model.
-        needed: the plan for what is waiting, which a person decides on; None where there is none.
+        left: what is still late, by what it waits for.
+        needed: the plan for what is left and needs one, which a person decides on; None where there is none.
         failed: batches that failed; what they concern is left for the next time.
         notes: what else people should know.
         looks: what the look at the sources came to.
@@ -80,11 +75,7 @@ class Refreshed:
     built_by: Mapping[str, CellsByModel] = field(default_factory=dict[str, CellsByModel])
     promoted: bool = True
     spared: Mapping[str, int] = field(default_factory=dict[str, int])
-    waiting: CellsByModel = field(default_factory=CellsByModel)
-    held: CellsByModel = field(default_factory=CellsByModel)
-    awaits: Mapping[str, CellsByModel] = field(default_factory=dict[str, CellsByModel])
-    because: Mapping[str, str] = field(default_factory=dict[str, str])
-    beyond: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, "tuple[str, ...]"])
+    left: LateWork = field(default_factory=LateWork)
     needed: str | None = None
     failed: tuple[Failed, ...] = ()
     notes: tuple[str, ...] = ()
@@ -94,6 +85,11 @@ class Refreshed:
     def built(self) -> CellsByModel:
         """All that was built again and is published, by model."""
         return reduce(or_, self.built_by.values(), CellsByModel())
+
+    @property
+    def held(self) -> CellsByModel:
+        """What is still late, since another run or plan, or a batch that failed, keeps it for now, by model."""
+        return self.left.held | self.left.automatic
 
     @property
     def ended(self) -> bool:
@@ -124,7 +120,7 @@ def refresh_late(run: RunContext, besides: Collection[str] = (), why: str = "") 
     except PlanLeasedError as error:
         looks = observe(run, run.graph.order)
         notes = (str(error), *(look.note for look in looks if look.note))
-        return _told(late_work_of(run), Refreshed(promoted=False, notes=notes, looks=looks))
+        return Refreshed(promoted=False, left=late_work_of(run), notes=notes, looks=looks)
 
 
 @dataclass
@@ -157,7 +153,7 @@ class _Refresh:
             self.so_far = replace(self.so_far, promoted=False)
         work = late_work_of(self.run)
         self._propose(work)
-        return _told(work, self.so_far)
+        return replace(self.so_far, left=work)
 
     def _propose(self, work: LateWork) -> None:
         """Keep a plan for what waits, for a person to decide on."""
@@ -277,15 +273,3 @@ def joined(
 
 def _lost(failed: tuple[Failed, ...]) -> CellsByModel:
     return CellsByModel.of((failure.model, failure.cells) for failure in failed)
-
-
-def _told(work: LateWork, done: Refreshed) -> Refreshed:
-    """Add what is still late."""
-    return replace(
-        done,
-        waiting=work.waiting,
-        held=work.held | work.automatic,
-        awaits=work.awaits,
-        because=work.because,
-        beyond=work.beyond,
-    )
