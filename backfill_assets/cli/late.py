@@ -69,7 +69,7 @@ def waiting_lines(naming: Naming, done: Refreshed) -> list[str]:
     """Say what is late and reaches further back than late windows do."""
     return [
         f"late     {name}: {naming.count(name, done.left.waiting[name]):,} need a plan"
-        f"{beyond_words(done.left.beyond.get(name, ()))}, {ranges}; {done.left.because.get(name, '')}"
+        f"{beyond_words(done.left.beyond(name))}, {ranges}; {done.left.because.get(name, '')}"
         for name, ranges in naming.by_model(done.left.waiting).items()
     ]
 
@@ -91,7 +91,7 @@ def late_json(naming: Naming, done: Refreshed | None) -> dict[str, Any] | None:
         "built": naming.listed(done.built),
         "spared": dict(done.spared),
         "needs_plan": naming.by_model(done.left.waiting),
-        "beyond": {name: [*models] for name, models in done.left.beyond.items()},
+        "beyond": {name: [*done.left.beyond(name)] for name in done.left.waiting},
         "needed_plan": done.needed,
         "held": naming.by_model(done.held),
         "awaits": {source: naming.by_model(cells) for source, cells in done.left.awaits.items()},

@@ -207,12 +207,12 @@ def test_a_commit_that_reaches_beyond_a_window_is_not_split():
 def test_what_waits_names_the_models_whose_late_windows_it_reaches_out_of():
     graph = chain(late_window=0)
     found = split(graph, picture(graph, [days(9)]))
-    assert (found.waiting, found.beyond) == ({A: days(9)}, {A: (C,)})
-    assert beyond_words(found.beyond[A]) == f" (beyond the late window of {C})"
+    assert (found.waiting, found.beyond(A)) == ({A: days(9)}, (C,))
+    assert beyond_words(found.beyond(A)) == f" (beyond the late window of {C})"
 
     reserved = split(chain(), picture(chain(), [days(9)]), reserved={A: days(9)})
-    assert (reserved.waiting, reserved.beyond) == ({A: days(9)}, {A: ()})
-    assert not beyond_words(reserved.beyond[A])
+    assert (reserved.waiting, reserved.beyond(A)) == ({A: days(9)}, ())
+    assert not beyond_words(reserved.beyond(A))
 
 
 def test_of_a_model_that_nobody_reads_a_change_is_not_split_either():

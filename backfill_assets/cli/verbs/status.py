@@ -90,7 +90,7 @@ def status(
             _row(run, name, work, view.claimed[name], late)
             | _stale_waits(run, name, work, late)
             | {
-                "beyond": [*late.beyond.get(name, ())],
+                "beyond": [*late.beyond(name)],
                 "spared": spared.get(name, 0),
                 "cutoff": _cutoff(view.cutoffs.get(name)),
                 "failure": _failure(run, failures.get(name)),

@@ -58,8 +58,8 @@ class LateWork:
         awaits: by source, those that wait for its rows, or reach a cell that does, with all other cells
             of the same change.
         because: what changed, in words, by model.
-        beyond: the models of which a waiting change reaches cells outside of their late windows, by the model
-            whose cells wait.
+        beyond: gives the models of which a waiting change reaches cells outside of their late windows, by the
+            name of the model whose cells wait; asked where a person is told of them.
     """
 
     automatic: CellsByModel = field(default_factory=CellsByModel)
@@ -68,7 +68,7 @@ class LateWork:
     held: CellsByModel = field(default_factory=CellsByModel)
     awaits: Mapping[str, CellsByModel] = field(default_factory=dict[str, CellsByModel])
     because: Mapping[str, str] = field(default_factory=dict[str, str])
-    beyond: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, "tuple[str, ...]"])
+    beyond: Callable[[str], tuple[str, ...]] = field(default=lambda _: (), compare=False)
 
     def awaiting(self, model: str) -> dict[str, IntervalSet]:
         """Give a model's cells that wait for rows, by the source."""
@@ -144,10 +144,9 @@ def late_work(
         held=due - ours - rowless,
         awaits=awaits,
         because={name: _because(works[name]) for name in stale},
-        beyond={
-            name: _beyond(graph, view, together(changes, CellsByModel({name: cells})))
-            for name, cells in waiting.items()
-        },
+        beyond=lambda name: _beyond(
+            graph, view, together(changes, CellsByModel({name: waiting[name]}))
+        ),
     )
 
 
@@ -261,6 +260,8 @@ def _reached(graph: Graph, view: StateView, cells: CellsByModel) -> CellsByModel
 
 def _beyond(graph: Graph, view: StateView, cells: CellsByModel) -> tuple[str, ...]:
     """Name the models of which these cells, or ready ones that read them, lie outside of the late window."""
+    if not cells:
+        return ()
     reached = _reached(graph, view, cells)
     return tuple(
         name
