@@ -12,8 +12,6 @@ again by the next one, which finishes its plan.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import reduce
-from operator import or_
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.automatic.automatic_plan import begun, carried_out
@@ -84,7 +82,7 @@ class Refreshed:
     @property
     def built(self) -> CellsByModel:
         """All that was built again and is published, by model."""
-        return reduce(or_, self.built_by.values(), CellsByModel())
+        return CellsByModel.of(each for built in self.built_by.values() for each in built.items())
 
     @property
     def held(self) -> CellsByModel:

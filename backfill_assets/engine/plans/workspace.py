@@ -167,7 +167,10 @@ def _filled_since(op: Operation, environment: RunContext, planned: ModelPlan) ->
     if op.plan.request.restate or planned.fingerprint != planned.old_fingerprint:
         return _NONE
     gaps = IntervalSet.union_all(work.cells for work in planned.work if work.why is Why.GAP)
-    return gaps & environment.view().ready(planned.model) if gaps else gaps
+    if not gaps:
+        return gaps
+    view = op.store.views.of(environment.environment.name, only={planned.model})
+    return gaps & view.ready(planned.model)
 
 
 def _owed(op: Operation, planned: ModelPlan) -> Iterator[OwedCells]:
