@@ -236,14 +236,21 @@ def test_an_abandoned_plan_leaves_prod_byte_for_byte(world: World, plans: Plans)
 
 def summed(cron: str | None = None, extra: str = "") -> Graph:
     """Visits, and one cell that counts and adds up all of them."""
-    columns = (Column("days", "bigint"), Column("total", "decimal(18,2)"))
-    sql = (
-        f"SELECT COUNT(*) AS days, CAST(SUM(cost) {extra} AS DECIMAL(18,2)) AS total FROM {VISITS}"
-    )
-    whole: dict[str, Any] = {"cadence": Whole(), "kind": Full(), "unique_key": ["days"]}
-    reads = [Upstream(VISITS, reopens=Reopens.ALL)]
-    total = a_model(SUM, sql=sql, columns=columns, upstreams=reads, grain="one row", **whole)
+    total = total_of(VISITS, extra, upstreams=[Upstream(VISITS, reopens=Reopens.ALL)])
     return a_graph(visits(cadence=Daily(start="2024-01-07", cron=cron)), total)
+
+
+def added_up() -> Graph:
+    """One cell that counts the rows of the source, and adds them up."""
+    return a_graph(total_of(EVENTS))
+
+
+def total_of(read: str, extra: str = "", **declared: Any) -> Any:  # noqa: ANN401
+    """One cell that counts the rows of something, and adds them up."""
+    columns = (Column("days", "bigint"), Column("total", "decimal(18,2)"))
+    sql = f"SELECT COUNT(*) AS days, CAST(SUM(cost) {extra} AS DECIMAL(18,2)) AS total FROM {read}"
+    whole: dict[str, Any] = {"cadence": Whole(), "kind": Full(), "unique_key": ["days"]}
+    return a_model(SUM, sql=sql, columns=columns, grain="one row", **whole, **declared)
 
 
 SUM = "web.sum"
@@ -280,14 +287,6 @@ def test_a_full_reader_in_a_plan_reads_cells_that_were_published_between_plan_an
 
     assert world.rows(SUM, "days", "total") == [(5, 36)]
     assert plans.make(summed(extra="+ 1")).is_empty
-
-
-def added_up() -> Graph:
-    """One cell that counts the rows of the source, and adds them up."""
-    sql = f"SELECT COUNT(*) AS days, CAST(SUM(cost) AS DECIMAL(18,2)) AS total FROM {EVENTS}"
-    columns = (Column("days", "bigint"), Column("total", "decimal(18,2)"))
-    whole: dict[str, Any] = {"cadence": Whole(), "kind": Full(), "unique_key": ["days"]}
-    return a_graph(a_model(SUM, sql=sql, columns=columns, grain="one row", **whole))
 
 
 def test_rows_of_a_source_that_came_before_their_day_was_over_reach_a_full_reader_once_it_is(
