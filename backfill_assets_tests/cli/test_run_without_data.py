@@ -1,14 +1,16 @@
 from __future__ import annotations
 
+from datetime import date
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
+import pytest
+
 from backfill_assets.models.audits_of import audits_of
-from backfill_assets_tests.toy import sales
+from backfill_assets_tests.toy import land_rows, raw_sales, sales
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pytest
 
     from backfill_assets_tests.cli.conftest import Backfill
     from backfill_assets_tests.cli.prepared import Prepared
@@ -21,6 +23,30 @@ def test_a_run_says_its_id_before_it_starts_and_how_to_go_on(backfill: Backfill)
     assert first.endswith(
         ": 7 cells of 1 model missing; stop it at any time, the same command builds the rest"
     )
+
+
+@pytest.mark.usefixtures("computing")
+def test_a_run_tells_missing_cells_apart_from_those_that_it_builds_again_in_place(
+    shop: Prepared, backfill: Backfill, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "refreshing.py").write_text(
+        "from dataclasses import replace\n"
+        "from backfill_assets_tests import toy\n"
+        "SOURCES = toy.SOURCES\n"
+        "MODELS = [replace(toy.sales, late_window=4)]\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("BACKFILL_CATALOG", "refreshing")
+    land_rows(str(shop.data), raw_sales, (date(2024, 1, 29), "north", Decimal(1)))
+    backfill("run", "--end", "2024-01-31")
+
+    def begun(day: int) -> str:
+        land_rows(str(shop.data), raw_sales, (date(2024, 1, day), "north", Decimal(1)))
+        shop.look(raw_sales)
+        return backfill("run").err.splitlines()[0].split(": ", 1)[1].split(";")[0]
+
+    assert begun(29) == "3 cells of 1 model missing, 1 cell of 1 model to be built again"
+    assert begun(31) == "1 cell of 1 model to be built again"
 
 
 def test_a_source_that_was_never_landed_is_named_and_fails_its_readers_alone(backfill: Backfill):

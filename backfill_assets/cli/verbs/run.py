@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from backfill_assets.engine.fill.outstanding import Outstanding
     from backfill_assets.engine.project.events import Event
     from backfill_assets.engine.project.run_context import RunContext
+    from backfill_assets.render.plan_words import Naming
 
 
 def run(
@@ -78,19 +80,21 @@ def run(
         opened = at.filling(env)
         names = selected(opened.graph, chosen(select))
         targets = _targets(opened, names, start, end)
-        _announce(opened, _missing(opened, targets))
+        _announce(opened, _todo(opened, targets))
         everything = not chosen(select) and start is None and end is None
         late = (
             build_late_data(opened) if everything else None
         )  # it looks, too, and gaps read what it builds
         looks = late.looks if late else _looked(opened, names)
-        todo = _missing(opened, targets)
-        events_by_model = _filled(opened, targets, todo) if any(todo.values()) else {}
+        todo, naming = _todo(opened, targets), naming_of(opened.graph)
+        events_by_model = _filled(opened, targets, todo) if todo else {}
         late = healed_again(opened, late) if late else None
-        lacking, naming = _missing(opened, targets), naming_of(opened.graph)
+        lacking = _counts(naming, _todo(opened, targets).missing)
         within = CellsByModel(targets)
         remaining = outstanding(opened, names, late.looks if late else looks, within)
-    rows = {name: _summary(events, lacking[name]) for name, events in events_by_model.items()}
+    rows = {
+        name: _summary(events, lacking.get(name, 0)) for name, events in events_by_model.items()
+    }
     if as_json:
         missing = sum(lacking.values())
         fields = {"environment": env, "run_id": at.run_id, "missing": missing, "models": rows}
@@ -107,16 +111,39 @@ def run(
         say_cells(naming, _built(events_by_model))
         _report(env, len(targets), rows, remaining, refreshed=bool(late and late.cells))
     failed = any(row["failed"] for row in rows.values()) or bool(late and late.failed)
-    if code := FAILED if failed or any(lacking.values()) else WAITS if remaining.is_open else DONE:
+    if code := FAILED if failed or lacking else WAITS if remaining.is_open else DONE:
         raise typer.Exit(code)
 
 
+@dataclass(frozen=True, slots=True)
+class _Todo:
+    """Cells that a run builds: those that are missing, and stale ones that it builds again in their own tables."""
+
+    missing: CellsByModel
+    again: CellsByModel
+
+    def __bool__(self) -> bool:
+        return bool(self.missing or self.again)
+
+
+def _todo(opened: RunContext, targets: Mapping[str, IntervalSet]) -> _Todo:
+    view, now = opened.view(), opened.clock()
+    works = {name: opened.work(name, view, now) for name in targets}
+    gaps = CellsByModel({name: work.gaps for name, work in works.items()})
+    return _Todo(gaps & targets, in_place_of(opened, works) & targets)
+
+
+def _counts(naming: Naming, cells: CellsByModel) -> dict[str, int]:
+    return {name: naming.count(name, own) for name, own in cells.items()}
+
+
 def _filled(
-    opened: RunContext, targets: Mapping[str, IntervalSet], todo: Mapping[str, int]
+    opened: RunContext, targets: Mapping[str, IntervalSet], todo: _Todo
 ) -> dict[str, tuple[Event, ...]]:
     """Fill the missing cells, show the progress, and record the time."""
     since = opened.at_work.seconds()
-    with shown(opened.graph, todo) as listener:
+    counts = _counts(naming_of(opened.graph), todo.missing | todo.again)
+    with shown(opened.graph, counts) as listener:
         events = fill_cells(opened, targets, listener)
     opened.store.plans.keep_timing(Timing(RUN, opened.at_work.seconds(since)))
     return events
@@ -148,29 +175,26 @@ def _targets(
     return {name: window.cells for name, window in windows.items() if not window.missed}
 
 
-def _missing(opened: RunContext, targets: Mapping[str, IntervalSet]) -> dict[str, int]:
-    view, now = opened.view(), opened.clock()
-    works = {name: opened.work(name, view, now) for name in targets}
-    in_place = in_place_of(opened, works)
-    return {
-        name: opened.graph.model(name).cadence.count((work.gaps | in_place[name]) & targets[name])
-        for name, work in works.items()
-    }
-
-
-def _announce(opened: RunContext, todo: Mapping[str, int]) -> None:
-    """Say what the run is before its first step; nothing where no cell lacks as far as is recorded."""
-    if not any(todo.values()):
+def _announce(opened: RunContext, todo: _Todo) -> None:
+    """Say what the run is before its first step; nothing where it has nothing to do as far as is recorded."""
+    if not todo:
         return
-    missing = counted(sum(todo.values()), "cell")
-    models = counted(sum(1 for count in todo.values() if count), "model")
+    naming = naming_of(opened.graph)
+    parts = (
+        (_counts(naming, todo.missing), "missing"),
+        (_counts(naming, todo.again), "to be built again"),
+    )
+    words = ", ".join(
+        f"{counted(sum(counts.values()), 'cell')} of {counted(len(counts), 'model')} {what}"
+        for counts, what in parts
+        if counts
+    )
     say(
-        f"run {opened.run_id}: {missing} of {models} missing; stop it at any time, the same "
-        "command builds the rest",
+        f"run {opened.run_id}: {words}; stop it at any time, the same command builds the rest",
         to=err,
     )
     env = opened.environment.name
-    for name in (name for name in opened.changed if todo.get(name)):
+    for name in (name for name in opened.changed if name in todo.missing | todo.again):
         say(
             f"{name}: its declaration has changed; filled with the snapshot that {env} runs "
             f"until a plan is promoted: `{plan_for(env)}`",
