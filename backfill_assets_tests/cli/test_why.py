@@ -71,6 +71,37 @@ def test_a_gap_whose_source_has_no_table_waits_for_the_source(shop: Prepared, ba
     ]
 
 
+def test_an_overtaken_cell_says_what_builds_it_again(
+    shop: Prepared, backfill: Backfill, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "refreshing.py").write_text(
+        "from dataclasses import replace\n"
+        "from backfill_assets_tests import toy\n"
+        "SOURCES = toy.SOURCES\n"
+        "MODELS = [toy.sales, replace(toy.sales_of_three_days, late_window=2)]\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("BACKFILL_CATALOG", "refreshing")
+    shop.fill("toy.sales", "2024-01-28", "2024-02-03")
+    shop.fill("toy.sales_of_three_days", "2024-01-28", "2024-02-03")
+
+    def said() -> list[str]:
+        lines = backfill("why", "toy.sales_of_three_days", "2024-01-28..2024-02-03").lines
+        return [line for line in lines if "upstream changed" in line]
+
+    overtaken = "toy.sales_of_three_days {}: upstream changed: built before toy.sales changed; {}"
+    shop.change("toy.sales", "2024-02-02", "2024-02-03")
+    next_run = "they wait for `backfill run` of all models"
+    assert said() == [overtaken.format("2024-02-02..2024-02-03 (2)", next_run)]
+
+    shop.change("toy.sales", "2024-01-29", "2024-01-29")
+    by_plan = "published history changes by a plan only"
+    assert said() == [
+        overtaken.format("2024-02-02..2024-02-03 (2)", next_run),
+        overtaken.format("2024-01-29..2024-01-31 (3)", by_plan),
+    ]
+
+
 def test_a_ready_cell_names_the_batch_that_built_it(shop: Prepared, backfill: Backfill):
     batch = shop.fill("toy.sales", "2024-01-28", "2024-01-30")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,6 +13,8 @@ from backfill_assets.cli.operating import looking
 from backfill_assets.cli.options import AsJson, Env  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import print_json, say
 from backfill_assets.cli.run_commands import runs_by_environment
+from backfill_assets.engine.fill.late_cells import late_work_of, lease_name
+from backfill_assets.engine.fill.outstanding import A_PLAN, stale_by_need
 from backfill_assets.planning.rule.explain import why as explain
 from backfill_assets.render.origins import origins
 from backfill_assets.render.plan_words import naming_of
@@ -20,7 +23,9 @@ from backfill_assets.warehouse.log.delta_log import head
 
 if TYPE_CHECKING:
     from backfill_assets.engine.project.run_context import RunContext
+    from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.planning.rule.explain import Reason
+    from backfill_assets.planning.rule.late_work import LateWork
 
 _ROUTINE = ("gap", "refresh")
 """Reasons of batches about which nothing more is known than that they built the cell."""
@@ -54,7 +59,13 @@ def why(
         reasons = [
             _with_sources(run, reason)
             for reason in explain(
-                run.graph, view, model, cells.span(), now=run.clock(), reads=run.reads
+                run.graph,
+                view,
+                model,
+                cells.span(),
+                now=run.clock(),
+                reads=run.reads,
+                heals=partial(_without_plan, run, late_work_of(run)),
             )
         ]
         runs = run.pointer(run.graph.model(model)).fingerprint
@@ -80,6 +91,15 @@ def why(
     if gaps:
         commands = (f"{command} --select {','.join(names)}" for command, names in gaps.items())
         say(f"Next: {', then '.join(commands)}")
+
+
+def _without_plan(
+    run: RunContext, late: LateWork, model: str, stale: IntervalSet
+) -> dict[str, IntervalSet]:
+    """Give the stale cells of a model that need no plan of a person, by what they wait for, in words."""
+    lease = run.store.locks.lease(lease_name(run.environment.name))
+    by_need = stale_by_need(run, late, model, stale, lease)
+    return {f"they {whom}": cells for whom, cells in by_need.items() if whom != A_PLAN}
 
 
 def _with_sources(run: RunContext, reason: Reason) -> Reason:

@@ -15,7 +15,7 @@ from backfill_assets.planning.rule.lacking_in_sources import lacking_in_sources
 from backfill_assets.planning.rule.needs_work import needs_work
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from datetime import datetime
 
     from backfill_assets.intervals.interval import Interval
@@ -24,7 +24,11 @@ if TYPE_CHECKING:
     from backfill_assets.planning.rule.needs_work import Work
     from backfill_assets.snapshots.state_view import StateView
 
+    Heals = Callable[[str, IntervalSet], Mapping[str, IntervalSet]]
+    """Gives of a model's stale cells those that need no plan of a person, by what they need, in words."""
+
 _DEEPEST = 8
+_BY_PLAN = "published history changes by a plan only"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +51,7 @@ class Reason:
     text: str
 
 
-def why(
+def why(  # noqa: PLR0913 - all that an answer rests on
     graph: Graph,
     view: StateView,
     model: str,
@@ -55,6 +59,7 @@ def why(
     *,
     now: datetime,
     reads: Mapping[str, Mapping[str, frozenset[str]]] | None = None,
+    heals: Heals = lambda _, __: {},
 ) -> tuple[Reason, ...]:
     """Follow the rule for one cell, and upstream from there.
 
@@ -65,8 +70,10 @@ def why(
         cell: whole cells of it.
         now: the instant that history ends at (UTC).
         reads: per model, what it reads by column (lineage).
+        heals: tells which stale cells need no plan of a person.
     """
-    return tuple(_Explaining(graph, view, now, reads or {}).why(model, IntervalSet.of([cell]), 0))
+    explaining = _Explaining(graph, view, now, reads or {}, heals)
+    return tuple(explaining.why(model, IntervalSet.of([cell]), 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +84,7 @@ class _Explaining:
     view: StateView
     now: datetime
     reads: Mapping[str, Mapping[str, frozenset[str]]]
+    heals: Heals
 
     def why(self, name: str, cells: IntervalSet, depth: int) -> Iterator[Reason]:
         """Give the branches of some cells, then those of the upstream cells that decide."""
@@ -87,6 +95,8 @@ class _Explaining:
         for part, branch, text in (
             *_not_required(model, unneeded, self.now),
             *_branches(self.view, model, work, cells, waiting),
+            *self._stale(model, work, cells),
+            *_settled(self.view, model, work, cells),
         ):
             if part:
                 yield Reason(depth, name, ranges_text(model.cadence, part), branch, text)
@@ -100,6 +110,21 @@ class _Explaining:
             deciding = self._deciding(model, upstream, work, cells)
             if deciding and upstream.name != name:
                 yield from self.why(upstream.name, deciding, depth + 1)
+
+    def _stale(
+        self, model: Model, work: Work, cells: IntervalSet
+    ) -> Iterator[tuple[IntervalSet, str, str]]:
+        """Say of overtaken cells what builds them again; those that wait for rows have said so."""
+        if not work.stale_cells & cells:
+            return
+        ends = dict(self.heals(model.name, work.stale_cells))
+        ends[_BY_PLAN] = work.stale_cells - IntervalSet.union_all(ends.values())
+        awaiting = IntervalSet.union_all(work.awaits.values())
+        for stale in work.stale:
+            branch = "late data" if stale.late else "upstream changed"
+            overtaken = cells & stale.cells - (awaiting if stale.late else IntervalSet.empty())
+            for end, ended in ends.items():
+                yield overtaken & ended, branch, f"built before {stale.words}; {end}"
 
     def _deciding(
         self, model: Model, upstream: Upstream, work: Work, cells: IntervalSet
@@ -138,23 +163,17 @@ def _branches(
         lacking = f"reads cells of {upstream} that are missing"
         yield cells & blocked & work.gaps, "waits", f"required and not ready; {lacking}"
         yield cells & blocked - work.gaps, "waits", f"to be built again, but {lacking}"
-    awaiting = IntervalSet.union_all(work.awaits.values())
     for source, awaited in work.awaits.items():
         text = (
             f"{source} has lost the rows that it was built from; it stays as it is until there are rows "
             "again, or `backfill plan --restate` says that they were wrong"
         )
         yield cells & awaited, "waits", text
-    for stale in work.stale:
-        if stale.late:
-            text = (
-                f"built before {stale.words}; inside of late windows the next run builds it again, else "
-                "a plan"
-            )
-            yield cells & stale.cells - awaiting, "late data", text
-            continue
-        text = f"built before {stale.words}; published history changes by a plan only"
-        yield cells & stale.cells, "upstream changed", text
+
+
+def _settled(
+    view: StateView, model: Model, work: Work, cells: IntervalSet
+) -> Iterator[tuple[IntervalSet, str, str]]:
     yield from _owed(view, model, (cells & work.owed) - work.stale_cells)
     fresh = (cells & work.ready) - work.stale_cells - work.owed
     state = view.models.get(model.name)
