@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -49,8 +50,8 @@ def a_note(*models: ModelNote, **given: object) -> ReleaseNote:
         "consumers": (
             ConsumerNote("board", "team:finance", ROI, ("cost",), "2024-03-04..2024-03-05 (2)"),
         ),
-        "tests": ("12 of 12 audit results passed",),
-        "known": (f"{ROI}: warning fresh: found 3, allowed 2",),
+        "tests": (("", "12 of 12 audit results passed"), (ROI, f"{ROI}, cost within 2%: passed")),
+        "known": ((ROI, f"{ROI}: warning fresh: found 3, allowed 2"),),
         "back": ("backfill rollback p1", "backfill undo p1"),
         "until": "2024-05-02 08:00 UTC",
     }
@@ -115,6 +116,19 @@ def test_a_consumer_reads_only_what_concerns_it():
 
     assert PERFORMANCE not in text
     assert "different: 2024-03-04..2024-03-05 (2), in cost" in text
+
+
+def test_a_consumer_reads_of_checks_and_known_differences_only_those_of_its_models():
+    other = ((PERFORMANCE, f"{PERFORMANCE}, rows as before: failed"),)
+    note = a_note()
+
+    text = note_text(
+        for_consumer(replace(note, tests=note.tests + other, known=note.known + other), "board")
+    )
+
+    assert PERFORMANCE not in text
+    assert f"- 12 of 12 audit results passed\n- {ROI}, cost within 2%: passed\n" in text
+    assert f"- {ROI}: warning fresh: found 3, allowed 2\n" in text
 
 
 def test_a_consumer_is_told_of_cells_that_are_no_longer_published():

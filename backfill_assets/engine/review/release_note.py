@@ -142,48 +142,52 @@ def _boundary(facts: Facts, planned: ModelPlan, move: PointerMove, cause: Cause)
     return straddling(new, history - new, cadence.tz)
 
 
-def _tests(facts: Facts) -> Iterator[str]:
+def _tests(facts: Facts) -> Iterator[tuple[str, str]]:
+    """Say what was tested, each after its model; none for what is about the whole plan."""
     done = {row.batch_id for row in facts.committed}
     results = [row for row in facts.audits if row.audited.batch_id in done]
     passed = sum(row.result.passed for row in results)
     if results:
-        yield (
-            f"{passed:,} of {counted(len(results), 'audit result')} passed, in "
-            f"{counted(len(done), 'batch', 'batches')}, before each commit"
-        )
+        of = counted(len(results), "audit result")
+        batches = counted(len(done), "batch", "batches")
+        yield "", f"{passed:,} of {of} passed, in {batches}, before each commit"
     failed = sum(row.has_failed for row in facts.batches)
     if failed:
-        yield f"{counted(failed, 'attempt')} failed; nothing of those is published"
+        yield "", f"{counted(failed, 'attempt')} failed; nothing of those is published"
     for event in facts.events:
         if event.event == PlanEventKind.AUDITED:
-            word = "passed" if event.detail["passed"] else "failed"
-            yield f"changed audits {word} on kept cells of {event.detail['model']}"
+            word, model = "passed" if event.detail["passed"] else "failed", event.detail["model"]
+            yield model, f"changed audits {word} on kept cells of {model}"
     for check in facts.checks:
         stands = "passed" if check.passed else "accepted" if check.accepted else "failed"
-        yield f"{check.model}, {check.check}: {stands} ({check.text})"
+        yield check.model, f"{check.model}, {check.check}: {stands} ({check.text})"
 
 
-def _known(facts: Facts) -> Iterator[str]:
-    """Name what differs, or is not as it should be, and was published all the same."""
+def _known(facts: Facts) -> Iterator[tuple[str, str]]:
+    """Name what differs, or is not as it should be, and was published all the same, each after its model."""
     for accepted in facts.accepted:
-        yield (
-            f"{accepted.model}, {accepted.check}: {accepted.text}; accepted by {accepted.who}: "
-            f"{accepted.reason}"
-        )
+        found = f"{accepted.model}, {accepted.check}: {accepted.text}"
+        yield accepted.model, f"{found}; accepted by {accepted.who}: {accepted.reason}"
     done = {row.batch_id for row in facts.committed}
     for row in facts.audits:
         if row.audited.batch_id in done and not row.result.passed:
-            yield _warning(row)
+            yield row.audited.model, _warning(row)
     for planned in facts.plan.models:
-        if planned.kept_before is not None:
-            yield f"{planned.model}: {planned.kept_before.words(planned.model)}"
-        if planned.waiting:
-            cells = facts.naming.ranges(planned.model, planned.waiting, _LIMIT)
-            yield f"{planned.model}: left out, since what they read is not ready: {cells}"
-        if planned.kept_rows is not None:
-            word = "taken over" if planned.kept_rows is KeptRows.CARRY else "gone on purpose"
-            yield f"{planned.model}: rows that only history has are {word}"
-        yield from (f"{planned.model}: {text}" for text in planned.notes)
+        for text in _left(facts, planned):
+            yield planned.model, f"{planned.model}: {text}"
+
+
+def _left(facts: Facts, planned: ModelPlan) -> Iterator[str]:
+    """Name what a plan leaves of a model as it was, and what it says of it."""
+    if planned.kept_before is not None:
+        yield planned.kept_before.words(planned.model)
+    if planned.waiting:
+        cells = facts.naming.ranges(planned.model, planned.waiting, _LIMIT)
+        yield f"left out, since what they read is not ready: {cells}"
+    if planned.kept_rows is not None:
+        word = "taken over" if planned.kept_rows is KeptRows.CARRY else "gone on purpose"
+        yield f"rows that only history has are {word}"
+    yield from planned.notes
 
 
 def _warning(row: AuditRow) -> str:

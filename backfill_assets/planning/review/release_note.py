@@ -95,8 +95,9 @@ class ReleaseNote:
         removed: models that the environment runs no more.
         left_alone: readers of changed models that see no difference, each with the reason.
         consumers: whom it concerns.
-        tests: what was tested, and with which outcome, in words.
-        known: differences that are known and were accepted, in words.
+        tests: what was tested, and with which outcome, in words, each after the model that it is about; none for
+            what is about the whole plan.
+        known: differences that are known and were accepted, in words, each after its model.
         back: the commands that take it back; none where nothing can be.
         until: until when they can be given; empty for no limit.
     """
@@ -112,8 +113,8 @@ class ReleaseNote:
     removed: tuple[str, ...] = ()
     left_alone: tuple[tuple[str, str], ...] = ()
     consumers: tuple[ConsumerNote, ...] = ()
-    tests: tuple[str, ...] = ()
-    known: tuple[str, ...] = ()
+    tests: tuple[tuple[str, str], ...] = ()
+    known: tuple[tuple[str, str], ...] = ()
     back: tuple[str, ...] = ()
     until: str = ""
 
@@ -142,7 +143,13 @@ def for_consumer(note: ReleaseNote, consumer: str) -> ReleaseNote:
         for model in note.models
         if model.model in read
     )
-    return replace(note, models=models, consumers=own, left_alone=(), removed=())
+    tests, known = (
+        tuple((model, text) for model, text in texts if not model or model in read)
+        for texts in (note.tests, note.known)
+    )
+    return replace(
+        note, models=models, consumers=own, tests=tests, known=known, left_alone=(), removed=()
+    )
 
 
 def note_text(note: ReleaseNote) -> str:
@@ -153,9 +160,9 @@ def note_text(note: ReleaseNote) -> str:
         *_opening(note),
         *_section("What changed, and why", _changed(note)),
         *_section("Comparisons over time", _comparisons(note)),
-        *_section(KNOWN, (f"- {text}" for text in note.known)),
+        *_section(KNOWN, (f"- {text}" for _, text in note.known)),
         *_section("What to refresh", _refresh(note)),
-        *_section("What was tested", (f"- {text}" for text in note.tests)),
+        *_section("What was tested", (f"- {text}" for _, text in note.tests)),
         *_section("How to go back", _back(note)),
     ]
     return "\n".join(lines).rstrip() + "\n"
