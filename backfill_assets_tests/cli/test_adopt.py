@@ -53,3 +53,25 @@ def test_cells_that_a_table_holds_no_row_of_are_not_recorded_as_empty(
     assert adopted.code == 1
     assert (adopted.json["missing"], adopted.json["without_rows"]) == ("none", "2024-01-29")
     assert (adopted.json["batches"], adopted.json["left"]) == (0, "2024-01-29")
+
+
+def test_under_a_policy_the_signature_is_asked_for_before_the_audits(
+    theirs: str,
+    shop: Prepared,
+    backfill: Backfill,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+):
+    (tmp_path / "allowed_signers").write_text("")
+    (tmp_path / "policy.toml").write_text("[[rules]]\napprovers = ['bob@shop.example']\n")
+    monkeypatch.setenv("BACKFILL_POLICY", str(tmp_path / "policy.toml"))
+    monkeypatch.setenv("BACKFILL_SIGNING_KEY", str(tmp_path / "no_key"))
+    measured: list[object] = []
+    monkeypatch.setattr(adopt, "judge", lambda *_: measured.append(theirs) or ())
+    shop.fill(SALES, "2024-01-28", "2024-01-28")
+
+    refused = backfill("adopt", theirs, SALES, "--yes")
+    assert (refused.code, measured) == (1, [])
+    assert "this requires a signature, and none was made" in refused.err
+
+    assert backfill("adopt", theirs, SALES, "--dry-run").code == 0

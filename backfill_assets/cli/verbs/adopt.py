@@ -66,30 +66,36 @@ def adopt(  # noqa: PLR0913, PLR0917 - one option for each thing that can be ask
     with operating() as at:
         at.may_change(env)
         declared = model_named(at.graph, model)
+        if not dry_run:  # the audits may take long
+            acting(at.project, Act.ADOPT, env, env)
         say(f"auditing {path} against {model}", to=err)
         audited = _audited(at.run(env), declared, table_now(path), cells)
-    if dry_run:
-        _report_audits(audited, as_json=as_json)
-        if any(audit.blocks for audit in audited.audits):
-            raise typer.Exit(1)
-        return
-    missing = audited.model.cadence.count(audited.missing)
-    if missing:
-        confirm(
-            f"record {counted(missing, 'cell')} of {model} in {env} with rows of {path}", yes=yes
-        )
-    with operating() as at:
-        acting(at.project, Act.ADOPT, env, env)
-        run = at.filling(env)
-        copying = replace(run.project, effects=Effects(rows=adopted_from(audited.table)))
-        adopting = replace(run, project=copying, fills=ADOPTED)
-        with shown(run.graph, {model: missing}) as listener:
-            events = fill_cells(adopting, {model: audited.missing}, listener)[model]
-        remaining = (audited.missing | audited.without_rows) - run.view().ready(model)
+        if dry_run:
+            _report_audits(audited, as_json=as_json)
+            if any(audit.blocks for audit in audited.audits):
+                raise typer.Exit(1)
+            return
+        missing = declared.cadence.count(audited.missing)
+        if missing:
+            confirm(
+                f"record {counted(missing, 'cell')} of {model} in {env} with rows of {path}",
+                yes=yes,
+            )
+        events = _adopted(at.filling(env), audited)
+        remaining = (audited.missing | audited.without_rows) - at.run(env).view().ready(model)
         tell_quietly(at, env)
     _report(audited, events, remaining, env, as_json=as_json)
     if remaining:
         raise typer.Exit(1)
+
+
+def _adopted(run: RunContext, audited: _AuditedTable) -> tuple[Event, ...]:
+    """Copy the rows of the missing cells, and show the progress."""
+    name, cells = audited.model.name, audited.missing
+    copying = replace(run.project, effects=Effects(rows=adopted_from(audited.table)))
+    adopting = replace(run, project=copying, fills=ADOPTED)
+    with shown(run.graph, {name: audited.model.cadence.count(cells)}) as listener:
+        return fill_cells(adopting, {name: cells}, listener)[name]
 
 
 @dataclass(frozen=True, slots=True)
