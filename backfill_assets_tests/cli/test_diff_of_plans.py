@@ -104,6 +104,33 @@ def test_a_diff_compares_what_a_plan_takes_over_beside_what_it_builds(
         assert [group["by"] for group in model["groups"]] == [[str(day)] for day, *_ in SOLD]
 
 
+def test_a_model_that_has_rows_on_neither_side_is_named_without_spark(
+    shop: Prepared, backfill: Backfill, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    del shop
+    monkeypatch.setattr(
+        "backfill_assets.cli.project.LazySpark.__call__", lambda _: pytest.fail("Spark was started")
+    )
+    (tmp_path / "not_due.py").write_text(
+        "from dataclasses import replace\n"
+        "from backfill_assets import Daily\n"
+        "from backfill_assets_tests import toy\n"
+        "SOURCES = toy.SOURCES\n"
+        "MODELS = [replace(toy.sales, cadence=Daily(start='2199-01-01'))]\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("BACKFILL_CATALOG", "not_due")
+    plan_id = backfill("plan", "--json").json["plan_id"]
+    assert backfill("apply", plan_id).code == 0
+
+    said = backfill("diff", plan_id)
+
+    assert (said.code, said.lines) == (
+        0,
+        [f"no rows on either side: {SALES}", f"prod -> {plan_id}: 0 models of 1 differ."],
+    )
+
+
 def test_a_diff_names_a_column_of_the_key_that_has_another_type(
     capsys: pytest.CaptureFixture[str],
 ):

@@ -107,6 +107,10 @@ class _ModelDiff:
     def differs(self) -> bool:
         return diff_text.differs(self.comparison)
 
+    @property
+    def has_rows(self) -> bool:
+        return any(group.old_rows or group.new_rows for group in self.comparison.groups)
+
     def plain(self) -> dict[str, Any]:
         """Give it as JSON has it."""
         totals = [asdict(total) for total in diff_text.totals(self.comparison)]
@@ -202,9 +206,14 @@ def _print_all(model_diffs: list[_ModelDiff], what: str, *, whole: bool) -> None
     changed = [model_diff for model_diff in model_diffs if model_diff.differs]
     for model_diff in changed:
         _print(model_diff, whole=whole)
-    same = [model_diff.model.name for model_diff in model_diffs if not model_diff.differs]
-    if same:
-        say(f"the same in both: {', '.join(same)}", indent=2)
+    for words, has_rows in (("the same in both", True), ("no rows on either side", False)):
+        names = [
+            model_diff.model.name
+            for model_diff in model_diffs
+            if not model_diff.differs and model_diff.has_rows is has_rows
+        ]
+        if names:
+            say(f"{words}: {', '.join(names)}", indent=2)
     say(f"{what}: {counted(len(changed), 'model')} of {len(model_diffs):,} differ.")
 
 

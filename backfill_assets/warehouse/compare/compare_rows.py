@@ -185,6 +185,8 @@ def compare_rows(compared: Compared, question: Question) -> RowsCompared:
         CorruptTableError: a table's log is damaged.
     """
     sides = sides_of(compared, question.cells)
+    if not (sides.old or sides.new):
+        return RowsCompared(sides, question, [])
     _refuse_unlike(compared, sides, question)
     cells = question.cells
     if cells is None:
