@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 from backfill_assets.intervals.cadence import WHOLE_CELL, Cadence, Daily
 from backfill_assets.models.cells_by_model import CellsByModel
@@ -30,7 +31,7 @@ TOP = a_model("web.top", upstreams=["web.middle"])
 GRAPH = a_graph(BOTTOM, MIDDLE, TOP)
 
 
-def asked(view: StateView, model: str = "web.top", number: int = 3, cells: int = 1, **more: dict):
+def asked(view: StateView, model: str = "web.top", number: int = 3, cells: int = 1, **more: Any):
     return [
         (reason.depth, reason.model, reason.cells, reason.branch)
         for reason in why(GRAPH, view, model, day(number, cells), now=NOW, **more)
