@@ -31,7 +31,7 @@ TOP = a_model("web.top", upstreams=["web.middle"])
 GRAPH = a_graph(BOTTOM, MIDDLE, TOP)
 
 
-def asked(view: StateView, model: str = "web.top", number: int = 3, cells: int = 1, **more: Any):
+def asked(view: StateView, model: str = "web.top", number: int = 3, cells: int = 1, **more: Any):  # noqa: ANN401 - as `why` takes them
     return [
         (reason.depth, reason.model, reason.cells, reason.branch)
         for reason in why(GRAPH, view, model, day(number, cells), now=NOW, **more)
