@@ -20,6 +20,7 @@ WITH c AS (SELECT k, x[[ ;; , y ;; + 1 AS x]] FROM e) SELECT *, COUNT(*) AS c FR
 SELECT * FROM (SELECT k, id, [[x ;; -x ;; y]] AS b FROM e) ORDER BY [[3, 2 ;; b, id ;; ALL]] LIMIT [[4 ;; 3]]
 SELECT k, id FROM (SELECT * FROM (SELECT k, id, [[x ;; -x ;; y]] AS b[[ ;; , n]] FROM e) ORDER BY [[3, 2 ;; b, id]] LIMIT 4)
 SELECT k FROM e WHERE EXISTS (SELECT * FROM (SELECT k AS fk[[ ;; , w ;; , n AS x]] FROM f) g WHERE g.fk = e.k AND x > 1)
+SELECT id, x FROM (SELECT [[a.* ;; b.* ;; a.*, b.x AS x2]] FROM e a JOIN (SELECT id, y AS x FROM e) b ON a.id = b.id)
 
 -- meanings:
 SELECT x AS b, y AS x, id FROM e ORDER BY [[1 ;; x ;; b ;; 2]] LIMIT [[3 ;; 4]]
@@ -33,6 +34,7 @@ SELECT [[y AS x ;; y AS x, id]], e.x + 1 AS c, [[x ;; e.x]] * 2 AS d FROM e
 SELECT k, COUNT(*) AS c, SUM(x) AS s[[ ;; , MIN(id) AS i ;; , MAX(ds) AS i ;; , AVG(y) AS i ;; , COUNT_IF(y > 1) AS i ;; , MEDIAN(y) AS i ;; , SUM(y) FILTER (WHERE n = 1) AS i ;; , BOOL_OR(x > 1) AS i ;; , ANY(x > 1) AS i ;; , k AS i ;; , 'z' AS i]] FROM e GROUP BY k
 SELECT id, x, y[[ ;; , n ;; , x + y AS i ;; , UPPER(s) AS i ;; , arr AS i ;; , st AS i ;; , st.A AS i ;; , mp['a'] AS i ;; , CASE WHEN x > 1 THEN 1 END AS i ;; , DATE_FORMAT(t, 'yyyy') AS i ;; , TRANSFORM(arr, q -> q + 1) AS i ;; , NULL AS i ;; , CAST(x AS DECIMAL(9, 2)) AS i ;; , STRUCT(x, y) AS i ;; , RANK() OVER (ORDER BY x) AS i ;; , COUNT(*) OVER () AS i]] FROM e[[ ;;  WHERE x > 1]]
 SELECT DISTINCT ON_ AS k FROM (SELECT k AS ON_[[ ;; , x]] FROM e)
+SELECT st.A AS v, a.id FROM (SELECT id, k, [[st ;; NAMED_STRUCT('A', x + 1) AS st]] FROM e) a JOIN (SELECT k AS fk FROM f) st ON a.k = st.fk
 
 -- case:
 SELECT k, CASE WHEN x [[> ;; >= ;; < ;; <> ;; != ;; <=> ;; =]] [[1 ;; 2 ;; y]] THEN 'hi' [[ELSE 'lo' ;;  ;; ELSE NULL ;; WHEN y = 1 THEN 'mid']] END AS c, x FROM e
@@ -124,12 +126,15 @@ SELECT id, (SELECT [[MAX(w) ;; MIN(w) ;; COUNT(*)]] FROM f WHERE f.k = e.k[[ ;; 
 SELECT id, (SELECT MAX(w)[[ ;;  + 1]] FROM f) AS w, w + 1 AS c[[ ;; , w * 2 AS d]] FROM e
 SELECT id, x[[ ;; , (SELECT MAX(w) FROM f) AS m ;; , (SELECT COUNT(*) FROM f WHERE f.k = e.k) AS m]] FROM e[[ ;;  WHERE x > (SELECT MIN(w) FROM f)]]
 SELECT k, s FROM (SELECT k, SUM(x) AS s[[ ;; , MAX(y) AS m]] FROM e GROUP BY k[[ ;; , n]]) g[[ ;;  WHERE s > 2]]
+WITH c AS (SELECT k[[ ;; , n ;; , NAMED_STRUCT('A', 0) AS st]] FROM f) SELECT id, [[(SELECT COUNT(*) FROM c NATURAL JOIN f) ;; (SELECT COUNT(*) FROM c WHERE c.k = e.k AND st.A > 1)]] AS m FROM e
+WITH c AS (SELECT k, n, x[[ ;; , y ;; , id]] FROM e) SELECT id, (SELECT COUNT(*) FROM c PIVOT (SUM(x) FOR n IN (1, 2))) AS m FROM e
 
 -- nested:
 SELECT id, [[st.A ;; st.a ;; st.b ;; e.st.A]] AS v, [[arr[0] ;; arr[1] ;; ELEMENT_AT(arr, 1)]] AS w, [[mp['a'] ;; mp['b'] ;; mp['A']]] AS u FROM e
 SELECT id, [[STRUCT(x, y) ;; STRUCT(X, y) ;; STRUCT(y, x) ;; STRUCT(x AS p, y) ;; NAMED_STRUCT('x', x, 'y', y) ;; NAMED_STRUCT('X', x, 'y', y)]] AS v FROM e
 SELECT id, CAST(NAMED_STRUCT('p', x) AS STRUCT<[[a ;; A ;; b]]: [[INT ;; INTEGER ;; BIGINT]]>) AS v FROM e
 SELECT id, TO_JSON(STRUCT([[x ;; X ;; x AS y ;; y]])) AS v, TRANSFORM(arr, [[q -> q + 1 ;; r -> r + 1 ;; q -> q + 2]]) AS w FROM e
+SELECT id, TRANSFORM(arr, x -> x + [[e.x ;; x ;; e.y]]) AS v FROM e
 SELECT id, g.* FROM (SELECT id, [[STRUCT(x AS p) ;; STRUCT(x + 1 AS p) ;; STRUCT(x AS p, y AS q)]] AS g[[ ;; , n]] FROM e)
 SELECT id, st[[ ;; .A]] AS v, [[MAP('a', x) ;; MAP('A', x)]] AS w, ARRAY([[x, y ;; y, x]]) AS u FROM e
 

@@ -243,6 +243,14 @@ ROWS = [
      "SELECT a + 1, b + 1 FROM s.e ORDER BY 2 LIMIT 3"),
     ("WITH RECURSIVE c AS (SELECT 1 AS a UNION ALL SELECT a + 1 FROM c WHERE a < 9) SELECT a FROM c",
      "WITH RECURSIVE c AS (SELECT 1 AS a UNION ALL SELECT a + 2 FROM c WHERE a < 9) SELECT a FROM c"),
+    ("SELECT a FROM (SELECT e.* FROM s.e JOIN s.f ON e.a = f.a)",
+     "SELECT a FROM (SELECT f.* FROM s.e JOIN s.f ON e.a = f.a)"),
+    ("WITH c AS (SELECT b FROM s.f) SELECT a FROM s.e WHERE EXISTS (SELECT 1 FROM c WHERE g.x = b)",
+     "WITH c AS (SELECT b, g FROM s.f) SELECT a FROM s.e WHERE EXISTS (SELECT 1 FROM c WHERE g.x=b)"),
+    ("WITH c AS (SELECT b FROM s.f) SELECT a FROM s.e WHERE EXISTS (SELECT 1 FROM c NATURAL JOIN s.f)",
+     "WITH c AS (SELECT b, x FROM s.f) SELECT a FROM s.e WHERE EXISTS (SELECT 1 FROM c NATURAL JOIN s.f)"),
+    ("WITH c AS (SELECT a, b FROM s.f) SELECT a FROM s.e WHERE a = (SELECT COUNT(*) FROM c PIVOT (SUM(a) FOR b IN (1)))",
+     "WITH c AS (SELECT a, b, d FROM s.f) SELECT a FROM s.e WHERE a = (SELECT COUNT(*) FROM c PIVOT (SUM(a) FOR b IN (1)))"),
 ]  # fmt: skip
 
 
@@ -351,6 +359,10 @@ SOME_COLUMNS = [
     ("SELECT a, b FROM s.e", "SELECT a, 2 * b AS b, c FROM s.e", {"b", "c"}),
     ("SELECT x FROM s.e UNION ALL SELECT x FROM s.f",
      "SELECT x, b FROM s.e UNION ALL SELECT b, x FROM s.f", {"b", "x"}),
+    ("SELECT a, g.x AS b FROM (SELECT a, g FROM s.e) CROSS JOIN (SELECT y FROM s.f) g",
+     "SELECT a, g.x AS b FROM (SELECT a, h AS g FROM s.e) CROSS JOIN (SELECT y FROM s.f) g", {"b"}),
+    ("SELECT a, TRANSFORM(l, x -> x + e.x) AS b FROM s.e", "SELECT a, TRANSFORM(l, x -> x + x) AS b FROM s.e",
+     {"b"}),
 ]  # fmt: skip
 
 

@@ -165,7 +165,9 @@ def _edited_rows(edits: Iterable[SqlEdit]) -> Iterator[str]:
 
 
 def _inside(edit: SqlEdit) -> SqlEdit:
-    """Give an edit as the query around it sees it; that query may depend on the order of rows."""
+    """Give an edit as the query around it sees it; that query may depend on the order of rows, and on any column."""
+    if edit.spread:
+        return of_rows("; ".join(edit.why))
     return of_rows("sorts rows that a query around it may go by") if edit.reordered else edit
 
 

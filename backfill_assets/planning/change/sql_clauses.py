@@ -50,8 +50,7 @@ def sorts_by_edited(new: exp.Expr, edit: SqlEdit, scope: Scope) -> bool:
     A number or ALL, where it still stands, may mean any output.
     """
     keys = [key for clause in _SORTS for part in _parts(new, clause) for key in part.expressions]
-    names = edit.touched | edit.added
-    return any(scope.sees(key, names) for key in keys) or (
+    return any(scope.sees(key, edit) for key in keys) or (
         edit.shows and not all(key.find(exp.Column) for key in keys)
     )
 

@@ -17,6 +17,7 @@ class SqlEdit:
         added: outputs that are new.
         removed: outputs that are gone.
         moved: outputs that stand elsewhere.
+        spread: whether a `*` came or went, which may stand for any column.
         reordered: whether rows are sorted in another way, which changes none of them.
         shuffled: whether Spark may take the rows in another order, which shows where the order
             of ties decides.
@@ -28,6 +29,7 @@ class SqlEdit:
     added: frozenset[str] = _NONE
     removed: frozenset[str] = _NONE
     moved: frozenset[str] = _NONE
+    spread: bool = False
     reordered: bool = False
     shuffled: bool = False
     why: tuple[str, ...] = ()

@@ -39,7 +39,7 @@ def compare_outputs(old: exp.Select, new: exp.Select, scope: Scope) -> SqlEdit:
     if before is None or after is None:
         return of_rows("changes a query in which two columns share a name")
     edit = _edit(before, after, scope)
-    if any(scope.expands(star, edit.touched) for star in filter(is_star, after.values())):
+    if any(scope.expands(star, edit) for star in filter(is_star, after.values())):
         return of_rows("expands a struct that changes")
     if not edit.shows:
         return replace(edit, shuffled=scope.shuffled)
@@ -80,7 +80,13 @@ def _edit(before: _Outputs, after: _Outputs, scope: Scope) -> SqlEdit:
     )
     why = tuple(f"{verb} {', '.join(sorted(names))}" for verb, names in lines if names)
     return SqlEdit(
-        changed=changed, added=added, removed=removed, moved=moved, shuffled=shuffled, why=why
+        changed=changed,
+        added=added,
+        removed=removed,
+        moved=moved,
+        spread=any(map(is_star, concerned)),
+        shuffled=shuffled,
+        why=why,
     )
 
 
@@ -121,16 +127,17 @@ def _changed(
     After an output was added, removed or moved, another one's bare name may resolve differently.
     """
     both = after.keys() & before.keys()
-    changed = {name for name in both if text_of(before[name]) != text_of(after[name])}
+    changed = frozenset(name for name in both if text_of(before[name]) != text_of(after[name]))
     sources = frozenset(scope.sources)
     real = _named_like_sources(before, sources) | _named_like_sources(after, sources)
+    added, removed, moved = others
     while True:
-        aliases = frozenset(changed).union(*others) - real
+        outputs = SqlEdit(changed=(changed | removed | moved) - real, added=added - real)
         more = {
-            n for n in both - changed if not is_star(after[n]) and scope.sees(after[n], aliases)
+            n for n in both - changed if not is_star(after[n]) and scope.sees(after[n], outputs)
         }
         if not more:
-            return frozenset(changed)
+            return changed
         changed |= more
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -42,35 +43,39 @@ class Scope:
         names = (source.touched | source.added for source in self.sources.values())
         return frozenset[str]().union(*names)
 
-    def sees(self, node: exp.Expr | None, aliases: frozenset[str] = frozenset()) -> bool:
+    def sees(self, node: exp.Expr | None, outputs: SqlEdit = NO_EDIT) -> bool:
         """Whether an expression, which both queries have, may give something else.
 
         Args:
             node: the expression.
-            aliases: outputs of the same SELECT whose values differ.
+            outputs: the edit of the same SELECT's outputs, which an alias may name.
         """
         if node is None:
             return False
         return (
-            any(self._column_sees(column, aliases) for column in node.find_all(exp.Column))
+            any(self._column_sees(column, outputs) for column in node.find_all(exp.Column))
             or self._star_sees(node)
             or any(self._query_sees(table) for table in node.find_all(exp.Table))
         )
 
-    def expands(self, star: exp.Expr, aliases: frozenset[str]) -> bool:
+    def expands(self, star: exp.Expr, outputs: SqlEdit) -> bool:
         """Whether a star stands for the fields of a struct that may differ: their names are not known."""
         return (
             isinstance(star, exp.Column)
             and star.table not in self.sources
-            and self._column_sees(star, aliases)
+            and self._column_sees(star, outputs)
         )
 
-    def _column_sees(self, column: exp.Column, aliases: frozenset[str]) -> bool:
+    def _column_sees(self, column: exp.Column, outputs: SqlEdit) -> bool:
+        """A name whose beginning is a source's may be a struct's field all the same, but not of a new struct."""
         parts = [part.name.lower() for part in column.parts]
-        for place, part in enumerate(parts[:-1]):
-            if part in self.sources:
-                return parts[place + 1] in self.sources[part].touched
-        return parts[0] in self.loose | aliases
+        pairs = [(part, then) for part, then in pairwise(parts) if part in self.sources]
+        if any(then in self.sources[part].touched for part, then in pairs):
+            return True
+        edits = (*self.sources.values(), outputs)
+        return any(
+            parts[0] in (edit.touched if pairs else edit.touched | edit.added) for edit in edits
+        )
 
     def _star_sees(self, node: exp.Expr) -> bool:
         """COUNT(*) looks at rows alone; any other star looks at every column."""
@@ -83,5 +88,11 @@ class Scope:
         if edit.rows or edit.touched or edit.shuffled:
             return True
         query = table.find_ancestor(exp.Select)
-        names = query.find_all(exp.Column) if query else ()
-        return any(not name.table and name.name.lower() in edit.added for name in names)
+        return bool(edit.added) and (query is None or _may_name(query, edit.added))
+
+
+def _may_name(query: exp.Expr, columns: frozenset[str]) -> bool:
+    """Whether a query names one of these columns, or as any of its sources' by a pivot or a natural join."""
+    unnamed = any(join.method.upper() == "NATURAL" for join in query.find_all(exp.Join))
+    names = (column.parts[0].name.lower() for column in query.find_all(exp.Column))
+    return unnamed or query.find(exp.Pivot) is not None or any(name in columns for name in names)

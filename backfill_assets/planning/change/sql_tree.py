@@ -330,8 +330,12 @@ def _drop_qualifier(select: exp.Select) -> None:
     parts = [*select.selects, select.args.get("where"), select.args.get("group")]
     for part in parts:
         for node in list(here(part)) if part is not None else ():
-            if isinstance(node, exp.Column) and not node.is_star:
-                _unqualify(node, alias)
+            if (
+                isinstance(node, exp.Column)
+                and not node.is_star
+                and not node.find_ancestor(exp.Lambda)
+            ):
+                _unqualify(node, alias)  # in a lambda, its parameter would hide the column
 
 
 def _unqualify(column: exp.Column, alias: str) -> None:
