@@ -7,7 +7,7 @@ import threading
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING
 
 from rich.console import Group
 from rich.live import Live
@@ -26,17 +26,13 @@ from backfill_assets.cli.output import err, say
 from backfill_assets.engine.project.at_work import AtWork, Phase
 from backfill_assets.engine.project.events import (
     Committed,
-    Delayed,
     Failed,
     LeftStale,
-    Skipped,
-    SourceNote,
-    Started,
     TryingAgain,
     Waiting,
+    event_line,
 )
 from backfill_assets.engine.project.heartbeat import repeatedly
-from backfill_assets.intervals.text import counted, ranges_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -47,7 +43,6 @@ if TYPE_CHECKING:
 
     from backfill_assets.engine.project.at_work import WorkStep
     from backfill_assets.engine.project.events import Event, Listener
-    from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.models.graph import Graph
 
 HEARTBEAT = 30.0
@@ -301,39 +296,3 @@ _STYLES: dict[type, str] = {
     TryingAgain: "yellow",
     Waiting: "yellow",
 }
-
-
-def event_line(graph: Graph, event: Event) -> str | None:
-    """Describe an event in one line; None for an event that is not shown."""
-    if isinstance(event, Started | Skipped):
-        return None
-    if isinstance(event, SourceNote):
-        return event.note
-    word, cells, text = _told(event)
-    model = graph.models.get(event.model)  # its declaration may be gone already
-    named = ranges_text(model.cadence, cells) if model else str(cells)
-    return f"{word:<8}{event.model} {named}: {text}"
-
-
-def _told(
-    event: Delayed | TryingAgain | Committed | Failed | Waiting | LeftStale,
-) -> tuple[str, IntervalSet, str]:
-    """Give the word for an event, its cells, and the end of the line."""
-    match event:
-        case Delayed():
-            words = "waits", f"for {event.why}"
-        case TryingAgain():
-            words = "again", event.words
-        case Committed():
-            passed = sum(result.passed for result in event.audits)
-            audits = f"audits {passed}/{len(event.audits)}"
-            words = "done", f"{counted(event.rows, 'row')}, {audits}, {event.timing.total:.1f} s"
-        case Failed():
-            words = "FAILED", event.error
-        case Waiting():
-            words = "waits", f"for {event.waits_for}"
-        case LeftStale():
-            words = "late" if event.until else "stale", event.words
-        case _:
-            assert_never(event)
-    return words[0], event.cells, words[1]

@@ -179,7 +179,7 @@ def _job(
             loaded = known()
             project = replace(
                 backfill_state.project(loaded, context.run.run_id, backfill_spark, str(who)),
-                listener=logged(context),
+                listener=logged(context, loaded.graph),
                 code=lambda: loaded.fingerprints,
             )
             signing = replace(project, sign=signer_of(project, principal_of(context.run)))

@@ -1,5 +1,6 @@
 """What a job of the launchpad works with: the project, its op, and who asks."""
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -8,16 +9,16 @@ import dagster as dg
 
 from backfill_assets.engine.project.asked import Asked
 from backfill_assets.engine.project.events import (
-    Committed,
     Event,
     Failed,
     LeftStale,
-    Skipped,
     SourceNote,
     Waiting,
+    event_line,
 )
 from backfill_assets.engine.review.around import around_plan
 from backfill_assets.engine.review.before_publishing import commands_now
+from backfill_assets.models.graph import Graph
 from backfill_assets.orchestration.catching_up import report_ready
 from backfill_assets.orchestration.metadata import report_metadata
 from backfill_assets.orchestration.released_runs import ENDED_TAG, FOR_GOOD, PLAN_TAG
@@ -88,27 +89,21 @@ class PlanWork(Asked):
         return report_ready(self.context.instance, self.run(environment))
 
 
-def logged(context: dg.OpExecutionContext) -> "Listener":
-    """Write what happens to cells into the run's log."""
+def logged(context: dg.OpExecutionContext, graph: Graph) -> "Listener":
+    """Write what happens to cells into the run's log, in the words of the command."""
 
     def listen(event: Event) -> None:
-        match event:
-            case Committed():
-                context.log.info("%s %s: %d rows", event.model, event.cells, event.rows)
-            case Failed():
-                context.log.error("%s %s failed: %s", event.model, event.cells, event.error)
-            case Waiting():
-                context.log.warning("%s waits for %s", event.model, event.waits_for)
-            case LeftStale():
-                context.log.warning("%s: %s", event.model, event.words)
-            case SourceNote():
-                context.log.warning(event.note)
-            case Skipped():
-                context.log.info("%s: %d cells are ready", event.model, len(event.built_by))
-            case _:
-                context.log.debug("%s", event)
+        if line := event_line(graph, event):
+            context.log.log(_LEVELS.get(type(event), logging.INFO), line)
 
     return listen
 
+
+_LEVELS: dict[type, int] = {
+    Failed: logging.ERROR,
+    LeftStale: logging.WARNING,
+    SourceNote: logging.WARNING,
+    Waiting: logging.WARNING,
+}
 
 Known = Callable[[], Loaded]

@@ -10,8 +10,7 @@ from rich.console import Console
 
 from backfill_assets.cli import output
 from backfill_assets.cli.output import Heading, bar, print_json, print_table, say
-from backfill_assets.cli.progress import event_line
-from backfill_assets.engine.project.events import Delayed, Waiting
+from backfill_assets.engine.project.events import Delayed, Waiting, event_line
 from backfill_assets.intervals.text import counted
 from backfill_assets.render.plan_words import bytes_text
 from backfill_assets_tests.builders import a_graph, a_model, days

@@ -44,3 +44,5 @@ def test_late_rows_reach_the_last_model_in_one_plan_and_dagster_is_told_of_what_
     assert newest is not None
     assert newest.asset_materialization is not None
     assert newest.asset_materialization.partition in DAYS[3:6]
+    told = {each.user_message for each in shop.instance.all_logs(done.run_id)}
+    assert any(f"done    toy.sales {DAYS[3]}: " in each for each in told)

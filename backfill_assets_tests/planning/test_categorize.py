@@ -163,6 +163,9 @@ ADDITIVE = [
      "SELECT a, v FROM s.e LATERAL VIEW EXPLODE(l) t AS v", {"v"}),
     ("SELECT a FROM s.e", "SELECT a, my_own(b) AS m FROM s.e", {"m"}),
     ("SELECT a, g.* FROM s.e", "SELECT a, g.*, b FROM s.e", {"b"}),
+    ("SELECT e.a FROM s.e CROSS JOIN s.f", "SELECT e.a, f.b AS e FROM s.e CROSS JOIN s.f", {"e"}),
+    ("WITH c AS (SELECT b FROM s.f) SELECT a FROM s.e WHERE b IN (SELECT b FROM c)",
+     "WITH c AS (SELECT b, d FROM s.f) SELECT a, 1 AS m FROM s.e WHERE b IN (SELECT b FROM c)", {"m"}),
 ]  # fmt: skip
 
 
@@ -361,6 +364,8 @@ SOME_COLUMNS = [
      "SELECT x, b FROM s.e UNION ALL SELECT b, x FROM s.f", {"b", "x"}),
     ("SELECT a, g.x AS b FROM (SELECT a, g FROM s.e) CROSS JOIN (SELECT y FROM s.f) g",
      "SELECT a, g.x AS b FROM (SELECT a, h AS g FROM s.e) CROSS JOIN (SELECT y FROM s.f) g", {"b"}),
+    ("SELECT STRUCT(a AS x) AS g, g.x AS b FROM s.e CROSS JOIN s.f g",
+     "SELECT STRUCT(c AS x) AS g, g.x AS b FROM s.e CROSS JOIN s.f g", {"g", "b"}),
     ("SELECT a, TRANSFORM(l, x -> x + e.x) AS b FROM s.e", "SELECT a, TRANSFORM(l, x -> x + x) AS b FROM s.e",
      {"b"}),
 ]  # fmt: skip

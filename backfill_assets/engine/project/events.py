@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, assert_never
 
+from backfill_assets.intervals.text import counted, ranges_text
 from backfill_assets.snapshots.failure import FailureKind
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.models.audit_result import AuditResult
     from backfill_assets.models.content import Content
+    from backfill_assets.models.graph import Graph
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,3 +212,39 @@ def events_of(kind: type[_Kind], by_model: Mapping[str, Iterable[Event]]) -> tup
     return tuple(
         event for events in by_model.values() for event in events if isinstance(event, kind)
     )
+
+
+def event_line(graph: Graph, event: Event) -> str | None:
+    """Describe an event in one line; None for an event that is not shown."""
+    if isinstance(event, Started | Skipped):
+        return None
+    if isinstance(event, SourceNote):
+        return event.note
+    word, cells, text = _told(event)
+    model = graph.models.get(event.model)  # its declaration may be gone already
+    named = ranges_text(model.cadence, cells) if model else str(cells)
+    return f"{word:<8}{event.model} {named}: {text}"
+
+
+def _told(
+    event: Delayed | TryingAgain | Committed | Failed | Waiting | LeftStale,
+) -> tuple[str, IntervalSet, str]:
+    """Give the word for an event, its cells, and the end of the line."""
+    match event:
+        case Delayed():
+            words = "waits", f"for {event.why}"
+        case TryingAgain():
+            words = "again", event.words
+        case Committed():
+            passed = sum(result.passed for result in event.audits)
+            audits = f"audits {passed}/{len(event.audits)}"
+            words = "done", f"{counted(event.rows, 'row')}, {audits}, {event.timing.total:.1f} s"
+        case Failed():
+            words = "FAILED", event.error
+        case Waiting():
+            words = "waits", f"for {event.waits_for}"
+        case LeftStale():
+            words = "late" if event.until else "stale", event.words
+        case _:
+            assert_never(event)
+    return words[0], event.cells, words[1]
