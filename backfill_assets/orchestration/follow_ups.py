@@ -39,13 +39,18 @@ def follow_ups(
     for due in (promotions_due, comparisons_due):
         yield from due(instance, store, now)
     for due in (looks_due, notices_due):
-        yield from due(store, now)
+        yield from (each for each in due(store, now) if not _was_requested(instance, each))
+
+
+def _was_requested(instance: dg.DagsterInstance, request: dg.RunRequest) -> bool:
+    """Whether there is a run of the same tags: Dagster drops a key that it knows, and the tick would not say why."""
+    return bool(instance.get_runs(filters=dg.RunsFilter(tags=dict(request.tags)), limit=1))
 
 
 def looks_due(store: Store, now: datetime) -> tuple[dg.RunRequest, ...]:
     """Request a look at each watched plan that is due; one that died is requested again a while later."""
     return tuple(
-        _of_plan(AFTERCARE_JOB, plan_id, _look(watch, now))
+        _of_plan(AFTERCARE_JOB, plan_id, look := _look(watch, now), {MARK_TAG: look})
         for plan_id, watch in watches(store).items()
         if watch.is_due(now)
     )
@@ -60,8 +65,9 @@ def notices_due(store: Store, now: datetime) -> tuple[dg.RunRequest, ...]:
     """Request a run that sends notices where some are due; at most one in five minutes."""
     if not (store.notices.unsent(TOLD) or store.notices.due(now)):
         return ()
-    key = f"{NOTICES_JOB}:{int(now.timestamp() // _NOTICES_APART)}"
-    return (dg.RunRequest(run_key=key, job_name=NOTICES_JOB, tags={REASON_TAG: NOTICES_JOB}),)
+    number = f"{int(now.timestamp() // _NOTICES_APART)}"
+    tags = {REASON_TAG: NOTICES_JOB, MARK_TAG: number}
+    return (dg.RunRequest(run_key=f"{NOTICES_JOB}:{number}", job_name=NOTICES_JOB, tags=tags),)
 
 
 def comparisons_due(

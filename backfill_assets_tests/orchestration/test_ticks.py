@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -175,6 +175,23 @@ def test_a_comparison_of_a_dual_run_that_died_is_asked_for_again_and_one_that_wa
     ticking.end(dg.DagsterRunStatus.CANCELED)
 
     assert ticking.tick() == []
+
+
+def test_what_was_asked_for_within_its_time_is_not_asked_for_again_and_the_tick_says_why(
+    ticking: Ticking, monkeypatch: pytest.MonkeyPatch
+):
+    ticking.world.fill("web.visits", day(1, 10))
+    ticking.world.fill("web.sums", day(1, 10))
+    always = SimpleNamespace(
+        every=timedelta(days=1), since=datetime.now(UTC) - timedelta(hours=1), is_due=lambda _: True
+    )
+    monkeypatch.setattr(follow_ups, "watches", lambda _: {"p1": always})
+    monkeypatch.setattr(follow_ups, "_NOTICES_APART", 10**10)
+    monkeypatch.setattr(type(ticking.world.store.notices), "due", lambda *_: True)
+
+    assert sorted(ticking.tick()) == ["aftercare", "notices"]
+    assert ticking.tick() == []
+    assert ticking.evaluate().skip_message.startswith("nothing")
 
 
 def test_a_gap_is_asked_for_as_a_range_of_one_model_with_all_that_tells_why(
