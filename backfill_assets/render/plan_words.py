@@ -234,8 +234,7 @@ def asked_text(request: PlanRequest) -> str:
         span,
         "end bounded" * request.end_bounded,
         "cron ignored" * request.ignore_cron,
-        f"only {', '.join(request.select)}" if request.select else "",
-        "without upstream" * request.skip_upstream,
+        *_chosen(request),
         forward,
         "recorded as empty, not computed" * request.empty,
         f"only rows where {request.where}" if request.where else "",
@@ -251,6 +250,14 @@ def asked_text(request: PlanRequest) -> str:
         *(f"Spark's {key} = {value}" for key, value in request.spark),
     )
     return "; ".join(part for part in parts if part)
+
+
+def _chosen(request: PlanRequest) -> tuple[str, ...]:
+    """Say of which models cells are built; late data chooses cells, and allows all models for them."""
+    if request.late:
+        return (f"late cells of {', '.join(name for name, _ in request.late)}",)
+    only = f"only {', '.join(request.select)}" if request.select else ""
+    return only, "without upstream" * request.skip_upstream
 
 
 def _restated(restatement: Restatement) -> str:
