@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from deltalake import DeltaTable
 
 from backfill_assets.engine.automatic.serving import finish
 from backfill_assets.engine.automatic.stuck import stuck_cells
@@ -105,7 +106,7 @@ def test_a_batch_at_work_keeps_a_plan_from_being_stuck(world: QueueWorld):
 def test_cells_that_wait_for_rows_keep_a_plan_from_being_stuck(tmp_path: Path):
     graph = a_graph(VISITS, SUMS, sources=[a_source(when_empty=WhenEmpty.WAIT)])
     world = QueueWorld(tmp_path, graph)
-    land(world, *range(1, 10))
+    land(world, *range(1, 11))
     for name in graph.order:
         world.fill(name, day(1, 8))
     fills = PlanRequest(environment=PROD, asked_by="ann", reason="fill")
@@ -113,8 +114,10 @@ def test_cells_that_wait_for_rows_keep_a_plan_from_being_stuck(tmp_path: Path):
     assert {model.model: model.cells for model in plan.models}["web.visits"] == days(9, 10)
     queue_plan(world.operation(plan), None)
     world.fail("web.visits", day(9))
+    DeltaTable(str(world.root / a_source().path)).delete("id = 10")
+    land(world)
 
-    assert not stuck(world, plan)  # the tenth waits
+    assert not stuck(world, plan)  # the rows of the tenth are gone, and it waits
 
     land(world, 10)
     for name in graph.order:

@@ -24,6 +24,7 @@ from backfill_assets.planning.plan.model_cells import ModelCells
 from backfill_assets.planning.plan.plan import Why
 from backfill_assets.planning.plan.restating import wrong_cells
 from backfill_assets.planning.rule.first_data import before_data, first_data, said_of_early
+from backfill_assets.planning.rule.lacking_in_sources import lacking_in_sources
 from backfill_assets.planning.rule.needs_work import needs_work
 from backfill_assets.planning.rule.reopening import reopened, reopened_by_new_cells
 from backfill_assets.snapshots.cutoff import Cutoff
@@ -111,7 +112,9 @@ class _Sweeps:
             self._own(name)
         for name in reversed(order):
             self._needed(name)
+        read = self._read_by_published()
         for name in order:
+            self._wait_for_rows(name, read[name])
             self._waiting(name)
             self._late(name)
         downstream = Downstream(self.planned, self.changes, self.wrong, self.view, self.cells)
@@ -355,7 +358,37 @@ class _Sweeps:
                 model_cells,
                 model,
                 onward(lacking, model_cells.life) & model_cells.cells,
-                "earlier cells",
+                _not_there("earlier cells"),
+            )
+
+    def _read_by_published(self) -> CellsByModel:
+        """Give the cells that new tables read for cells which are published: these can't be left out."""
+        read = CellsByModel()
+        for name in reversed(self.planned.graph.order):
+            cells, model = read[name], self.planned.models[name]
+            if self.changes.models[name].new_version:
+                cells |= self.cells[name].cells & self.planned.published.ready(name)
+            for upstream, theirs in self.planned.upstream_models(name):
+                read |= {
+                    upstream.name: cells_read(
+                        model.cadence, upstream, theirs.cadence, cells, until=self.planned.now
+                    )
+                }
+        return read
+
+    def _wait_for_rows(self, name: str, read: IntervalSet) -> None:
+        """Leave out gaps that wait for rows of a source; the next run fills them once these have come."""
+        if self.planned.request.empty:
+            return
+        model_cells, model = self.cells[name], self.planned.models[name]
+        gaps = model_cells.cells - model_cells.ready - self.planned.published.ready(name) - read
+        waiting = lacking_in_sources(self.planned.graph, self.view, model, gaps, self.planned.now)
+        for source, cells in waiting.items():
+            _leave_out(
+                model_cells,
+                model,
+                cells & model_cells.cells,
+                f"rows of {source} that have not come",
             )
 
     def _wait_for_others(self, name: str) -> None:
@@ -373,7 +406,7 @@ class _Sweeps:
                 upstream_cells,
                 until=self.planned.now,
             )
-            _leave_out(model_cells, model, waiting_cells, f"cells of {upstream.name}")
+            _leave_out(model_cells, model, waiting_cells, _not_there(f"cells of {upstream.name}"))
 
 
 def _with_earlier(model_cells: ModelCells, missing: IntervalSet) -> IntervalSet:
@@ -396,6 +429,9 @@ def _leave_out(model_cells: ModelCells, model: Model, cells: IntervalSet, what: 
     model_cells.leave_out(cells)
     count = model.cadence.count(cells)
     model_cells.notes.append(
-        f"{count} cell{'s' if count > 1 else ''} left out: {'they read' if count > 1 else 'it reads'} "
-        f"{what} that are neither ready nor planned"
+        f"{count} cell{'s' if count > 1 else ''} left out: {'they read' if count > 1 else 'it reads'} {what}"
     )
+
+
+def _not_there(cells: str) -> str:
+    return f"{cells} that are neither ready nor planned"

@@ -2,7 +2,8 @@
 
 A requested range that starts earlier is cut to that start, and the plan notes it. Required cells do not
 change: the cells before are left out of this plan only. A model's own start is its author's declaration
-and is not moved (docs/adr/0008): a plan names the cells before the first data, and plans them.
+and is not moved (docs/adr/0008): a plan names the cells before the first data, and plans them unless
+they wait for rows.
 """
 
 from __future__ import annotations
@@ -83,15 +84,15 @@ def before_data(
 
 
 def said_of_early(model: Model, first: FirstData, gaps: IntervalSet) -> str:
-    """Name the gaps that a model's own start puts before the first data; they are planned."""
+    """Name the gaps that a model's own start puts before the first data, and what becomes of them."""
     early = _before(model, first, gaps)
     if not early:
         return ""
     cells = ranges_text(model.cadence, early)
-    becomes = first.before or "as the query makes them of no rows"
+    becomes = first.before or _NO_ROWS
     return (
-        f"starts before its data does: {first.words}; planned nevertheless, {becomes}: {cells}; "
-        "--start leaves them out of a plan, a later start of the model for good"
+        f"starts before its data does: {first.words}; {becomes}: {cells}; a later start of the model "
+        "leaves them out for good"
     )
 
 
@@ -158,10 +159,11 @@ def _held(
     return FirstData(at, words, first.before)
 
 
+_NO_ROWS = "planned nevertheless (--start leaves them out), as the query makes them of no rows"
 _BEFORE = {
     WhenEmpty.ACCEPT: "",
-    WhenEmpty.WAIT: "and they wait for rows of {}",
-    WhenEmpty.FAIL: "and they fail without rows of {}",
+    WhenEmpty.WAIT: "left out, as they wait for rows of {}",
+    WhenEmpty.FAIL: "planned nevertheless (--start leaves them out), and they fail without rows of {}",
 }
 
 
