@@ -32,7 +32,7 @@ from backfill_assets.snapshots.environment import PROD, Environment, workspace_n
 from backfill_assets.snapshots.publication import Intent, PublicationKind
 from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets.warehouse.files.collection import delete_table
-from backfill_assets_tests.builders import a_graph, a_model, a_source
+from backfill_assets_tests.builders import a_graph, a_model, a_source, days
 from backfill_assets_tests.engine.dying import before, before_call, die_after, doomed
 from backfill_assets_tests.engine.plans import Plans
 from backfill_assets_tests.engine.test_plans import (
@@ -195,6 +195,23 @@ def test_an_undo_carries_nothing_back_that_reads_a_day_which_it_takes_away(
     assert totals(world) == [7, 8, 9, 10]
     world.fill(OLD)
     assert totals(world) == [7, 8, 9, 10, 11]
+
+
+def test_an_undo_carries_nothing_back_that_reads_a_day_whose_rows_it_brings_back(
+    world: World, plans: Plans
+):
+    world.land(a_source(), *ROWS)
+    world.fill(OLD, VISITS)
+    world.fill(OLD, COSTS, cells=days(7, 8, 9))
+    world.land(a_source(), *changed(row(10, 1, 99.0)))
+    new = a_graph(visits(), costs("cost + 1"))
+    plan = plans.published(new, restate=(Restatement(VISITS),))
+    assert totals(world) == [8, 9, 10, 100]
+    assert undo_plan(plans.project(new), plan).carried == {}
+    assert [int(cost) for _, cost in world.rows(VISITS, "ds", "cost")] == [7, 8, 9, 10]
+    assert totals(world) == [7, 8, 9]
+    world.fill(OLD)
+    assert totals(world) == [7, 8, 9, 10]
 
 
 @pytest.mark.parametrize("back", [undo_plan, rollback_plan])

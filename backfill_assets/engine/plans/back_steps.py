@@ -62,15 +62,16 @@ def is_dropped(environment: str, move: PointerMove) -> bool:
     return move.old is None or move.old.environment != environment
 
 
-def emptied_by_undo(op: Operation) -> CellsByModel:
-    """Give the cells that an undo of the plan takes out of tables that are read before and after, by model."""
+def changed_by_undo(op: Operation) -> CellsByModel:
+    """Give the cells that an undo of the plan empties, or whose rows it changes, in tables that are read before and after."""
     pointers = op.store.environments.pointers(op.plan.environment)
-    emptied = CellsByModel()
+    changed = CellsByModel()
     for move in op.store.history.promoting_moves(op.plan_id):
         at = pointers.get(move.model)
         if move.old is not None and at is not None and move.old.version == at.version:
-            emptied |= {move.model: _going_back(op, move, at, only_cells=True).emptied}
-    return emptied
+            going = _going_back(op, move, at, only_cells=True)
+            changed |= {move.model: going.differing | going.emptied}
+    return changed
 
 
 def _brought_back(

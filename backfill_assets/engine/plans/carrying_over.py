@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.engine.batch.commit_turn import reconcile_tables
 from backfill_assets.engine.fill.fill import fill_cells
-from backfill_assets.engine.plans.back_steps import emptied_by_undo
+from backfill_assets.engine.plans.back_steps import changed_by_undo
 from backfill_assets.engine.plans.building import built_in
 from backfill_assets.engine.plans.promotion_steps import tables_to_lock
 from backfill_assets.engine.plans.refusals import refuse_unfinished
@@ -160,21 +160,21 @@ def cells_to_carry_over(op: Operation) -> CellsByModel:
 def cells_to_carry_back(op: Operation) -> CellsByModel:
     """Give the cells that are published now and that the old tables lack, by model.
 
-    What reads cells that the undo takes away is left out: it would follow from nothing. It is a gap
-    afterwards, as what it reads.
+    What reads cells that the undo takes away, or whose rows it brings back, is left out: it would follow from what is
+    published no more. It is a gap afterwards, which a run fills.
     """
     name = workspace_name(op.undo_id)
     if not op.store.environments.exists(name):
         return CellsByModel()
     run, published = op.old_workspace(), op.store.views.of(op.plan.environment)
     view, own = run.view(), op.store.environments.own_pointers(name)
-    carried, lost = CellsByModel(), emptied_by_undo(op)
+    carried, left_out = CellsByModel(), changed_by_undo(op)
     for name in (each for each in run.graph.order if each in own):
         model = run.graph.models[name]
         gaps = run.work(name, view).gaps & model.cadence.snap_out(published.ready(name))
-        while more := (cells_reading_any(run.graph, model, lost) & gaps) - lost[name]:
-            lost |= {name: more}  # and so on, where a model reads its own earlier cells
-        carried |= {name: gaps - lost[name]}
+        while more := (cells_reading_any(run.graph, model, left_out) & gaps) - left_out[name]:
+            left_out |= {name: more}  # and so on, where a model reads its own earlier cells
+        carried |= {name: gaps - left_out[name]}
     return carried
 
 
