@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from backfill_assets.intervals.interval import Interval
 
+_LIVE = sa.select(CLAIMS).where(CLAIMS.c.heartbeat_at > sa.bindparam("heard_after"))
+
 
 class CellsClaimedError(BackfillAssetsError):
     """Another batch is building some of the cells right now."""
@@ -133,9 +135,8 @@ def abandon(connection: sa.Connection, batch_ids: Iterable[str], now: datetime) 
 
 def live_claims(connection: sa.Connection, heard_after: datetime) -> dict[str, IntervalSet]:
     """Read the cells that live batches hold, by version."""
-    query = sa.select(CLAIMS).where(CLAIMS.c.heartbeat_at > heard_after)
     by_version: dict[str, list[Interval]] = {}
-    for row in connection.execute(query):
+    for row in connection.execute(_LIVE, {"heard_after": heard_after}):
         by_version.setdefault(row.version, []).append(cell_of(row))
     return {version: IntervalSet.of(cells) for version, cells in by_version.items()}
 

@@ -5,7 +5,7 @@ A cutoff whose plan was rolled back is no longer in force; the one before it is.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
@@ -19,12 +19,23 @@ from backfill_assets.state.tables import CUTOFFS, PLANS
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+# The cutoffs of an environment, the latest first. Those of a workspace are all in force.
+_WRITTEN = (
+    sa.select(CUTOFFS.c.model, CUTOFFS.c.since, CUTOFFS.c.reason, CUTOFFS.c.plan_id)
+    .where(CUTOFFS.c.environment == sa.bindparam("environment"))
+    .order_by(CUTOFFS.c.number.desc())
+)
+_PROMOTED = _WRITTEN.where(
+    CUTOFFS.c.plan_id.in_(sa.select(PLANS.c.plan_id).where(PLANS.c.status == PlanStatus.PROMOTED))
+)
+
 
 def cutoffs(connection: sa.Connection, environment: str) -> dict[str, Cutoff]:
     """Read the cutoffs in force, by model: the environment's own, else those of what it follows."""
     effective: dict[str, Cutoff | None] = {}
     for name in followed(connection, environment):
-        for row in connection.execute(_in_force(name)):
+        in_force = _WRITTEN if plan_of(name) is not None else _PROMOTED
+        for row in connection.execute(in_force, {"environment": name}):
             if row.model not in effective:
                 lifted = row.since is None
                 effective[row.model] = (
@@ -59,13 +70,3 @@ def publish_cutoffs(connection: sa.Connection, plan_id: str, environment: str, n
         for row in connection.execute(ours).mappings()
     ]
     insert_all(connection, CUTOFFS, rows)
-
-
-def _in_force(name: str) -> sa.Select[Any, Any, Any, Any]:
-    """Select the cutoffs in force, the latest first: in a workspace, all of them."""
-    columns = (CUTOFFS.c.model, CUTOFFS.c.since, CUTOFFS.c.reason, CUTOFFS.c.plan_id)
-    query = sa.select(*columns).where(CUTOFFS.c.environment == name)
-    if plan_of(name) is None:
-        promoted = sa.select(PLANS.c.plan_id).where(PLANS.c.status == PlanStatus.PROMOTED)
-        query = query.where(CUTOFFS.c.plan_id.in_(promoted))
-    return query.order_by(CUTOFFS.c.number.desc())

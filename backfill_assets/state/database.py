@@ -57,6 +57,12 @@ class Database:
         self._engine = _engine(url, busy_seconds)
         self._reader = self._engine.execution_options(**_reading(url))
         self._writer = self._engine.execution_options(**_writing(url))
+        self._retrying = Retrying(
+            retry=retry_if_exception(lambda error: is_busy(error) or is_away(error)),
+            stop=stop_after_delay(busy_seconds),
+            wait=wait_random_exponential(multiplier=0.05, max=1),
+            reraise=True,
+        )
 
     @classmethod
     def open(cls, url: str, *, busy_seconds: float) -> Self:
@@ -130,14 +136,8 @@ class Database:
             return done
 
     def _with_retries(self, attempt: Callable[[], T]) -> T:
-        retrying = Retrying(
-            retry=retry_if_exception(lambda error: is_busy(error) or is_away(error)),
-            stop=stop_after_delay(self._busy_seconds),
-            wait=wait_random_exponential(multiplier=0.05, max=1),
-            reraise=True,
-        )
         try:
-            return retrying(attempt)
+            return self._retrying(attempt)
         except _LostInCommitError as error:
             raise StateCommitUnknownError(self.where, message(error.__cause__)) from error
         except (DBAPIError, PoolTimeoutError) as error:

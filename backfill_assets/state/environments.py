@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from backfill_assets.snapshots.workspace import WorkspaceModel, WorkspaceRequest
     from backfill_assets.state.database import Database
 
+_NAMED = sa.select(ENVIRONMENTS).where(ENVIRONMENTS.c.name == sa.bindparam("named"))
+
 
 class UnknownEnvironmentError(BackfillAssetsError):
     """No environment has this name."""
@@ -314,7 +316,7 @@ def environment(connection: sa.Connection, name: str) -> Environment:
 
 def find_environment(connection: sa.Connection, name: str) -> Environment | None:
     """Read an environment, or None."""
-    row = connection.execute(sa.select(ENVIRONMENTS).where(ENVIRONMENTS.c.name == name)).first()
+    row = connection.execute(_NAMED, {"named": name}).first()
     return None if row is None else read_as(Environment, row)
 
 

@@ -26,6 +26,19 @@ if TYPE_CHECKING:
     from backfill_assets.snapshots.environment import Layer, Pointer
 
 _RECORDS = READY_RECORDS.c
+_OF_LAYER = (
+    sa.select(
+        _RECORDS.starts,
+        _RECORDS.ends,
+        _RECORDS.batch_id,
+        _RECORDS.built_at,
+        sa.type_coerce(_RECORDS.changed_at, sa.Text).label("stamps"),
+        sa.type_coerce(_RECORDS.content, sa.Text).label("held"),
+        *(column.label(name) for name, column in OF_BATCH.items()),
+    )
+    .outerjoin(BATCHES, BATCHES.c.batch_id == _RECORDS.batch_id)
+    .where(_RECORDS.version == sa.bindparam("of_version"), valid_at(sa.bindparam("at")))
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,17 +119,9 @@ def answered(cells: Iterable[Cell], layer: int) -> IntervalSet:
 def _of_table(
     connection: sa.Connection, layer: Layer, number: int, within: IntervalSet | None
 ) -> Iterator[Cell]:
-    texts = {"stamps": _RECORDS.changed_at, "held": _RECORDS.content}
-    as_text = (sa.type_coerce(each, sa.Text).label(name) for name, each in texts.items())
-    columns = (_RECORDS.starts, _RECORDS.ends, _RECORDS.batch_id, _RECORDS.built_at, *as_text)
-    query = (
-        sa.select(*columns, *(column.label(name) for name, column in OF_BATCH.items()))
-        .outerjoin(BATCHES, BATCHES.c.batch_id == _RECORDS.batch_id)
-        .where(_RECORDS.version == layer.version, valid_at(layer.delta_version))
-    )
-    if within is not None:
-        query = query.where(reached(READY_RECORDS, within))
-    for row in connection.execute(query):
+    query = _OF_LAYER if within is None else _OF_LAYER.where(reached(READY_RECORDS, within))
+    here = {"of_version": layer.version, "at": layer.delta_version}
+    for row in connection.execute(query, here):
         who = (row.batch_id, row.built_at)
         what = (row.stamps, row.held, number)
         of_batch = {name: getattr(row, name) for name in OF_BATCH}

@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 
     from backfill_assets.snapshots.batch import BatchCommit
 
+_MARKS = sa.select(OWED).where(
+    OWED.c.version.in_(sa.bindparam("versions")),
+    sa.or_(OWED.c.environment.is_(None), OWED.c.environment.in_(sa.bindparam("environments"))),
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Mark:
@@ -99,11 +104,8 @@ def marks(
     connection: sa.Connection, versions: Iterable[str], environments: Iterable[str]
 ) -> list[sa.Row[Any]]:
     """Read the marks on these versions that concern readers of these environments."""
-    concerned = sa.or_(
-        OWED.c.environment.is_(None), OWED.c.environment.in_(sorted(set(environments)))
-    )
-    query = sa.select(OWED).where(OWED.c.version.in_(sorted(set(versions))), concerned)
-    return list(connection.execute(query))
+    named = {"versions": sorted(set(versions)), "environments": sorted(set(environments))}
+    return list(connection.execute(_MARKS, named))
 
 
 def named(connection: sa.Connection, environment: str) -> list[list[str | int]]:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from datetime import datetime
 
+_NAMED = sa.select(PLANS).where(PLANS.c.plan_id == sa.bindparam("named"))
 _LISTED = 5
 _TIMINGS_KEPT = 1000
 
@@ -306,7 +307,7 @@ def plan(connection: sa.Connection, plan_id: str) -> StoredPlan:
 
 def find_plan(connection: sa.Connection, plan_id: str) -> StoredPlan | None:
     """Read a plan by its whole id, or None."""
-    row = connection.execute(sa.select(PLANS).where(PLANS.c.plan_id == plan_id)).first()
+    row = connection.execute(_NAMED, {"named": plan_id}).first()
     return None if row is None else _plan(row)
 
 

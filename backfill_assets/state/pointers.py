@@ -17,6 +17,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime, timedelta
 
+# Each look at a state runs these several times, and to build a statement takes longer than to run it.
+_FOLLOWS = sa.select(ENVIRONMENTS.c.name, ENVIRONMENTS.c.follows)
+_POINTERS: sa.Select[Any] = sa.select(*(POINTERS.c[name] for name in Pointer.__dataclass_fields__))
+_OF_ENVIRONMENTS = _POINTERS.where(
+    POINTERS.c.environment.in_(sa.bindparam("environments"))
+).order_by(POINTERS.c.model)
+
 
 def pointer(connection: sa.Connection, environment: str, model: str) -> Pointer | None:
     """Read where an environment reads a model."""
@@ -25,23 +32,22 @@ def pointer(connection: sa.Connection, environment: str, model: str) -> Pointer 
 
 def pointers(connection: sa.Connection, environment: str) -> dict[str, Pointer]:
     """Read where an environment reads every model, by model."""
-    return _resolved(connection, environment, sa.true())
+    return _resolved(connection, environment)
 
 
 def own_pointers(connection: sa.Connection, environment: str) -> dict[str, Pointer]:
     """Read the pointers that are an environment's own, by model, as they are stored."""
-    return _stored(connection, [environment], sa.true())[environment]
+    return _stored(connection, [environment])[environment]
 
 
 def all_pointers(connection: sa.Connection) -> list[Pointer]:
     """Read every pointer of every environment, as it is stored."""
-    return [Pointer(*row) for row in connection.execute(_selected())]
+    return [Pointer(*row) for row in connection.execute(_POINTERS)]
 
 
 def followed(connection: sa.Connection, environment: str) -> tuple[str, ...]:
     """Name an environment, the one that it follows, and so on; an unknown one follows none."""
-    rows = connection.execute(sa.select(ENVIRONMENTS.c.name, ENVIRONMENTS.c.follows))
-    follows = {row.name: row.follows for row in rows}
+    follows = {row.name: row.follows for row in connection.execute(_FOLLOWS)}
     names = [environment]
     while (parent := follows.get(names[-1])) is not None and parent not in names:
         names.append(parent)
@@ -136,7 +142,7 @@ def remove_pointers(connection: sa.Connection, environment: str, now: datetime) 
 
 def _remove_where(connection: sa.Connection, where: sa.ColumnElement[bool], now: datetime) -> None:
     """Remove pointers, and note when their tables were left: readers may still use them."""
-    old_pointers = [Pointer(*row) for row in connection.execute(_selected().where(where))]
+    old_pointers = [Pointer(*row) for row in connection.execute(_POINTERS.where(where))]
     names = {layer.version for old in old_pointers for layer in old.layers}
     noted = sa.update(VERSIONS).where(VERSIONS.c.version.in_(sorted(names)))
     connection.execute(noted.values(left_at=now))
@@ -180,7 +186,7 @@ def _not_below(layer: Layer, left: Pointer) -> Layer:
 
 
 def _resolved(
-    connection: sa.Connection, environment: str, where: sa.ColumnElement[bool]
+    connection: sa.Connection, environment: str, where: sa.ColumnElement[bool] | None = None
 ) -> dict[str, Pointer]:
     names = followed(connection, environment)
     stored = _stored(connection, names, where)
@@ -202,14 +208,12 @@ def _live(own: Pointer, below: Sequence[Pointer]) -> Pointer:
 
 
 def _stored(
-    connection: sa.Connection, environments: Sequence[str], where: sa.ColumnElement[bool]
+    connection: sa.Connection,
+    environments: Sequence[str],
+    where: sa.ColumnElement[bool] | None = None,
 ) -> dict[str, dict[str, Pointer]]:
-    query = _selected().where(POINTERS.c.environment.in_(environments), where)
+    query = _OF_ENVIRONMENTS if where is None else _OF_ENVIRONMENTS.where(where)
     stored: dict[str, dict[str, Pointer]] = {name: {} for name in environments}
-    for row in connection.execute(query.order_by(POINTERS.c.model)):
+    for row in connection.execute(query, {"environments": environments}):
         stored[row.environment][row.model] = Pointer(*row)
     return stored
-
-
-def _selected() -> sa.Select[Any]:
-    return sa.select(*(POINTERS.c[name] for name in Pointer.__dataclass_fields__))

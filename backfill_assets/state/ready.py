@@ -23,7 +23,7 @@ _RECORDS = READY_RECORDS.c
 _CELL = (_RECORDS.starts, _RECORDS.ends)
 
 
-def valid_at(at: int | None) -> sa.ColumnElement[bool]:
+def valid_at(at: int | sa.BindParameter[int] | None) -> sa.ColumnElement[bool]:
     """Select the records that are valid at a delta_version; None is the latest."""
     if at is None:
         return _RECORDS.valid_to.is_(None)

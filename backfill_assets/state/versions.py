@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from backfill_assets.models.content import Content
 
 _RECORDS = READY_RECORDS.c
+_NAMED = sa.select(VERSIONS).where(VERSIONS.c.version == sa.bindparam("named"))
 NO_COMMIT = -1
 """The pin, and the head, of a table that has no commit yet."""
 
@@ -288,7 +289,7 @@ def set_known_head(connection: sa.Connection, version: str, delta_version: int) 
 
 
 def _version(connection: sa.Connection, version: str) -> sa.Row[Any] | None:
-    return connection.execute(sa.select(VERSIONS).where(VERSIONS.c.version == version)).first()
+    return connection.execute(_NAMED, {"named": version}).first()
 
 
 def _known_version(connection: sa.Connection, version: str) -> sa.Row[Any]:

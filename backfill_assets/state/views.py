@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +31,7 @@ from backfill_assets.state.pointers import followed, pointer, pointers
 from backfill_assets.state.tables import BATCHES, POINTERS, READY_RECORDS
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Mapping
+    from collections.abc import Container, Mapping
     from datetime import datetime
 
     from backfill_assets.intervals.interval import Interval
@@ -266,7 +267,8 @@ def _plain_runs(
     connection: sa.Connection, drawn: Environment, plain: Mapping[str, Pointer]
 ) -> dict[str, tuple[ReadyRun, ...]]:
     runs: dict[str, list[ReadyRun]] = {model: [] for model in plain}
-    for row in connection.execute(_runs(plain.values())) if plain else ():
+    named = [(at.environment, at.model) for at in plain.values()]
+    for row in connection.execute(_runs(), {"pointers": named}) if named else ():
         own = plain[row.model].environment == drawn.name
         built = (row.built_at, row.changed_at, row.batch_id)
         of_batch = {name: getattr(row, name) for name in OF_BATCH}
@@ -274,15 +276,19 @@ def _plain_runs(
     return {model: tuple(each) for model, each in runs.items()}
 
 
-def _runs(plain: Iterable[Pointer]) -> sa.Select[*tuple[Any, ...]]:
-    """Join touching cells that share batch and stamps."""
+@cache
+def _runs() -> sa.Select[*tuple[Any, ...]]:
+    """Join touching cells that share batch and stamps, of the `pointers` that it is executed with.
+
+    To build the statement takes longer than to execute it, and each picture needs it: it is built once.
+    """
     columns = (
         POINTERS.c.model, _RECORDS.starts, _RECORDS.ends, _RECORDS.batch_id,
         _RECORDS.built_at, _RECORDS.changed_at,
     )  # fmt: skip
     at = POINTERS.c.delta_version
     here = sa.and_(
-        _named(plain),
+        sa.tuple_(POINTERS.c.environment, POINTERS.c.model).in_(sa.bindparam("pointers")),
         _RECORDS.valid_from <= at,
         sa.or_(_RECORDS.valid_to.is_(None), _RECORDS.valid_to > at),
     )
@@ -296,15 +302,4 @@ def _runs(plain: Iterable[Pointer]) -> sa.Select[*tuple[Any, ...]]:
         sa.select(runs, *(column.label(name) for name, column in OF_BATCH.items()))
         .outerjoin(BATCHES, BATCHES.c.batch_id == runs.c.batch_id)
         .order_by(runs.c.model, runs.c.run)
-    )
-
-
-def _named(pointers_: Iterable[Pointer]) -> sa.ColumnElement[bool]:
-    """Select these pointers' rows."""
-    models: dict[str, list[str]] = {}
-    for each in pointers_:
-        models.setdefault(each.environment, []).append(each.model)
-    at = POINTERS.c
-    return sa.or_(
-        *(sa.and_(at.environment == name, at.model.in_(each)) for name, each in models.items())
     )
