@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, cast
 
 from sqlglot import exp
@@ -16,6 +17,7 @@ from backfill_assets.models.sql.query import SqlQuery, table_name
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from backfill_assets.models.column import Column
     from backfill_assets.models.graph import Graph
     from backfill_assets.models.model import Model
 
@@ -41,13 +43,22 @@ _SORTS = ("order", "sort", "cluster", "distribute")
 
 def lineage_of(graph: Graph, model: Model) -> Lineage:
     """Trace a model's columns; a function, or SQL that can't be analysed, counts as reading all."""
-    analysis = model.logic.analysis() if isinstance(model.logic, SqlQuery) else None
-    if not isinstance(model.logic, SqlQuery) or analysis is None:
+    if not isinstance(model.logic, SqlQuery):
+        return OPAQUE
+    names = sorted(upstream.name for upstream in model.reads)
+    return _traced(model.logic, tuple((name, graph.node(name).schema) for name in names))
+
+
+@lru_cache(maxsize=1024)
+def _traced(query: SqlQuery, upstreams: tuple[tuple[str, tuple[Column, ...]], ...]) -> Lineage:
+    """Trace a query over the schemas of its upstreams; one command asks for that of a model many times."""
+    analysis = query.analysis()
+    if analysis is None:
         return OPAQUE
     try:
         tree = qualify(
             analysis,
-            schema=cast("dict[str, object]", _schema(graph, model)),
+            schema=cast("dict[str, object]", _schema(upstreams)),
             dialect="spark",
             validate_qualify_columns=False,
             quote_identifiers=False,
@@ -58,13 +69,14 @@ def lineage_of(graph: Graph, model: Model) -> Lineage:
         return OPAQUE
     if root is None:
         return OPAQUE
-    tables = set(model.logic.tables())
+    tables = set(query.tables())
     outputs = _outputs(root, tables)
     reads = _reads(root, tables)
     if reads and _may_lose_outputs(tree):
         needed = build_scope(pushdown_projections(tree))
         reads = _reads(needed, tables) if needed is not None else reads
-    declared = {name: _as_declared(graph, name, columns) for name, columns in reads.items()}
+    schemas = dict(upstreams)
+    declared = {name: _as_declared(schemas[name], columns) for name, columns in reads.items()}
     return Lineage(declared, outputs)
 
 
@@ -91,18 +103,19 @@ def _may_lose_outputs(tree: exp.Expr) -> bool:
     return not any(bool(clause.args.get("all")) for clause in tree.find_all(exp.Group))
 
 
-def _as_declared(graph: Graph, upstream: str, columns: frozenset[str]) -> frozenset[str]:
+def _as_declared(schema: tuple[Column, ...], columns: frozenset[str]) -> frozenset[str]:
     """Spell columns as the upstream does: qualification writes them in lower case."""
-    declared = {column.name.lower(): column.name for column in graph.node(upstream).schema}
+    declared = {column.name.lower(): column.name for column in schema}
     return frozenset(declared.get(name.lower(), name) for name in columns)
 
 
-def _schema(graph: Graph, model: Model) -> dict[str, dict[str, dict[str, str]]]:
+def _schema(
+    upstreams: tuple[tuple[str, tuple[Column, ...]], ...],
+) -> dict[str, dict[str, dict[str, str]]]:
     schema: dict[str, dict[str, dict[str, str]]] = {}
-    for upstream in model.reads:
-        subject, table = upstream.name.split(".")
-        columns = {column.name: column.dtype for column in graph.node(upstream.name).schema}
-        schema.setdefault(subject, {})[table] = columns
+    for name, columns in upstreams:
+        subject, table = name.split(".")
+        schema.setdefault(subject, {})[table] = {each.name: each.dtype for each in columns}
     return schema
 
 
