@@ -169,8 +169,10 @@ def compared(at: Operating, pair: Pair) -> Compared:
         )
     if not pair.is_kept:
         _refuse_deleted_tables(at, pair)
-    model = at.store.snapshots.get(shown.fingerprint).declared
-    return Compared(model, _table(at, pair.old), _table(at, pair.new))
+    old_model, model = (
+        at.store.snapshots.get((side or shown).fingerprint).declared for side in (pair.old, shown)
+    )
+    return Compared(model, _table(at, pair.old), _table(at, pair.new), old_model)
 
 
 def _refuse_deleted_tables(at: Operating, pair: Pair) -> None:
@@ -188,8 +190,8 @@ def refuse_gone_files(both: Compared, pair: Pair) -> None:
     """
     if pair.is_kept or not pair.cells:
         return
-    for table in (both.old, both.new):
-        for part in files_read(both.model, table, pair.cells):
+    for model, table in both.sides:
+        for part in files_read(model, table, model.cadence.snap_out(pair.cells)):
             if part.missing:
                 raise _gone(
                     pair,

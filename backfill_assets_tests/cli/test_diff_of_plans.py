@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import date, timedelta
 from decimal import Decimal
@@ -17,6 +18,7 @@ from backfill_assets_tests.builders import a_model
 from backfill_assets_tests.toy import FIRST
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from backfill_assets_tests.cli.conftest import Backfill
@@ -139,3 +141,64 @@ def test_a_diff_names_a_column_of_the_key_that_has_another_type(
     _print(_ModelDiff(a_model(), retyped, ()), whole=False)
 
     assert "id: int -> string" in capsys.readouterr().out.splitlines()
+
+
+MONTHLY = """
+from dataclasses import replace
+from backfill_assets import Monthly, SqlQuery
+from backfill_assets_tests import toy
+
+sql = toy.sales.query.sql.replace("SUM(amount)", "SUM(amount) * {factor}")
+edited = replace(toy.sales, cadence=Monthly(start="2024-01-01"), query=SqlQuery(sql))
+MODELS = [edited if model.name == "toy.sales" else model for model in toy.MODELS]
+SOURCES = toy.SOURCES
+"""
+
+
+@pytest.fixture
+def planned_in_months(
+    shop: Prepared, backfill: Backfill, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Callable[[int], str]:
+    """Plan months instead of the published days, with amounts times a factor, and a contract."""
+
+    def planned(factor: int) -> str:
+        monkeypatch.setenv("BACKFILL_CATALOG", "backfill_assets_tests.toy_read")
+        toy.land_rows(str(shop.data), toy.raw_sales, *SOLD)
+        assert backfill("run", "--select", SALES).code == 0
+        (tmp_path / "edited_sales.py").write_text(MONTHLY.format(factor=factor))
+        monkeypatch.syspath_prepend(tmp_path)
+        monkeypatch.setenv("BACKFILL_CATALOG", "edited_sales")
+        expected = ("--expect", f"{SALES}: only nothing; amount within 0.1% a month")
+        return backfill("plan", "--select", SALES, *expected, "--json").json["plan_id"]
+
+    return planned
+
+
+@pytest.mark.usefixtures("computing")
+def test_rows_whose_cells_were_days_are_compared_in_the_months_that_they_lie_in(
+    shop: Prepared, backfill: Backfill, planned_in_months: Callable[[int], str]
+):
+    plan_id = planned_in_months(1)
+    assert backfill("apply", plan_id).code == 0
+    built = backfill("diff", plan_id, "--json").json["models"]
+    assert backfill("promote", plan_id, "--yes").code == 0
+    promoted = backfill("diff", plan_id, "--json").json["models"]
+
+    for (model,) in (built, promoted):
+        (month,) = model["groups"]
+        assert (month["by"], month["old_rows"], month["new_rows"]) == (["2024-01-01"], 3, 3)
+        assert not model["differs"]
+    (evidence,) = (shop.data / "evidence" / plan_id).rglob("diff.json")
+    assert json.loads(evidence.read_text())["models"][0]["cells"] == ["2024-01-01"]
+
+
+@pytest.mark.usefixtures("computing")
+def test_a_contract_is_judged_in_the_months_that_days_have_become(
+    backfill: Backfill, planned_in_months: Callable[[int], str]
+):
+    plan_id = planned_in_months(2)
+    backfill("apply", plan_id)
+
+    shown = backfill("show", plan_id).out
+    assert "no column differs: found 3 rows of amount" in shown
+    assert "found +100.00% in 2024-01: 3 before, 6 after" in shown

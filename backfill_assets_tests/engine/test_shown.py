@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from backfill_assets.engine.batch.batch_inputs import published_table
-from backfill_assets.engine.plans.comparing import shown_once
+from backfill_assets.engine.plans.comparing import published_and_built, shown_once
 from backfill_assets.engine.plans.operation import Operation
 from backfill_assets.engine.review.compared import Shown, compared_models
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.warehouse.compare.compare_rows import compare_rows
-from backfill_assets.warehouse.compare.comparison_sql import Compared, Question
+from backfill_assets.warehouse.compare.comparison_sql import Question
 from backfill_assets_tests.builders import a_source, days
 from backfill_assets_tests.engine.plans import Plans
 from backfill_assets_tests.engine.test_contract import DOUBLED
@@ -39,8 +38,8 @@ class Asking:
 
     def __call__(self, question: Question, rows: int = 3) -> Shown:
         op = Operation(project=self.plans.project(DOUBLED), plan=self.plan)
-        sides = (published_table(run, VISITS) for run in (op.environment(), op.workspace()))
-        both = Compared(op.workspace().graph.model(VISITS), *sides)
+        model = op.workspace().graph.model(VISITS)
+        both = published_and_built(model, (op.environment(), op.workspace()))
 
         def ask() -> Shown:
             self.asked.append(question)

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from backfill_assets.errors import RequestError
+from backfill_assets.intervals.cadence import Weekly, Whole
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.column import Column
+from backfill_assets.models.kind import Full
 from backfill_assets.warehouse.compare.compare import compare, differences, rows_outside
 from backfill_assets.warehouse.compare.comparison_sql import (
     BY_CELL,
@@ -46,7 +48,7 @@ RATED = (*SALES_COLUMNS, Column("rate", "double"))
 
 
 def a_table(spark: SparkSession, path: Path, model: Model, *rows: str, until: int = 4) -> Table:
-    cells = days(*range(1, until + 1))
+    cells = [*model.cadence.cells(model.cadence.snap_out(day(1, until)))]
     computed = contract(frame(spark, model.schema, *rows), model)
     commit_cells(computed, model, cells, ticket(str(path), 1))
     return table_now(str(path))
@@ -295,16 +297,16 @@ def test_a_column_that_got_another_case_went_and_came(spark: SparkSession, tmp_p
 def test_columns_of_any_name_are_compared(spark: SparkSession, tmp_path: Path):
     names = ("_there", "_chosen", "_in_old", "_in_new", "_changed", "old", "new", "key", "changed")
     odd = sales(columns=(*SALES_COLUMNS[:2], *(Column(name, "int") for name in names)))
-    sides = [
+    old, new = (
         a_table(
             spark, tmp_path / str(value), odd,
             f"(DATE'2024-01-01', 'a', {', '.join([str(value)] * len(names))})",
             until=1,
         )
         for value in (1, 2)
-    ]  # fmt: skip
+    )  # fmt: skip
 
-    (found,) = differences(spark, Compared(odd, *sides), Question(where="_there = 1"))
+    (found,) = differences(spark, Compared(odd, old, new), Question(where="_there = 1"))
 
     assert (found.old, found.new) == (dict.fromkeys(names, 1), dict.fromkeys(names, 2))
 
@@ -371,3 +373,47 @@ def test_the_counts_are_those_of_a_naive_comparison(spark: SparkSession, tmp_pat
         found["~", cell.start.day] = counts.rows_changed
     assert +found == expected
     assert {what for what, _ in expected} == {"+", "-", "~"}
+
+
+WEEKLY = sales(cadence=Weekly(start="2024-01-01"))
+WHOLE = sales(kind=Full(), cadence=Whole())
+
+
+@pytest.mark.parametrize(
+    ("old_model", "new_model", "cells"),
+    [
+        (sales(), WEEKLY, ["2024-01-01"]),
+        (WEEKLY, sales(), ["2024-01-01", "2024-01-02", "2024-01-03"]),
+        (sales(), WHOLE, ["1970-01-01"]),
+        (WHOLE, sales(), ["2024-01-01", "2024-01-02", "2024-01-03"]),
+    ],
+    ids=["days to a week", "a week to days", "days to one cell", "one cell to days"],
+)
+def test_rows_of_other_cells_are_compared_in_the_new_cell_that_they_lie_in(
+    spark: SparkSession, tmp_path: Path, old_model: Model, new_model: Model, cells: list[str]
+):
+    rows = (sale(1, "a"), sale(2, "a"), sale(2, "b"))
+    old = a_table(spark, tmp_path / "old", old_model, *rows, sale(3, "a", 5))
+    new = a_table(spark, tmp_path / "new", new_model, *rows, sale(3, "a", 6))
+    recut = Compared(new_model, old, new, old_model)
+
+    found = compare(spark, recut, Question(cells=new_model.cadence.snap_out(day(1, 3))))
+
+    assert [group.by[0] for group in found.groups] == cells
+    assert [(g.keys_added, g.keys_removed, g.rows_changed) for g in found.groups if g.differs] == [
+        (0, 0, 1)
+    ]
+    assert [row.key["ds"] for row in differences(spark, recut, Question())] == ["2024-01-03"]
+    if len(cells) > 1:
+        first = Question(cells=IntervalSet.of(days(1, 2)))
+        assert sum(group.old_rows for group in compare(spark, recut, first).groups) == 3
+
+
+def test_rows_of_which_nothing_tells_the_new_cell_are_refused(spark: SparkSession, tmp_path: Path):
+    _, *timeless = SALES_COLUMNS
+    whole = replace(WHOLE, columns=tuple(timeless), unique_key=("shop",))
+    old = a_table(spark, tmp_path / "old", whole, "('a', 1)")
+    new = a_table(spark, tmp_path / "new", sales(), sale(1, "a"))
+
+    with pytest.raises(RequestError, match=r"no column of the published commerce\.sales, whose"):
+        compare(spark, Compared(sales(), old, new, whole), Question())

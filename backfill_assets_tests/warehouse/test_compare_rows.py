@@ -167,13 +167,16 @@ def test_it_says_what_spark_says(
 @pytest.mark.spark
 def test_it_reads_what_a_batch_has_written(spark: SparkSession, tmp_path: Path):
     model: Model = orders()
-    sides: list[Table] = []
+    sides: dict[str, Table] = {}
     for name, amount in (("old", 1), ("new", 2)):
         rows = frame(spark, model.schema, order(1, 1, seen=5), order(2, 2, amount, seen=7))
         path = str(tmp_path / name)
         commit_cells(contract(rows, model), model, days(1, 2), ticket(path, 1))
-        sides.append(table_now(path))
-    compared, asked = Compared(model, *sides), Question(cells=IntervalSet.of(days(1, 2)))
+        sides[name] = table_now(path)
+    compared, asked = (
+        Compared(model, sides["old"], sides["new"]),
+        Question(cells=IntervalSet.of(days(1, 2))),
+    )
     found = compare_rows(compared, asked)
     assert found.comparison() == compare(spark, compared, asked)
     assert found.differences(5) == differences(spark, compared, asked, 5)

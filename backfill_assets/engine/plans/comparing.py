@@ -11,9 +11,11 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
+from backfill_assets.engine.batch.batch_inputs import published_table
 from backfill_assets.engine.review.compared import KEPT, Measured, Shown
 from backfill_assets.models.codec import dumps, loads
 from backfill_assets.warehouse.compare.compare import OutsideRows, compare, rows_outside
+from backfill_assets.warehouse.compare.comparison_sql import Compared
 from backfill_assets.warehouse.files.layers import files_read
 from backfill_assets.warehouse.rows.reading import wrong_rows
 from backfill_assets.warehouse.rows.totals import totals
@@ -22,15 +24,27 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from backfill_assets.engine.plans.operation import Operation
+    from backfill_assets.engine.project.run_context import RunContext
     from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.models.model import Model
     from backfill_assets.models.sql.query import SqlQuery
     from backfill_assets.state.store import Store
     from backfill_assets.warehouse.compare.compare import Comparison
-    from backfill_assets.warehouse.compare.comparison_sql import Compared, Question
+    from backfill_assets.warehouse.compare.comparison_sql import Question
     from backfill_assets.warehouse.files.tables import Table
     from backfill_assets.warehouse.rows.reading import WrongRows
     from backfill_assets.warehouse.rows.totals import Totals
+
+
+def published_and_built(model: Model, runs: Sequence[RunContext]) -> Compared:
+    """Give what an environment reads of a model beside what a plan's workspace does.
+
+    Args:
+        model: as the workspace declares it.
+        runs: the environment, and the workspace.
+    """
+    old, new = (published_table(run, model.name) for run in runs)
+    return Compared(model, old, new, old_model=runs[0].graph.models.get(model.name))
 
 
 def compared_once(op: Operation, both: Compared, question: Question) -> Comparison:
@@ -41,7 +55,7 @@ def compared_once(op: Operation, both: Compared, question: Question) -> Comparis
         CorruptTableError: a table's log is damaged.
     """
     bare_question = replace(question, cells=None)
-    key = _key(both.model, (both.old, both.new), bare_question, question.cells)
+    key = _key(both.sides, bare_question, question.cells)
     return _once(op, key, lambda: compare(op.spark(), both, question).to_keep(both.model, question))
 
 
@@ -54,7 +68,7 @@ def totals_once(
         PinGoneError: a pinned version can't be read any more.
         CorruptTableError: a table's log is damaged.
     """
-    key = _key(model, (table,), ("totals", tuple(names)), cells)
+    key = _key([(model, table)], ("totals", tuple(names)), cells)
     return _once(op, key, lambda: totals(op.spark, model, table, names, cells))
 
 
@@ -65,7 +79,7 @@ def outside_once(op: Operation, both: Compared, where: str, cells: IntervalSet) 
         PinGoneError: a pinned version can't be read any more.
         CorruptTableError: a table's log is damaged.
     """
-    key = _key(both.model, (both.old, both.new), ("outside", where), cells)
+    key = _key(both.sides, ("outside", where), cells)
     return _once(op, key, lambda: rows_outside(op.spark(), both, where, cells))
 
 
@@ -90,7 +104,7 @@ def measured_once(
     ask: Callable[[], Measured],
 ) -> Measured:
     """Give the numbers of a consumer's evaluation, or those that it gave when the same files were read before."""
-    keys = [_key(model, (table,), asked, cells) for model, table, cells in tables]
+    keys = [_key([(model, table)], asked, cells) for model, table, cells in tables]
     return _once(op, sha256(dumps(keys).encode()).hexdigest(), ask)
 
 
@@ -111,12 +125,8 @@ def shown_once(
         ask: compares them.
     """
     question, more = asked
-    key = _key(
-        both.model,
-        (both.old, both.new),
-        ("shown", replace(question, cells=None), more),
-        question.cells,
-    )
+    bare_question = replace(question, cells=None)
+    key = _key(both.sides, ("shown", bare_question, more), question.cells)
     return _kept_once(store, plan_id, key, ask)
 
 
@@ -134,10 +144,11 @@ def _kept_once(store: Store, plan_id: str, key: str, ask: Callable[[], Any]) -> 
     return answer
 
 
-def _key(model: Model, tables: Sequence[Table], question: object, cells: IntervalSet | None) -> str:
+def _key(sides: Sequence[tuple[Model, Table]], question: object, cells: IntervalSet | None) -> str:
     """Name a question, and all that its answer rests on."""
-    sides = [_read(model, table, cells) for table in tables]
-    text = dumps((model, question, None if cells is None else str(cells), sides))
+    models = [model for model, _ in sides]
+    read = [_read(model, table, cells) for model, table in sides]
+    text = dumps((models, question, None if cells is None else str(cells), read))
     return sha256(text.encode()).hexdigest()
 
 
@@ -145,5 +156,5 @@ def _read(model: Model, table: Table, cells: IntervalSet | None) -> object:
     """Name the files that are read; where all cells are, the versions of the tables say as much."""
     if cells is None:
         return table
-    read = files_read(model, table, cells)
+    read = files_read(model, table, model.cadence.snap_out(cells))
     return [(part.cells, sorted(file.name for file in part.files)) for part in read]

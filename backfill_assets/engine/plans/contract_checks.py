@@ -7,11 +7,15 @@ from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from backfill_assets.engine.batch.batch_inputs import published_table
-from backfill_assets.engine.plans.comparing import compared_once, totals_once
+from backfill_assets.engine.plans.comparing import (
+    compared_once,
+    published_and_built,
+    totals_once,
+)
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.review.contract import NullsWithin, Per, SumWithin, needs_every_cell
 from backfill_assets.planning.review.contract_judging import CellFound, Found, judge
-from backfill_assets.warehouse.compare.comparison_sql import Compared, Question, sides_of
+from backfill_assets.warehouse.compare.comparison_sql import Question, sides_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,6 +27,7 @@ if TYPE_CHECKING:
     from backfill_assets.planning.change.compared import Measure
     from backfill_assets.planning.change.strategy_checks import Cells, CheckResult
     from backfill_assets.planning.review.contract import Expectation
+    from backfill_assets.warehouse.compare.comparison_sql import Compared
 
 
 def contract_results(  # noqa: PLR0913 - all that a comparison rests on
@@ -48,9 +53,10 @@ def contract_results(  # noqa: PLR0913 - all that a comparison rests on
     """
     old, new = contents
     every = any(needs_every_cell(each.rule) for each in expected)
-    cells = IntervalSet.of(
+    differing = IntervalSet.of(
         cell for cell, content in old.items() if every or _differs(content, new.get(cell))
     )
+    cells = model.cadence.snap_out(differing)
     differences = Found(
         (),
         0,
@@ -59,7 +65,7 @@ def contract_results(  # noqa: PLR0913 - all that a comparison rests on
         afterwards=_afterwards(op, model, expected, runs[1], IntervalSet.of(new)),
     )
     if old:
-        both = Compared(model, *(published_table(run, model.name) for run in runs))
+        both = published_and_built(model, runs)
         sides = sides_of(both, None)
         differences = replace(
             differences,

@@ -13,7 +13,12 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.batch.batch_inputs import published_table
-from backfill_assets.engine.plans.comparing import compared_once, outside_once, totals_once
+from backfill_assets.engine.plans.comparing import (
+    compared_once,
+    outside_once,
+    published_and_built,
+    totals_once,
+)
 from backfill_assets.engine.plans.consumer_checks import ConsumerCheckError, consumer_checks
 from backfill_assets.engine.plans.contract_checks import contract_results
 from backfill_assets.engine.plans.refusals import StalePlanError, refuse_stale
@@ -46,7 +51,7 @@ from backfill_assets.planning.review.acceptance import voided, with_acceptances
 from backfill_assets.planning.rule.lost_inputs import cells_reading_any
 from backfill_assets.snapshots.plan_check import CONSUMER, STRATEGY, PlanCheck
 from backfill_assets.snapshots.stored_plan import PlanEventKind
-from backfill_assets.warehouse.compare.comparison_sql import Compared, Question
+from backfill_assets.warehouse.compare.comparison_sql import Question
 from backfill_assets.warehouse.files.layers import files_read
 from backfill_assets.warehouse.spark.spark_errors import DamagedFileError, PinGoneError
 
@@ -448,8 +453,8 @@ def _looked(both: _Sides, name: str, cells: IntervalSet) -> dict[Interval, Group
     if not cells:
         return {}
     model = both.workspace.graph.model(name)
-    sides = (published_table(run, name) for run in (both.environment, both.workspace))
-    compared = compared_once(both.op, Compared(model, *sides), Question(cells=cells)).cells(model)
+    sides = published_and_built(model, (both.environment, both.workspace))
+    compared = compared_once(both.op, sides, Question(cells=cells)).cells(model)
     nothing = Group((), 0, 0, 0, 0, 0, {})  # a cell without a row on either side
     return {cell: compared.get(cell, nothing) for cell in model.cadence.cells(cells)}
 
@@ -545,11 +550,11 @@ def _check_slice(op: Operation) -> None:
 
 def _refuse_leak(op: Operation, model: Model, planned: ModelPlan, where: str) -> None:
     environment, workspace = op.environment(), op.workspace()
-    sides = (published_table(run, planned.model) for run in (environment, workspace))
     cells = planned.cells
     if planned.build is Build.NEW_VERSION:  # others have built cells of it that it publishes, too
         cells |= workspace.view().own(planned.model)
-    leaked = outside_once(op, Compared(model, *sides), where, cells)
+    sides = published_and_built(model, (environment, workspace))
+    leaked = outside_once(op, sides, where, cells)
     if leaked.differing:
         first = leaked.sample[0]
         key = ", ".join(f"{name}={value}" for name, value in first.key.items())

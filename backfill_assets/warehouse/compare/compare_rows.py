@@ -201,6 +201,8 @@ def compare_rows(compared: Compared, question: Question) -> RowsCompared:
 
 def _refuse_unlike(compared: Compared, sides: Sides, question: Question) -> None:
     """Refuse comparisons whose result may differ from Spark's: conditions, and types that only Spark reads."""
+    if compared.recut is not None:
+        raise NeedsSparkError(compared.new.path, "the old table has other cells")
     if question.where is not None:
         raise NeedsSparkError(compared.new.path, "a condition chooses its rows")
     if question.computed:

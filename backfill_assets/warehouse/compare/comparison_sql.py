@@ -4,13 +4,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from backfill_assets.errors import DeclarationError, RequestError
+from backfill_assets.intervals.grid import Unit
 from backfill_assets.models.codec import ADDED_LATER
 from backfill_assets.models.column import AUDIT_COLUMNS, CELL_COLUMN, quoted, sql_literal
-from backfill_assets.warehouse.files.cells import cell_type
-from backfill_assets.warehouse.files.layers import parts_of
+from backfill_assets.warehouse.files.cells import cell_expression, cell_type, cells_predicate
+from backfill_assets.warehouse.files.layers import EVERY_ROW, parts_of
 from backfill_assets.warehouse.files.tables import sql_type, type_of
 from backfill_assets.warehouse.log.delta_log import delta_json_schema, opened_log
 from backfill_assets.warehouse.rows.checksum import canonical, exact_sum, same_value
@@ -37,11 +40,24 @@ class Compared:
         model: as the new table's snapshot declares it: its key pairs the rows.
         old: the table that is read now, layers included; it may have other columns.
         new: the table that will be read.
+        old_model: as the old table's snapshot declares it; None where it has the same cells.
     """
 
     model: Model
     old: Table
     new: Table
+    old_model: Model | None = None
+
+    @property
+    def sides(self) -> tuple[tuple[Model, Table], tuple[Model, Table]]:
+        """Each table with the model whose cells it has."""
+        return (self.old_model or self.model, self.old), (self.model, self.new)
+
+    @property
+    def recut(self) -> Model | None:
+        """The old table's model, if its cells are others than the new one's."""
+        old = self.old_model
+        return old if old is not None and old.cadence.grid != self.model.cadence.grid else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +106,8 @@ class Sides:
         new: the same of the new ones.
         old_types: the old columns.
         new_types: the new columns.
+        old_cell: Spark SQL that gives the new table's cell of an old row.
+        old_where: Spark SQL over that cell that keeps the old rows of the cells in question.
     """
 
     model: Model
@@ -97,6 +115,8 @@ class Sides:
     new: tuple[ResolvedLayer, ...]
     old_types: Mapping[str, DataType]
     new_types: Mapping[str, DataType]
+    old_cell: str = quoted(CELL_COLUMN)
+    old_where: str = EVERY_ROW
 
     @property
     def common(self) -> tuple[str, ...]:
@@ -128,19 +148,44 @@ class Sides:
 def sides_of(compared: Compared, cells: IntervalSet | None) -> Sides:
     """Give the parts and columns of two tables, whose schemas are read without Spark.
 
-    A table that gives no row has the columns of the other one.
+    A table that gives no row has the columns of the other one. Where the cells of the old table are others,
+    its rows are compared in the cells of the new one, in which their time lies.
+
+    Args:
+        compared: the two tables.
+        cells: only these of the new table; None for every cell.
 
     Raises:
         CorruptTableError: a log is damaged.
+        RequestError: no column tells in which cell of the new table an old row lies.
     """
-    old, new = _parts(compared, cells)
+    old, new = (
+        parts_of(model.cadence, table, cells and model.cadence.snap_out(cells))
+        for model, table in compared.sides
+    )
     before, after = _columns(compared.model, old, new)
-    return Sides(compared.model, old, new, _typed(before), _typed(after))
+    sides = Sides(compared.model, old, new, _typed(before), _typed(after))
+    if compared.recut is None or not old:
+        return sides
+    where = EVERY_ROW if cells is None else cells_predicate(compared.model.cadence, cells)
+    cell = _new_cell(compared.recut, compared.model, before)
+    old_cell = f"CAST({cell} AS {cell_type(compared.model.cadence)})"
+    return replace(sides, old_cell=old_cell, old_where=where)
 
 
-def _parts(compared: Compared, cells: IntervalSet | None) -> tuple[tuple[ResolvedLayer, ...], ...]:
-    tables = (compared.old, compared.new)
-    return tuple(parts_of(compared.model.cadence, table, cells) for table in tables)
+def _new_cell(old: Model, new: Model, columns: Mapping[str, Mapping[str, Any]]) -> str:
+    """Write the new cell of an old row: by the new time column, if the old table has it, else by the old one."""
+    if new.cadence.unit is Unit.WHOLE:
+        return cell_expression("", "", new.cadence)
+    for time in (new.time_column, old.time_column):
+        if time is not None and time in columns:
+            with suppress(DeclarationError):
+                return cell_expression(time, sql_type(columns[time]["type"]), new.cadence)
+    raise RequestError(
+        found=f"no column of the published {new.name}, whose cells are one {old.cadence.unit.value} each, tells "
+        f"in which {new.cadence.unit.value} a row lies",
+        expected="a time column for the new cells: without one the rows can't be compared",
+    )
 
 
 def _columns(
@@ -244,10 +289,8 @@ def pairs_sql(sides: Sides, question: Question, kept: str = CHOSEN) -> str:
         f"IF({_equal(sides, name, tolerances.get(name), own)}, NULL, {sql_literal(name)})"
         for name in sides.common
     )
-    old, new = (
-        _side(sides, parts, _everything(sides, own_types), question)
-        for parts, own_types in ((sides.old, sides.old_types), (sides.new, sides.new_types))
-    )
+    old = _side(_old_rows(sides), question)
+    new = _side(_rows(sides, sides.new, sides.new_types), question)
     return (
         f"WITH old AS (\n{old}\n),\n"
         f"new AS (\n{new}\n),\n"
@@ -277,11 +320,27 @@ def _everything(sides: Sides, own_types: Mapping[str, DataType]) -> dict[str, st
     }
 
 
-def _side(
-    sides: Sides, parts: tuple[ResolvedLayer, ...], columns: Mapping[str, str], question: Question
+def _old_rows(sides: Sides) -> str:
+    rows = _rows(sides, sides.old, sides.old_types, sides.old_cell)
+    if sides.old_where == EVERY_ROW:
+        return rows
+    return f"  SELECT * FROM (\n{rows})\n  WHERE {sides.old_where}"
+
+
+def _rows(
+    sides: Sides,
+    parts: tuple[ResolvedLayer, ...],
+    own_types: Mapping[str, DataType],
+    cell: str = quoted(CELL_COLUMN),
 ) -> str:
-    listed = {**columns, CELL_COLUMN: cell_type(sides.model.cadence)}
-    rows = "\n  UNION ALL\n".join(_part(part, listed) for part in parts) or _no_rows(listed)
+    columns = _everything(sides, own_types)
+    parts_sql = (_part(part, columns, cell) for part in parts)
+    return "\n  UNION ALL\n".join(parts_sql) or _no_rows(
+        {**columns, CELL_COLUMN: cell_type(sides.model.cadence)}
+    )
+
+
+def _side(rows: str, question: Question) -> str:
     condition = f"coalesce(({question.where}), FALSE)" if question.where else "TRUE"
     computed = [f"({sql}) AS {quoted(name)}" for name, sql in question.computed]
     own = [
@@ -294,14 +353,15 @@ def _side(
     return f"  SELECT {listed} FROM (\n{rows})"
 
 
-def _part(part: ResolvedLayer, columns: Mapping[str, str]) -> str:
+def _part(part: ResolvedLayer, columns: Mapping[str, str], cell: str) -> str:
     names = _fields((part,), own_columns_only=False)
     selected = ", ".join(
         quoted(name) if name in names else f"CAST(NULL AS {dtype}) AS {quoted(name)}"
         for name, dtype in columns.items()
     )
+    named = "" if cell == quoted(CELL_COLUMN) else f" AS {quoted(CELL_COLUMN)}"
     return (
-        f"  SELECT {selected}\n  FROM {_table_at(part.path)} VERSION AS OF {part.delta_version}\n"
+        f"  SELECT {selected}, {cell}{named}\n  FROM {_table_at(part.path)} VERSION AS OF {part.delta_version}\n"
         f"  WHERE {part.where}"
     )
 
