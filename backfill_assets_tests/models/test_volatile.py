@@ -44,6 +44,11 @@ VOLATILE_SQL = [
     ("current_database()", "current_database"),
     ("user", "user"),
     ("TIMESTAMP_NTZ ' Tomorrow'", "tomorrow"),
+    ("CAST('today' AS DATE)", "today"),
+    ("TRY_CAST('now' AS TIMESTAMP)", "now"),
+    ("'yesterday'::DATE", "yesterday"),
+    ("DATE('today')", "today"),
+    ("TO_TIMESTAMP('now')", "now"),
 ]
 
 
@@ -56,9 +61,10 @@ def test_a_volatile_function_of_sql_is_refused_by_name(expression: str, function
         check_stable(a_model(sql=sql(expression)))
 
 
-def test_a_sample_is_volatile():
+@pytest.mark.parametrize("method", ["", "SYSTEM ", "bernoulli "])
+def test_a_sample_is_volatile(method: str):
     with pytest.raises(DeclarationError, match="uses tablesample"):
-        check_stable(a_model(sql=sql("1", "web.events TABLESAMPLE (10 PERCENT)")))
+        check_stable(a_model(sql=sql("1", f"web.events TABLESAMPLE {method}(10 PERCENT)")))
 
 
 @pytest.mark.parametrize(
@@ -70,7 +76,11 @@ def test_a_sample_is_volatile():
         "cost /* uuid() */",
         "$$ rand() $$",
         "e.user",
+        "user.id",
+        "tablesample",
         "DATE 'nowhere'",
+        "CONCAT('today', 'now')",
+        "'today' AS date, 1",
         "`uuid`",
         "unix_timestamp(ds)",
         "CAST('2024-01-01' AS DATE)",
@@ -83,6 +93,36 @@ def test_text_columns_and_stable_functions_are_let_through(expression: str):
 
 def test_a_word_for_the_user_is_a_column_where_an_upstream_has_one():
     check_stable(a_model(sql=sql("user")), frozenset({"user"}))
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT user AS user FROM web.events",
+        "SELECT UPPER(user) AS user FROM web.events",
+        "SELECT id AS user, user AS b FROM web.events",  # no lateral alias goes before it
+        "SELECT id AS user FROM web.events WHERE user = 'a'",
+        "SELECT id AS user FROM web.events UNION ALL SELECT user FROM web.events",
+        "SELECT user FROM web.events AS user",
+        "SELECT id, (SELECT MAX(user) FROM web.events) AS m, id AS user FROM web.events",
+    ],
+)
+def test_a_word_for_the_user_is_volatile_beside_an_alias_that_it_cannot_name(query: str):
+    with pytest.raises(DeclarationError, match="uses user"):
+        check_stable(a_model(sql=query))
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT user FROM (SELECT id AS user FROM web.events)",
+        "SELECT UPPER(user) FROM (SELECT id AS user FROM web.events)",
+        "WITH c AS (SELECT id AS user FROM web.events) SELECT user AS user FROM c",
+        "WITH c AS (SELECT id AS user FROM web.events), d AS (SELECT user FROM c) SELECT ds FROM d",
+    ],
+)
+def test_a_word_for_the_user_is_a_column_where_an_inner_query_gives_one(query: str):
+    check_stable(a_model(sql=query))
 
 
 def test_a_script_is_volatile():

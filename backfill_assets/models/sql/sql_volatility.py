@@ -41,6 +41,10 @@ _OF_THE_CLOCK = frozenset({"current_date", "current_time", "current_timestamp", 
 _OF_THE_SESSION = frozenset({"current_path", "current_user", "session_user", "user"})
 _SPECIAL_TIME = re.compile(r"""r?['"]\s*(now|today|tomorrow|yesterday)\b""", re.IGNORECASE)
 _TYPED = frozenset({"DATE", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ"})
+_READING_TIME = _TYPED | {
+    "TO_DATE", "TO_TIMESTAMP", "TO_TIMESTAMP_LTZ", "TO_TIMESTAMP_NTZ", "TRY_TO_DATE",
+    "TRY_TO_TIMESTAMP",
+}  # fmt: skip
 
 
 def volatile_in(
@@ -52,13 +56,22 @@ def volatile_in(
         tokens: of a query, or of a part of one.
         columns: names in lower case that are columns, so that a bare ``user`` is one.
     """
-    named = columns | _aliases(tokens)
+    brackets = _open_brackets(tokens)
+    aliases = [
+        (token.name, brackets[at])
+        for at, token in enumerate(tokens)
+        if _text(tokens, at - 1) == "AS"
+    ]
     for at, token in enumerate(tokens):
         before, after = _text(tokens, at - 1), _text(tokens, at + 1)
+        named = columns | {
+            alias for alias, inside in aliases if brackets[at][: len(inside)] != inside
+        }
         reason = (
             _without_brackets(token, before, after, named)
             or _called(tokens, at, after)
             or _said(tokens, at)
+            or _time_of_the_run(tokens, at)
         )
         if reason:
             yield reason, token
@@ -86,25 +99,37 @@ def _without_brackets(token: Token, before: str, after: str, columns: frozenset[
 
 
 def _said(tokens: Sequence[Token], at: int) -> str:
-    """The volatile part that a word forms with the next tokens: a sample, DATE 'today', a script."""
+    """The volatile part that a word forms with the next one: a sample, a script."""
     word = tokens[at].keyword
     following = tokens[at + 1] if at + 1 < len(tokens) else None
     if following is None:
         return ""
     if word == "TABLESAMPLE" and following.text.upper() in ("(", "SYSTEM", "BERNOULLI"):
         return "tablesample"
-    if following.kind != "string":
+    return "transform" if word == "USING" and following.kind == "string" else ""
+
+
+def _time_of_the_run(tokens: Sequence[Token], at: int) -> str:
+    """A text that Spark reads as a time: DATE 'today', DATE('today'), CAST('now' AS TIMESTAMP)."""
+    special = _SPECIAL_TIME.match(tokens[at].text)
+    if special is None:
         return ""
-    if word == "USING":
-        return "transform"
-    special = _SPECIAL_TIME.match(following.text) if word in _TYPED else None
-    return special.group(1).lower() if special else ""
+    around, before = _text(tokens, at - 2), _text(tokens, at - 1)
+    after, dtype = _text(tokens, at + 1), _text(tokens, at + 2)
+    is_cast = (after == "::" or (after == "AS" and before == "(")) and dtype in _TYPED
+    is_read = before in _TYPED or (before == "(" and around in _READING_TIME)
+    return special.group(1).lower() if is_cast or is_read else ""
 
 
-def _aliases(tokens: Sequence[Token]) -> frozenset[str]:
-    return frozenset(
-        token.name for at, token in enumerate(tokens) if _text(tokens, at - 1) == "AS"
-    )  # fmt: skip
+def _open_brackets(tokens: Sequence[Token]) -> list[tuple[int, ...]]:
+    """Per token, the brackets that it stands in, each by its place."""
+    here: tuple[int, ...] = ()
+    found: list[tuple[int, ...]] = []
+    for at, token in enumerate(tokens):
+        here = here[:-1] if token.text == ")" else here
+        found.append(here)
+        here = (*here, at) if token.text == "(" else here
+    return found
 
 
 def _text(tokens: Sequence[Token], at: int) -> str:
