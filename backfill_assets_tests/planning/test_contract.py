@@ -190,6 +190,110 @@ def test_what_is_outside_is_counted_in_words():
     assert said(OnlyCells(IntervalSet.empty())) == "found 1 other cell, 2024-01-30 first"
 
 
+def _exact(total: int | None) -> Decimal | None:
+    return None if total is None else Decimal(total)
+
+
+def sums(*cells: tuple[int | None, int | None]) -> Found:
+    """A comparison in which only the sums of cost are known: per cell, before and after."""
+    found = measured({}, {})
+    measures_of = [Measure(0, 1, 1, _exact(before), _exact(after)) for before, after in cells]
+    with_sums = tuple(
+        replace(cell, rows=replace(cell.rows, columns={"cost": measure}))
+        for cell, measure in zip(found.cells, measures_of, strict=False)
+    )
+    return replace(found, cells=with_sums)
+
+
+@pytest.mark.parametrize(
+    ("found", "per", "passed", "said"),
+    [
+        (sums((100, 100), (100, 109)), Per.CELL, True,
+         "at most +9.00% in 2024-01-31: 100 before, 109 after"),
+        (sums((100, 120), (100, 50), (0, 1)), Per.CELL, False,
+         "found a sum where none was in 2024-02-01: 0 before, 1 after; and 2 other cells"),
+        (sums((100, 80), (100, 100)), Per.CELL, False,
+         "found -20.00% in 2024-01-30: 100 before, 80 after"),
+        (sums((-100, -120)), Per.CELL, False,
+         "found -20.00% in 2024-01-30: -100 before, -120 after"),
+        (sums((100, 150), (100, 60)), Per.MONTH, True,
+         "at most +5.00% in 2024-01: 200 before, 210 after"),
+        (sums((100, 150), (100, 60), (5, 5)), Per.WHOLE, True,
+         "found +4.88%: 205 before, 215 after"),
+        (sums((0, 0)), Per.WHOLE, True, "found no difference: 0 before, 0 after"),
+        (sums((None, 3)), Per.WHOLE, False, "found no sum: none before, 3 after"),
+        (sums((3, None)), Per.WHOLE, False, "found no sum: 3 before, none after"),
+        (sums(), Per.WHOLE, True, "found nothing to compare with"),
+        (sums((100, 100)), Per.GROUP, True, "found nothing to compare with"),
+    ],
+)  # fmt: skip
+def test_of_sums_the_farthest_is_said(found: Found, per: Per, passed: bool, said: str):  # noqa: FBT001
+    rule = SumWithin("cost", 10, per, "id" if per is Per.GROUP else "")
+
+    result = judge(Expectation("web.visits", "rule", rule, "ann"), found)
+
+    assert (result.passed, result.text) == (passed, said)
+
+
+def test_a_sum_is_compared_in_the_cells_that_have_its_column():
+    rows: Rows = {(0, 1): {"cost": 1, "clicks": 1}}
+    found = measured(rows, {(0, 1): {"cost": 1, "clicks": 2}})
+    first = replace(found.cells[0], rows=replace(found.cells[0].rows, columns={}))
+    rule = Expectation("web.visits", "rule", SumWithin("clicks", 0, Per.WHOLE), "ann")
+
+    assert judge(rule, replace(found, cells=(first, *found.cells[1:]))).passed
+
+
+def test_columns_outside_are_said_by_how_many_rows_they_differ_in():
+    old: Rows = {(0, key): {"cost": 1, "clicks": 1} for key in (1, 2)}
+    new: Rows = {(0, 1): {"cost": 1, "clicks": 2}, (0, 2): {"cost": 2, "clicks": 3}}
+    found = replace(measured(old, new), added=("profit", "fees"), removed=("views", "pages"))
+
+    def said(*columns: str) -> str:
+        return judge(Expectation("web.visits", "rule", OnlyColumns(columns), "ann"), found).text
+
+    assert said("profit", "views") == (
+        "found 2 rows of clicks, 1 row of cost, the new column fees, pages gone"
+    )
+    assert said("profit", "fees", "views", "pages", "cost", "clicks") == (
+        "found 2 rows of clicks, 1 row of cost"
+    )
+
+
+def test_cells_outside_are_counted_and_the_first_is_named():
+    old: Rows = {(number, 1): {"cost": 1, "clicks": 1} for number in range(3)}
+    new: Rows = {(number, 1): {"cost": 2, "clicks": 1} for number in range(3)}
+    found = measured(old, new)
+    backwards = replace(found, cells=found.cells[::-1])
+
+    def said(cells: IntervalSet) -> str:
+        return judge(Expectation("web.visits", "rule", OnlyCells(cells), "ann"), backwards).text
+
+    assert said(IntervalSet.of(CELLS[:1])) == "found 2 other cells, 2024-01-31 first"
+    assert said(IntervalSet.of(CELLS[:3])) == "found 3 cells that differ"
+
+
+@pytest.mark.parametrize(
+    ("afterwards", "passed", "said"),
+    [
+        ({"cost": (8, 6)}, True, "found 2 of 8 rows, 25.00%"),
+        ({"cost": (8, 5)}, False, "found 3 of 8 rows, 37.50%"),
+        ({"cost": (8, 8)}, True, "found 0 of 8 rows"),
+        ({}, True, "found 0 of 0 rows"),
+    ],
+)
+def test_null_values_are_counted_in_all_rows_afterwards(
+    afterwards: dict[str, tuple[int, int]],
+    passed: bool,  # noqa: FBT001
+    said: str,
+):
+    rule = Expectation("web.visits", "rule", NullsWithin("cost", 25), "ann")
+
+    result = judge(rule, replace(measured({}, {}), afterwards=afterwards))
+
+    assert (result.passed, result.text) == (passed, said)
+
+
 def test_a_column_of_another_type_is_a_change_of_it():
     rows: Rows = {(0, 1): {"cost": 1, "clicks": 1}}
     found = replace(measured(rows, rows), retyped=(("cost", "int", "string"),))

@@ -10,6 +10,7 @@ from backfill_assets.models.sql.query import SqlQuery
 from backfill_assets.models.upstream import Upstream, own_cells
 from backfill_assets.planning.change.model_diff import model_diff
 from backfill_assets_tests.builders import COLUMNS, a_model
+from backfill_assets_tests.models.test_python_audit import audit
 
 SQL = "SELECT ds, id, cost FROM web.events WHERE ds >= :start_ds AND ds < :end_ds"
 MODEL = a_model(sql=SQL)
@@ -60,6 +61,77 @@ def test_words_that_change_show_as_one_line_each():
         "+ owner: team:other",
         "+ tags: domain=web, tier=1",
     ]
+
+
+def test_every_attribute_shows_as_its_author_could_have_written_it():
+    cost = Column(
+        "cost",
+        "double",
+        nullable=False,
+        unique=True,
+        tolerance=0.5,
+        shown=False,
+        checks=(("some", "cost > 0"), ("few", "cost < 9")),
+        warns=("few",),
+    )
+    edited = replace(
+        MODEL,
+        query=SqlQuery(SQL.replace("cost FROM", "'O''Brien' AS cost FROM")),  # shown as written
+        columns=[*COLUMNS[:2], cost],
+        upstreams=["web.events", Upstream("web.more", lookback=2)],
+        cadence=Daily(
+            start="2024-01-01",
+            end="2024-12-31",
+            tz="Europe/Berlin",
+            cron="0 5 * * *",
+            cron_tz="UTC",
+        ),
+        deletes="none",
+        audits=[audit(), not_null("id")],
+        late_window=2,
+        batch_concurrency=4,
+        batch_timeout=90,
+        audit_columns=True,
+        volatile=True,
+        forward_only=True,
+        spark={"spark.sql.shuffle.partitions": 8, "spark.sql.files.maxPartitionBytes": 9},
+        description="Visits.",
+    )
+    after = [
+        "@@ query @@",
+        "+ SELECT ds, id, 'O''Brien' AS cost FROM web.events WHERE ds >= :start_ds AND ds < :end_ds",
+        "@@ columns @@",
+        "+ cost double, not null, unique, tolerance 0.5, never shown, cost > 0, cost < 9 (warns)",
+        "@@ upstreams @@",
+        "+ web.more, lookback=2",
+        "+ cadence: day, Europe/Berlin from 2024-01-01 to before 2025-01-01 due at 0 5 * * * (UTC)",
+        "+ deletes: none",
+        "@@ audits @@",
+        "+ below: the blocking function below",
+        "+ # checks",
+        "+ LIMIT = 0",
+        "+ def below(rows):",
+        "+     return rows.where(f'cost < {LIMIT}')",
+        "+ not_null_id: RowRule(predicate=`id` IS NOT NULL)",
+        "+ late window: 2",
+        "+ batches at once: 4",
+        "+ batch timeout: 90 s",
+        "+ audit columns: yes",
+        "+ volatile: yes",
+        "+ forward only: yes",
+        "@@ spark @@",
+        "+ spark.sql.files.maxPartitionBytes = 9",
+        "+ spark.sql.shuffle.partitions = 8",
+        "+ description: Visits.",
+    ]
+
+    there = model_diff(MODEL, edited).splitlines()
+    back = model_diff(edited, MODEL).splitlines()
+
+    assert [line for line in there if line[0] in "+@"] == after
+    assert [line.replace("-", "+", 1) for line in back if line[0] in "-@"] == after
+    assert "- deletes: absent" in there
+    assert "@@ spark @@" in model_diff(edited, replace(edited, spark={})).splitlines()
 
 
 def test_a_new_model_is_all_plus_and_a_removed_one_all_minus():

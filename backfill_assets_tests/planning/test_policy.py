@@ -173,6 +173,17 @@ def test_late_data_before_a_closed_date_waits_where_a_rule_says_so():
         one_rule(late_data=True, over_cost=1)
 
 
+def test_late_data_waits_before_the_latest_date_that_any_rule_closes():
+    first, second = date(2024, 2, 1), date(2024, 1, 1)
+    late = Rule(approvers=PEOPLE, late_data=True, models=("web.*", "sales.*"))
+    rules = [late.model_copy(update={"closed_before": day}) for day in (first, second)]
+    both = late.model_copy(update={"closed_before": first, "closed_after_days": 400})
+
+    for listed in (rules, rules[::-1], [both]):
+        policy = Policy(rules=tuple(listed))
+        assert closed_to_late_data(policy, "prod", "sales.days", NOW, "UTC") == first
+
+
 def test_closed_periods_need_two():
     policy = one_rule(approvals=2, closed_after_days=90)
 
@@ -212,6 +223,104 @@ def test_a_cost_that_is_not_known_is_over_every_budget():
     assert "its cost is not known" in still_required(policy, rewriting("sales.days"), (), NOW)[0]
 
 
+def test_a_plan_that_takes_longer_than_allowed_or_no_one_knows_how_long_needs_approval():
+    policy = one_rule(over_hours=2)
+
+    def said(hours: float | None) -> str:
+        return "".join(still_required(policy, rewriting("sales.days", hours=hours), (), NOW))
+
+    assert said(2.0) == ""
+    assert "(hours 3.00, more than 2.00)" in said(3.0)
+    assert "(its hours are not known)" in said(None)
+
+
+def test_a_whole_table_is_older_than_every_closed_date_unless_none_of_it_changes():
+    policy = one_rule(closed_before=date(2000, 1, 1), always=True)
+    whole = rewriting("sales.days", oldest=None)
+    moved = PlanFacts("prod", models=(ModelFacts("sales.days"),))
+
+    assert "closed before 2000-01-01" in still_required(policy, whole, (), NOW)[0]
+    assert still_required(policy, moved, (), NOW) == ()
+
+
+def test_a_model_that_is_removed_changes_published_history():
+    removed = PlanFacts("prod", models=(ModelFacts("sales.days", removed=True),))
+
+    for policy in (one_rule(), one_rule(closed_before=date(2000, 1, 1))):
+        (said,) = still_required(policy, removed, (), NOW)
+        assert said.startswith("rewrites published history of sales.days of prod")
+
+
+def test_what_a_rule_is_about_is_said_as_it_is():
+    moved = PlanFacts("prod", models=(ModelFacts("sales.days"),))
+
+    (said,) = still_required(one_rule(always=True), moved, (), NOW)
+    assert said.startswith("moves sales.days of prod: needs 1 approval by ann@shop, ")
+
+
+def test_the_validation_owner_approves_and_has_to():
+    policy = one_rule(approvers=["ann@shop"], approvals=2, owner="val@shop")
+    plan = rewriting("sales.days")
+
+    lacks = "needs the approval of its validation owner val@shop"
+    assert lacks in still_required(policy, plan, agreed("ann@shop"), NOW)[-1]
+    assert still_required(policy, plan, agreed("ann@shop", "val@shop"), NOW) == ()
+
+
+@pytest.mark.parametrize("author", ["bob@shop", "bob"])
+def test_an_author_is_known_by_a_whole_name_and_by_its_part_before_the_at(author: str):
+    plan = rewriting("sales.days", authors=frozenset({author}))
+
+    assert still_required(one_rule(), plan, agreed("bob@shop"), NOW) != ()
+    assert still_required(one_rule(), plan, agreed("ann@shop"), NOW) == ()
+
+
+@pytest.mark.parametrize("given", [(), agreed("eve@shop")])
+def test_an_approval_of_somebody_else_counts_for_nothing(given: tuple[Approval, ...]):
+    (said,) = still_required(one_rule(), rewriting("sales.days"), given, NOW)
+    assert said.endswith("needs 1 approval by ann@shop, bob@shop, cy@shop")
+
+
+def test_a_rule_is_about_models_of_any_of_its_globs():
+    plan = rewriting("sales.days", "web.visits")
+
+    (said,) = still_required(one_rule(models=["shop.*", "sales.*"]), plan, (), NOW)
+    assert said.startswith("rewrites published history of sales.days of prod:")
+    assert still_required(one_rule(models=["shop.*"]), plan, (), NOW) == ()
+
+
+ENVIRONMENTS = """
+[[environments]]
+name = "prod*"
+promote = ["ann"]
+plan = ["bob"]
+canaries = "go on"
+inventory = "stop"
+
+[[environments]]
+name = "prod_eu"
+
+[[rules]]
+environment = "shared"
+approvers = ["cy"]
+owner = "val"
+"""
+
+
+def test_every_entry_whose_name_fits_an_environment_is_about_it():
+    policy = read_policy(ENVIRONMENTS, "p.toml")
+
+    named = ("prod", "prod_eu", "shared", "dev")
+    assert [policy.names(each) for each in named] == [True, True, True, False]
+    assert [policy.goes_on(each) for each in named] == [True, False, False, False]
+    assert [policy.needs_inventory(each) for each in named] == [True, True, False, False]
+    assert [{*policy.planners(each)} for each in named] == [{"bob"}, {"bob"}, set(), set()]
+    assert [{*policy.restorers(each)} for each in named] == [
+        {"ann"}, {"ann"}, {"cy", "val"}, set(),
+    ]  # fmt: skip
+    assert policy.principals() == {"ann", "bob", "cy", "val"}
+
+
 def test_an_approval_holds_as_long_as_the_policy_says():
     policy, plan = one_rule(holds_days=2), rewriting("sales.days")
 
@@ -227,7 +336,13 @@ def test_an_approval_holds_as_long_as_the_policy_says():
         ("[[environments]]\nname = 'prod'\npromot = ['ann']", "'promote' was probably meant"),
         ("[[rules]]\napprovers = ['ann']\napprovals = 2", "asks for 2 approvals, and names 1"),
         ("[[rules]]\napprovers = ['ann']\napprovals = 'two'", r"rules\.0\.approvals"),
-        ("[[rules]", "it is no TOML"),
+        ("[[rules]", "^the policy backfill_policy.toml can't be used: it is no TOML"),
+        (
+            "[[rules]]",
+            "^the policy backfill_policy.toml can't be used: 'rules.0': asks for 1 approval, and names 0",
+        ),
+        ("[[rules]]\nzz = 1", "; known are always, approvals, approvers, closed_after_days, "),
+        ("rules = 3", "'rules': it should be a valid tuple"),
     ],
 )
 def test_a_typo_says_what_was_found_and_what_was_meant(text: str, found: str):

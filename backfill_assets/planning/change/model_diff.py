@@ -6,7 +6,7 @@ are printed anew on both sides, so spaces, line breaks and comments never show a
 
 from __future__ import annotations
 
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from difflib import SequenceMatcher
 from enum import Enum
 from textwrap import wrap
@@ -141,7 +141,7 @@ def _deletes(policy: Deletes) -> str:
 def _cadence(cadence: Cadence) -> str:
     parts = [f"{cadence.unit.value}, {cadence.tz}"]
     parts += [f"from {_local(cadence, cadence.start)}"] if cadence.start else []
-    parts += [f"until {_local(cadence, cadence.end)}"] if cadence.end else []
+    parts += [f"to before {_local(cadence, cadence.end)}"] if cadence.end else []
     parts += [f"due at {cadence.cron}"] if cadence.cron else []
     parts += [f"({cadence.cron_tz})"] if cadence.cron and cadence.cron_tz else []
     return " ".join(parts)
@@ -186,7 +186,6 @@ def _attributes(value: Any) -> list[str]:  # noqa: ANN401 - any dataclass of a d
     given: Mapping[str, object] = {
         field.name: getattr(value, field.name)
         for field in fields(value)
-        if field.name != "name"
-        and (field.default is MISSING or getattr(value, field.name) != field.default)
+        if field.name != "name" and getattr(value, field.name) != field.default
     }
     return [f"{name}={_worded(attribute)}" for name, attribute in given.items()]

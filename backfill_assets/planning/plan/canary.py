@@ -35,11 +35,7 @@ def with_canaries(plan: Plan, graph: Graph, rows: Mapping[str, Mapping[Interval,
         graph: the models as it would run them.
         rows: by model, how many rows each published cell has.
     """
-    built = {
-        planned.model: planned
-        for planned in plan.models
-        if planned.built_apart and planned.cells and planned.model in graph.models
-    }
+    built = {planned.model: planned for planned in plan.models if planned.built_apart}
     chosen = CellsByModel()
     for name in reversed(graph.order):
         if name not in built:
@@ -47,7 +43,7 @@ def with_canaries(plan: Plan, graph: Graph, rows: Mapping[str, Mapping[Interval,
         model = graph.models[name]
         chosen |= {name: _own(model, built[name], rows.get(name, {}))}
         for upstream in model.reads:
-            if upstream.name in built and upstream.name != name:
+            if upstream.name in built:
                 upstream_cadence = graph.models[upstream.name].cadence
                 read = cells_read(
                     model.cadence, upstream, upstream_cadence, chosen[name], until=plan.until
@@ -60,7 +56,7 @@ def with_canaries(plan: Plan, graph: Graph, rows: Mapping[str, Mapping[Interval,
 def _own(model: Model, planned: ModelPlan, rows: Mapping[Interval, int]) -> IntervalSet:
     """Give a model's own canaries; of one that is built in order, the first cells alone can be."""
     cells = [*model.cadence.cells(planned.cells)]
-    if model.cadence.unit is Unit.WHOLE or len(cells) < FEWEST:
+    if len(cells) < FEWEST:
         return IntervalSet.empty()
     if model.in_order:
         return IntervalSet.of(cells[:1])

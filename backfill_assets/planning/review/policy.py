@@ -111,7 +111,7 @@ class Rule(_Strict):
     def _can_be_met(self) -> Rule:
         if len(self.may_approve) < self.approvals:
             raise ValueError(
-                f"asks for {self.approvals} approvals, and names {len(self.may_approve)} who may approve"
+                f"asks for {counted(self.approvals, 'approval')}, and names {len(self.may_approve)} who may approve"
             )
         return self
 
@@ -270,13 +270,12 @@ def _said(error: ValidationError) -> str:
         name = str(first["loc"][-1])
         return f"found '{where}', which is not a setting of a policy{meant(name, _fields(first['loc']))}"
     message = first["msg"].removeprefix("Value error, ").replace("Input should", "it should")
-    return f"'{where}': {message}" if where else message
+    return f"'{where}': {message}"
 
 
 def _fields(where: tuple[int | str, ...]) -> tuple[str, ...]:
     kinds: dict[str, type[BaseModel]] = {"environments": EnvironmentPolicy, "rules": Rule}
-    kind = kinds.get(str(where[0]), Policy) if len(where) > 1 else Policy
-    return tuple(kind.model_fields)
+    return tuple(kinds.get(str(where[0]), Policy).model_fields)
 
 
 def meant(found: str, known: Iterable[str]) -> str:
@@ -376,7 +375,7 @@ def _lacking(
         yield f"needs the approval of its validation owner {rule.owner}"
     if len(given) < rule.approvals:
         return
-    if facts.authors and not others:
+    if not others:
         yield "needs an approval by another person than its author"
     if not facts.authors and len(given) == 1:
         yield "needs an approval by a second person, since it is not known who made the plan"
