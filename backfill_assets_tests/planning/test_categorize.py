@@ -24,6 +24,7 @@ from backfill_assets.planning.change.categorize import (
     both,
     difference,
 )
+from backfill_assets.planning.change.deriving import derived
 from backfill_assets.planning.change.sql_change import sql_change, sql_effect
 from backfill_assets.planning.change.sql_edit import SqlEdit
 from backfill_assets.planning.plan.request import Category
@@ -151,6 +152,8 @@ ADDITIVE = [
     ("SELECT COUNT(*) AS n FROM s.e", "SELECT COUNT(*) AS n, SUM(b) AS s FROM s.e", {"s"}),
     ("SELECT a FROM s.e", "SELECT a, ROW_NUMBER() OVER (ORDER BY b) AS r FROM s.e", {"r"}),
     ("SELECT a FROM s.e", "SELECT a, SUM(b) OVER (PARTITION BY a) AS r FROM s.e", {"r"}),
+    ("SELECT a FROM s.e",
+     "SELECT a, SUM(b) FILTER (WHERE c > 1) OVER (PARTITION BY a) AS r FROM s.e", {"r"}),
     ("SELECT a FROM s.e", "SELECT a, (SELECT MAX(x) FROM s.f) AS m FROM s.e", {"m"}),
     ("SELECT a FROM s.e", "SELECT a, (SELECT EXPLODE(x) FROM s.f) AS m FROM s.e", {"m"}),
     ("SELECT a FROM s.e UNION ALL SELECT a FROM s.f",
@@ -207,6 +210,12 @@ ROWS = [
     ("SELECT a FROM s.e", "SELECT a, INLINE_OUTER(b) FROM s.e"),
     ("SELECT 1 AS a FROM s.e", "SELECT 1 AS a, SUM(b) AS s FROM s.e"),
     ("SELECT 1 AS a FROM s.e", "SELECT 1 AS a, my_own(b) AS s FROM s.e"),
+    ("SELECT 1 AS a, my_own(b) AS s FROM s.e", "SELECT 1 AS a FROM s.e"),
+    ("SELECT b AS s FROM s.e", "SELECT my_own(b) AS s FROM s.e"),
+    ("SELECT my_own(b) AS s FROM s.e", "SELECT b AS s FROM s.e"),
+    ("SELECT (SELECT MAX(x) FROM s.f) AS a FROM s.e",
+     "SELECT (SELECT MAX(x) FROM s.f) AS a, my_own(b) AS s FROM s.e"),
+    ("SELECT 1 AS a FROM s.e", "SELECT 1 AS a, SUM(b) FILTER (WHERE c > 1) AS s FROM s.e"),
     ("SELECT a, COUNT(*) AS n FROM s.e GROUP BY a",
      "SELECT a, b, COUNT(*) AS n FROM s.e GROUP BY a, b"),
     ("SELECT a, COUNT(*) AS n FROM s.e GROUP BY ALL",
@@ -310,6 +319,8 @@ WRONG_ONCE = [
     ("SELECT SUM(x) OVER w AS a FROM s.e WINDOW w AS (ORDER BY b)",
      "SELECT SUM(x) OVER w AS a FROM s.e WINDOW w AS (ORDER BY c)"),
     ("SELECT a FROM s.e LIMIT 3", "SELECT a, RANK() OVER (ORDER BY b) AS r FROM s.e LIMIT 3"),
+    ("SELECT a, RANK() OVER (ORDER BY b) AS r FROM s.e LIMIT 3",
+     "SELECT a, RANK() OVER (ORDER BY c) AS r FROM s.e LIMIT 3"),
     ("SELECT a, FIRST(x) AS f FROM s.e GROUP BY a",
      "SELECT a, FIRST(x) AS f, MAX(b) AS m FROM s.e GROUP BY a"),
     ("SELECT COLLECT_LIST(x) AS f FROM (SELECT x, b FROM s.e SORT BY b)",
@@ -341,6 +352,7 @@ def test_a_reader_that_is_not_analysed_completely_is_affected_as_a_whole():
 SOME_COLUMNS = [
     ("SELECT a, b FROM s.e", "SELECT a, b + 1 AS b FROM s.e", {"b"}),
     ("SELECT a, b FROM s.e", "SELECT a FROM s.e", {"b"}),
+    ("SELECT a, b FROM s.e", "SELECT a, my_own(b) AS b FROM s.e", {"b"}),
     ("SELECT a, p.s.x AS b FROM s.e", "SELECT a, q.s.x AS b FROM s.e", {"b"}),
     ("SELECT a, b FROM s.e", "SELECT a, b AS c FROM s.e", {"b", "c"}),
     ("SELECT a, b FROM s.e", "SELECT a, CAST(b AS DECIMAL(9, 2)) AS b FROM s.e", {"b"}),
@@ -405,8 +417,11 @@ def test_a_star_that_is_spelled_out_may_change_every_column():
     assert (found.category, found.columns) == (Category.BREAKING, None)
 
 
-@pytest.mark.parametrize("query", ["SELECT DISTINCT * {}", "-- why\nSELECT * {} GROUP BY ALL"])
-def test_a_column_that_a_star_brings_is_breaking_where_it_decides_on_rows(query: str):
+@pytest.mark.parametrize(
+    ("query", "why"),
+    [("SELECT DISTINCT * {}", "DISTINCT"), ("-- why\nSELECT * {} GROUP BY ALL", "GROUP BY ALL")],
+)
+def test_a_column_that_a_star_brings_is_breaking_where_it_decides_on_rows(query: str, why: str):
     bounded = f"FROM web.events {BOUND}"
     old = a_model(sql=query.removeprefix("-- why\n").format(bounded))
     plain = a_model(sql=f"SELECT * {bounded}")
@@ -414,8 +429,29 @@ def test_a_column_that_a_star_brings_is_breaking_where_it_decides_on_rows(query:
 
     found = difference(old, a_model(sql=query.format(bounded), columns=more))
     assert (found.category, found.rows) == (Category.BREAKING, True)
+    assert why in found.why
     found = difference(plain, replace(plain, columns=more))
     assert (found.category, found.columns) == (Category.NON_BREAKING, {"page"})
+
+
+def test_a_column_that_is_declared_and_that_no_query_gives_is_breaking():
+    page = Column("page", "string")
+    found = difference(MODEL, replace(MODEL, columns=[*COLUMNS, page]))
+
+    assert (found.category, found.rows) == (Category.BREAKING, True)
+    assert found.why == "nothing that is known gives page"
+    function = replace(MODEL, query=FunctionQuery("f", "def f(inputs, interval):\n    return 1\n"))
+    found = difference(
+        function, a_model(sql=SQL.replace("cost", "cost, page"), columns=[*COLUMNS, page])
+    )
+    assert (found.category, found.rows) == (Category.BREAKING, True)
+
+
+def test_an_added_column_is_one_in_whatever_case_it_is_declared():
+    page = Column("Page", "string")
+    sql = SQL.replace("cost", "cost, page AS Page")
+    found = difference(MODEL, a_model(sql=sql, columns=[*COLUMNS, page]))
+    assert (found.category, found.columns) == (Category.NON_BREAKING, {"Page"})
 
 
 def test_quotes_and_the_case_of_tables_are_spelling_but_the_case_of_what_names_an_output_is_not():
@@ -503,6 +539,46 @@ def test_what_differs_upstream_is_followed_to_the_outputs(
 ):
     effect = sql_effect(MONTHLY, {"web.events": upstream})
     assert (None if effect.rows else effect.touched) == expected
+
+
+READER = a_model(
+    "web.reader",
+    sql=f"SELECT ds, id, cost * 2 AS Twice, * FROM web.visits {BOUND}",
+    upstreams=["web.visits"],
+    columns=[*COLUMNS, Column("Twice", "double")],
+)
+
+
+@pytest.mark.parametrize(
+    ("reader", "columns", "rows", "expected"),
+    [
+        (READER, {"cost"}, False, {"cost", "Twice"}),
+        (READER, {"page"}, False, {"page"}),
+        (READER, {"id"}, False, None),
+        (READER, {"cost"}, True, None),
+        (READER, None, False, None),
+        (replace(READER, query=SqlQuery(f"SELECT ds, cost AS id FROM web.visits {BOUND}")),
+         {"cost"}, False, None),
+        (replace(READER, query=SqlQuery(f"SELECT ds, id FROM web.visits {BOUND} AND cost > 0")),
+         {"cost"}, False, None),
+        (replace(READER, query=FunctionQuery("f", "def f(a, b):\n    return a\n")),
+         {"cost"}, False, None),
+    ],
+)  # fmt: skip
+def test_what_differs_in_an_upstream_differs_in_the_columns_made_of_it_or_where_unknown_in_all(
+    reader: Model,
+    columns: set[str] | None,
+    rows: bool,  # noqa: FBT001
+    expected: set[str] | None,
+):
+    named = None if columns is None else frozenset(columns)
+    upstream = DeclarationDifference(Category.BREAKING, "", rows=rows, columns=named)
+
+    found = derived(reader, {"web.visits": upstream})
+
+    assert (found.category, found.rows) == (Category.BREAKING, expected is None)
+    assert found.columns == expected
+    assert found.why == "reads what changed of web.visits"
 
 
 @pytest.mark.parametrize("column", ["a", "e.a", "s.e.a", "a.x", "e.a.x", "s.e.a.x"])

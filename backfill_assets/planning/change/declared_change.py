@@ -196,12 +196,12 @@ def _decided_by_star(old: Query, new: Model, columns: frozenset[str]) -> str:
         return ""
     edit = sql_change(old, new.logic)
     brought = frozenset(name.lower() for name in columns) - edit.added
-    if edit.rows or not brought:
+    if edit.rows:
         return ""
     effect = sql_effect(new.logic, {up.name: SqlEdit(added=brought) for up in new.reads})
     if effect.is_breaking:
         return "; ".join(effect.why)
-    return "" if brought <= effect.added else f"{_listed(columns)} come from nowhere that is known"
+    return "" if brought <= effect.added else f"nothing that is known gives {_listed(columns)}"
 
 
 def _listed(names: frozenset[str]) -> str:

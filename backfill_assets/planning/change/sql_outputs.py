@@ -160,10 +160,8 @@ def _row_reasons(
 
     A star through which an edit comes counts as a projection that differs.
     """
-    touched = {
-        name: projection for name, projection in after.items() if name in edit.added | edit.changed
-    }
-    concerned = [*touched.values(), *(before[n] for n in edit.touched if n in before)]
+    concerned = [after[n] for n in edit.added | edit.changed if n in after]
+    concerned += [before[n] for n in edit.touched if n in before]
     concerned += [
         projection
         for projection in after.values()
@@ -173,7 +171,7 @@ def _row_reasons(
         yield " under DISTINCT, which compares whole rows"
     if any(map(makes_rows, concerned)):
         yield ", by a function that makes several rows of one"
-    yield from _grouping_reasons(new, before, after, touched, concerned)
+    yield from _grouping_reasons(new, before, after, concerned)
     yield from _order_reasons(new, edit, concerned)
     if _clauses_name(new, before, edit):
         yield ", which another clause goes by"
@@ -183,13 +181,12 @@ def _grouping_reasons(
     new: exp.Select,
     before: _Outputs,
     after: _Outputs,
-    touched: _Outputs,
     concerned: list[exp.Expr],
 ) -> Iterator[str]:
     group = new.args.get("group")
     if group is None and _folds(before) != _folds(after):
         yield ", an aggregate without GROUP BY"
-    if group is None and not _folds(before) and _may_fold(touched, before):
+    if group is None and not _folds(before) and _may_fold(before, after):
         yield ", by a function that may aggregate"
     if group is not None and group.args.get("all") and not all(map(groups_by_nothing, concerned)):
         yield " under GROUP BY ALL, which may group by it"
@@ -215,12 +212,21 @@ def _folds(outputs: _Outputs) -> bool:
     return any(map(aggregates, outputs.values()))
 
 
-def _may_fold(touched: _Outputs, before: _Outputs) -> bool:
-    """Whether an unknown function may be an aggregate: no bare column beside it forbids that."""
-    bare = any(
-        isinstance(node, exp.Column) for projection in before.values() for node in projection.walk()
+def _may_fold(before: _Outputs, after: _Outputs) -> bool:
+    """Whether an unknown function that comes or goes may be an aggregate: a column that stays forbids that."""
+    staying = {
+        name
+        for name in before.keys() & after.keys()
+        if text_of(before[name]) == text_of(after[name])
+    }
+    bare = any(isinstance(node, exp.Column) for name in staying for node in here(after[name]))
+    edited = (
+        projection
+        for outputs in (before, after)
+        for name, projection in outputs.items()
+        if name not in staying
     )
-    return not bare and any(map(is_unknown_call, touched.values()))
+    return not bare and any(map(is_unknown_call, edited))
 
 
 def _clauses_name(new: exp.Select, before: _Outputs, edit: SqlEdit) -> bool:

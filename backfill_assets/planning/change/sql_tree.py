@@ -23,7 +23,7 @@ GENERATORS = frozenset(
         "variant_explode", "variant_explode_outer",
     }
 )  # fmt: skip
-_ROW_MAKERS = (exp.Explode, exp.UDTF, exp.Inline, exp.Stack, exp.QueryTransform)
+_ROW_MAKERS = (exp.UDTF, exp.QueryTransform)
 
 EXACT_AGGREGATES = frozenset(
     {
