@@ -101,12 +101,22 @@ def test_a_function_is_opaque():
     assert lineage_of(a_graph(model), model) == OPAQUE
 
 
-def test_a_recursive_cte_ends():
-    lineage = traced(
-        "WITH RECURSIVE chain AS (SELECT ds, id, cost FROM web.events "
-        f"WHERE {BOUND} UNION ALL SELECT c.ds, c.id, c.cost FROM chain c WHERE c.id < 9) "
-        "SELECT ds, id, cost FROM chain"
-    )
+ITSELF = "SELECT c.ds, c.id, c.cost FROM chain c WHERE c.id < 9"
+FIRST = f"SELECT ds, id, cost FROM web.events WHERE {BOUND}"
+
+
+@pytest.mark.parametrize(
+    "union",
+    [
+        f"{FIRST} UNION ALL {ITSELF}",
+        f"{ITSELF} UNION ALL {FIRST}",
+        f"{FIRST} UNION ALL {FIRST} UNION ALL {ITSELF}",
+        f"{FIRST} UNION ALL ({FIRST} UNION ALL {ITSELF})",
+        f"{FIRST} UNION ALL SELECT ds, id, (SELECT MAX(cost) FROM chain) FROM ({ITSELF})",
+    ],
+)
+def test_a_recursive_cte_ends(union: str):
+    lineage = traced(f"WITH RECURSIVE chain AS ({union}) SELECT ds, id, cost FROM chain")
     assert lineage.reads in ({"web.events": {"ds", "id", "cost"}}, {})
 
 
@@ -119,6 +129,7 @@ def test_an_upstream_that_the_query_leaves_out_is_read_as_a_whole():
 
 UNUSED = [
     f"WITH e AS (SELECT * FROM web.events WHERE {BOUND}) SELECT ds, id, 1 AS cost FROM e",
+    f"WITH e AS (SELECT * FROM web.events WHERE {BOUND}) SELECT ds, id, 1 AS cost FROM e ORDER BY 1",
     (
         "WITH e AS (SELECT ds, id, SUM(cost) OVER (PARTITION BY id) AS s FROM web.events "
         f"WHERE {BOUND}) SELECT ds, id, 1 AS cost FROM e"
@@ -142,6 +153,8 @@ def test_what_a_cte_selects_for_nobody_is_not_read(sql: str):
 DECIDING = [
     "SELECT DISTINCT ds, id, cost FROM web.events WHERE {}",
     "SELECT ds, id, EXPLODE(cost) AS c FROM web.events WHERE {}",
+    "SELECT ds, id, INLINE(cost) FROM web.events WHERE {}",
+    "SELECT ds, id, STACK(2, cost, 1) FROM web.events WHERE {}",
     "SELECT ds, id, JSON_TUPLE(cost, 'x') FROM web.events WHERE {}",
     "SELECT ds, id, cost, COUNT(*) AS n FROM web.events WHERE {} GROUP BY ALL",
     "SELECT ds, id, -cost AS m FROM web.events WHERE {} GROUP BY 1, 2, 3",

@@ -212,6 +212,8 @@ def sums(*cells: tuple[int | None, int | None]) -> Found:
          "at most +9.00% in 2024-01-31: 100 before, 109 after"),
         (sums((100, 120), (100, 50), (0, 1)), Per.CELL, False,
          "found a sum where none was in 2024-02-01: 0 before, 1 after; and 2 other cells"),
+        (sums((100, 120), (100, 50)), Per.CELL, False,
+         "found -50.00% in 2024-01-31: 100 before, 50 after; and 1 other cell"),
         (sums((100, 80), (100, 100)), Per.CELL, False,
          "found -20.00% in 2024-01-30: 100 before, 80 after"),
         (sums((-100, -120)), Per.CELL, False,
@@ -235,6 +237,15 @@ def test_of_sums_the_farthest_is_said(found: Found, per: Per, passed: bool, said
     assert (result.passed, result.text) == (passed, said)
 
 
+def test_a_sum_that_is_outside_its_own_limit_is_said_before_one_that_moved_farther():
+    rule = SumWithin("cost", 10, Per.CELL, "", (("2024-01-30", 1),))
+
+    result = judge(Expectation("web.visits", "rule", rule, "ann"), sums((100, 105), (100, 109)))
+
+    assert not result.passed
+    assert result.text == "found +5.00% in 2024-01-30: 100 before, 105 after"
+
+
 def test_a_sum_is_compared_in_the_cells_that_have_its_column():
     rows: Rows = {(0, 1): {"cost": 1, "clicks": 1}}
     found = measured(rows, {(0, 1): {"cost": 1, "clicks": 2}})
@@ -244,20 +255,69 @@ def test_a_sum_is_compared_in_the_cells_that_have_its_column():
     assert judge(rule, replace(found, cells=(first, *found.cells[1:]))).passed
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "percent", "passed", "said"),
+    [
+        (10, 1, 10, True, "found 1 of 10 rows, 10.00%"),
+        (10, 1, 9.99, False, "found 1 of 10 rows, 10.00%"),
+        (10, 0, 0, True, "found 0 of 10 rows"),
+        (0, 1, 10, False, "found 1 of 0 rows"),
+    ],
+)
+def test_rows_are_counted_as_a_share_of_all_that_were_published(
+    old: int,
+    new: int,
+    percent: float,
+    passed: bool,  # noqa: FBT001
+    said: str,
+):
+    found = replace(
+        measured({}, {(0, key): {"cost": 1, "clicks": 1} for key in range(new)}), old_rows=old
+    )
+    rule = Expectation("web.visits", "rule", RowsWithin(RowChange.ADDED, percent), "ann")
+
+    result = judge(rule, found)
+
+    assert (result.passed, result.text) == (passed, said)
+
+
+SAME = Measure(0, 1, 1, Decimal(5), Decimal(5))
+
+
+@pytest.mark.parametrize(
+    ("edit", "differs"),
+    [({}, False), ({"changed": 1}, True), ({"new_filled": 2}, True), ({"new_sum": None}, True)],
+)
+def test_a_column_differs_by_a_value_by_how_many_there_are_or_by_their_sum(
+    edit: dict[str, Any],
+    differs: bool,  # noqa: FBT001
+):
+    assert replace(SAME, **edit).differs is differs
+
+
+@pytest.mark.parametrize("way", ["", "keys_added", "keys_removed", "rows_changed"])
+def test_a_cell_differs_by_rows_that_come_go_or_change(way: str):
+    counts = dict.fromkeys(("keys_added", "keys_removed", "rows_changed"), 0)
+    group = Group((), 1, 1, **{**counts, **({way: 1} if way else {})}, columns={"cost": SAME})
+    assert group.differs is bool(way)
+
+
 def test_columns_outside_are_said_by_how_many_rows_they_differ_in():
     old: Rows = {(0, key): {"cost": 1, "clicks": 1} for key in (1, 2)}
-    new: Rows = {(0, 1): {"cost": 1, "clicks": 2}, (0, 2): {"cost": 2, "clicks": 3}}
+    new: Rows = {(0, 1): {"cost": 2, "clicks": 1}, (0, 2): {"cost": 2, "clicks": 3}}
     found = replace(measured(old, new), added=("profit", "fees"), removed=("views", "pages"))
+    alike = measured(old, {**old, (0, 1): {"cost": 2, "clicks": 2}})
 
-    def said(*columns: str) -> str:
+    def said(found: Found, *columns: str) -> str:
         return judge(Expectation("web.visits", "rule", OnlyColumns(columns), "ann"), found).text
 
-    assert said("profit", "views") == (
-        "found 2 rows of clicks, 1 row of cost, the new column fees, pages gone"
+    assert said(found, "profit", "views") == (
+        "found 2 rows of cost, 1 row of clicks, the new column fees, pages gone"
     )
-    assert said("profit", "fees", "views", "pages", "cost", "clicks") == (
-        "found 2 rows of clicks, 1 row of cost"
+    assert said(found, "profit", "fees", "views", "pages", "cost", "clicks") == (
+        "found 2 rows of cost, 1 row of clicks"
     )
+    assert said(alike) == "found 1 row of clicks, 1 row of cost"
 
 
 def test_cells_outside_are_counted_and_the_first_is_named():

@@ -244,7 +244,9 @@ def test_a_whole_table_is_older_than_every_closed_date_unless_none_of_it_changes
 
 
 def test_a_model_that_is_removed_changes_published_history():
-    removed = PlanFacts("prod", models=(ModelFacts("sales.days", removed=True),))
+    removed = PlanFacts(
+        "prod", models=(ModelFacts("sales.days", oldest=date(2024, 5, 1), removed=True),)
+    )
 
     for policy in (one_rule(), one_rule(closed_before=date(2000, 1, 1))):
         (said,) = still_required(policy, removed, (), NOW)

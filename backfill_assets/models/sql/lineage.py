@@ -89,7 +89,7 @@ def _may_lose_outputs(tree: exp.Expr) -> bool:
     inner = (query for query in tree.find_all(exp.Query) if query is not tree)
     if any(query.args.get(key) for query in inner for key in _SORTS):
         return False
-    row_makers = (exp.Explode, exp.Inline, exp.Stack, exp.UDTF, exp.Anonymous, exp.QueryTransform)
+    row_makers = (exp.UDTF, exp.Anonymous, exp.QueryTransform)
     if any(
         projection.find(*row_makers)
         for select in tree.find_all(exp.Select)
@@ -148,7 +148,7 @@ def _selects(scope: Scope) -> list[exp.Expr]:
 
 
 def _by_name(scope: Scope) -> bool:
-    return bool(scope.set_operation_scopes and scope.expression.args.get("by_name"))
+    return bool(scope.expression.args.get("by_name"))
 
 
 def _names(scope: Scope) -> list[str]:
@@ -161,51 +161,43 @@ def _names(scope: Scope) -> list[str]:
 
 def _outputs(root: Scope, tables: set[str]) -> dict[str, tuple[tuple[str, str], ...]]:
     return {
-        name: tuple(sorted(set(_sources(root, position, tables, frozenset()))))
+        name: tuple(sorted(set(_sources(root, position, tables))))
         for position, name in enumerate(_names(root))
     }
 
 
-_Seen = frozenset[tuple[int, int]]
+def _sources(scope: Scope, position: int, tables: set[str]) -> Iterator[tuple[str, str]]:
+    """Follow the output at a position through CTEs, subqueries and set operations.
 
-
-def _sources(
-    scope: Scope, position: int, tables: set[str], seen: _Seen
-) -> Iterator[tuple[str, str]]:
-    """Follow the output at a position through CTEs, subqueries and set operations."""
-    here = (id(scope), position)
-    if here in seen:
-        return  # a recursive CTE
-    seen |= {here}
+    This ends: a recursive CTE reads itself as a scope of its first branch.
+    """
     for branch in scope.set_operation_scopes:
         if _by_name(scope):
-            yield from _named_sources(branch, _names(scope)[position], tables, seen)
+            yield from _named_sources(branch, _names(scope)[position], tables)
         else:
-            yield from _sources(branch, position, tables, seen)
+            yield from _sources(branch, position, tables)
     selects = _selects(scope)
     if scope.set_operation_scopes or position >= len(selects):
         return
     queries = {id(inner.expression): inner for inner in scope.subquery_scopes}
     for node in walk_in_scope(selects[position]):
         if isinstance(node, exp.Column):
-            yield from _column_sources(scope, node, tables, seen)
+            yield from _column_sources(scope, node, tables)
         elif id(node) in queries:
-            yield from _sources(queries[id(node)], 0, tables, seen)
+            yield from _sources(queries[id(node)], 0, tables)
 
 
-def _named_sources(
-    scope: Scope, name: str, tables: set[str], seen: _Seen
-) -> Iterator[tuple[str, str]]:
+def _named_sources(scope: Scope, name: str, tables: set[str]) -> Iterator[tuple[str, str]]:
     names = _names(scope)
     if name in names:
-        yield from _sources(scope, names.index(name), tables, seen)
+        yield from _sources(scope, names.index(name), tables)
 
 
 def _column_sources(
-    scope: Scope, column: exp.Column, tables: set[str], seen: _Seen
+    scope: Scope, column: exp.Column, tables: set[str]
 ) -> Iterator[tuple[str, str]]:
     source = scope.sources.get(column.table)
     if isinstance(source, exp.Table) and table_name(source) in tables:
         yield table_name(source), column.name
     elif isinstance(source, Scope):
-        yield from _named_sources(source, column.name, tables, seen)
+        yield from _named_sources(source, column.name, tables)

@@ -203,11 +203,7 @@ class _Deciding:
             return False
         changed = {up: self.changes.effects.get(up, _DECLARED_OTHERWISE) for up in moved}
         derivation = derived(self.planned.models[name], changed)
-        return (
-            not derivation.rows
-            and derivation.columns is not None
-            and derivation.columns <= direct.columns
-        )
+        return derivation.columns is not None and derivation.columns <= direct.columns
 
     def _follows_forward_only(self, name: str) -> str | None:
         for up in self.planned.models[name].reads:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from sqlglot.errors import SqlglotError
-
 from backfill_assets.models.sql.lineage import lineage_of
 from backfill_assets.models.sql.query import SqlQuery
 from backfill_assets.planning.change.categorize import (
@@ -46,11 +44,8 @@ def derived(model: Model, changed: Mapping[str, DeclarationDifference]) -> Decla
         name: SqlEdit(changed=difference.columns or frozenset())
         for name, difference in changed.items()
     }
-    try:
-        effect = sql_effect(query, edits)
-    except SqlglotError:
-        return everything
-    if effect.rows or effect.added or effect.removed or effect.moved:
+    effect = sql_effect(query, edits)
+    if effect.rows:
         return everything
     declared = {column.name.lower(): column.name for column in model.schema}
     columns = frozenset(declared.get(name, name) for name in effect.changed)
