@@ -165,6 +165,13 @@ ADDITIVE = [
     ("SELECT a FROM s.e LATERAL VIEW EXPLODE(l) t AS v",
      "SELECT a, v FROM s.e LATERAL VIEW EXPLODE(l) t AS v", {"v"}),
     ("SELECT a FROM s.e", "SELECT a, my_own(b) AS m FROM s.e", {"m"}),
+    ("SELECT b + 1 AS c FROM s.e", "SELECT b + 1 AS c, b FROM s.e", {"b"}),
+    ("SELECT a, COUNT(*) AS n FROM s.e GROUP BY a, b",
+     "SELECT a, a + 1 AS b, COUNT(*) AS n FROM s.e GROUP BY a, b", {"b"}),
+    ("SELECT a FROM s.e GROUP BY a",
+     "SELECT a, a + 1 AS b, COUNT(*) AS n FROM s.e GROUP BY a", {"b", "n"}),
+    ("SELECT 1 AS a FROM s.e GROUP BY k", "SELECT 1 AS a, my_own(b) AS m FROM s.e GROUP BY k", {"m"}),
+    ("SELECT COUNT(*) AS n FROM s.e", "SELECT COUNT(*) AS n, my_own(b) AS m FROM s.e", {"m"}),
     ("SELECT a, g.* FROM s.e", "SELECT a, g.*, b FROM s.e", {"b"}),
     ("SELECT e.a FROM s.e CROSS JOIN s.f", "SELECT e.a, f.b AS e FROM s.e CROSS JOIN s.f", {"e"}),
     ("WITH c AS (SELECT b FROM s.f) SELECT a FROM s.e WHERE b IN (SELECT b FROM c)",
@@ -205,7 +212,24 @@ ROWS = [
      "WITH d AS (SELECT STRUCT(b AS a) AS g FROM s.e) SELECT g.* FROM d"),
     ("SELECT a FROM (SELECT a FROM s.e) NATURAL JOIN s.f",
      "SELECT a FROM (SELECT a, b FROM s.e) NATURAL JOIN s.f"),
+    ("SELECT x FROM (SELECT a, x FROM s.e)", "SELECT x FROM (SELECT a, b AS a, x FROM s.e)"),
+    ("SELECT x FROM (SELECT a, b AS a, x FROM s.e)", "SELECT x FROM (SELECT a, x FROM s.e)"),
+    ("SELECT x FROM (SELECT a, b AS a, x FROM s.e)", "SELECT x FROM (SELECT a, c AS a, x FROM s.e)"),
     ("SELECT a FROM s.e", "SELECT a, EXPLODE(b) AS b FROM s.e"),
+    ("SELECT a FROM s.e", "SELECT a, 1 AS c, EXPLODE(b) AS b FROM s.e"),
+    ("SELECT a + 1 FROM s.e ORDER BY 1", "SELECT c + 1, a + 1 FROM s.e ORDER BY 1"),
+    ("SELECT c + 1, a + 1 FROM s.e ORDER BY 1", "SELECT a + 1 FROM s.e ORDER BY 1"),
+    ("SELECT a + 1, b + 1 FROM s.e ORDER BY 1", "SELECT b + 1, a + 1 FROM s.e ORDER BY 1"),
+    ("WITH d AS (SELECT a, b FROM s.e) SELECT *, 1 AS m FROM d ORDER BY 2 LIMIT 3",
+     "WITH d AS (SELECT a, -b AS b FROM s.e) SELECT *, 2 AS m FROM d ORDER BY 2 LIMIT 3"),
+    ("SELECT a FROM s.e SORT BY ALL LIMIT 3", "SELECT -a AS m, a FROM s.e SORT BY ALL LIMIT 3"),
+    ("SELECT a, b FROM s.e", "SELECT a, EXPLODE(b) AS b FROM s.e"),
+    ("SELECT a, c FROM s.e LIMIT 3",
+     "SELECT a, c + 1 AS c, RANK() OVER (ORDER BY b) AS r FROM s.e LIMIT 3"),
+    ("SELECT a, COUNT(*) AS n FROM s.e GROUP BY ALL",
+     "SELECT a, b, COUNT(*) AS n, SUM(x) AS x FROM s.e GROUP BY ALL"),
+    ("WITH d AS (SELECT a, b FROM s.e) SELECT * FROM d CROSS JOIN s.f ORDER BY 2 LIMIT 3",
+     "WITH d AS (SELECT a, -b AS b FROM s.e) SELECT * FROM d CROSS JOIN s.f ORDER BY 2 LIMIT 3"),
     ("SELECT a FROM s.e", "SELECT a, JSON_TUPLE(b, 'x') FROM s.e"),
     ("SELECT a FROM s.e", "SELECT a, INLINE_OUTER(b) FROM s.e"),
     ("SELECT 1 AS a FROM s.e", "SELECT 1 AS a, SUM(b) AS s FROM s.e"),
@@ -353,6 +377,17 @@ SOME_COLUMNS = [
     ("SELECT a, b FROM s.e", "SELECT a, b + 1 AS b FROM s.e", {"b"}),
     ("SELECT a, b FROM s.e", "SELECT a FROM s.e", {"b"}),
     ("SELECT a, b FROM s.e", "SELECT a, my_own(b) AS b FROM s.e", {"b"}),
+    ("SELECT b, b + 1 AS c FROM s.e", "SELECT b + 1 AS c FROM s.e", {"b"}),
+    ("SELECT a + 1, b AS m FROM s.e ORDER BY 1", "SELECT a + 1, b + 1 AS m FROM s.e ORDER BY 1", {"m"}),
+    ("SELECT a, b FROM s.e ORDER BY ALL", "SELECT a, b + 1 AS b FROM s.e ORDER BY ALL", {"b"}),
+    ("SELECT a, b FROM s.e ORDER BY b", "SELECT a, b + 1 AS b FROM s.e ORDER BY b", {"b"}),
+    ("SELECT COALESCE(b, 0) AS b, COUNT(*) AS n FROM s.e GROUP BY b",
+     "SELECT COALESCE(b, 1) AS b, COUNT(*) AS n FROM s.e GROUP BY b", {"b"}),
+    ("SELECT a, b FROM s.e LIMIT 3", "SELECT a, b + 1 AS b FROM s.e LIMIT 3", {"b"}),
+    ("SELECT a, FIRST(x) AS f, a + 1 AS b FROM s.e GROUP BY a",
+     "SELECT a, FIRST(x) AS f, a + 2 AS b FROM s.e GROUP BY a", {"b"}),
+    ("SELECT *, b + 1 AS m FROM s.e ORDER BY 1", "SELECT *, b + 2 AS m FROM s.e ORDER BY 1", {"m"}),
+    ("SELECT a AS x, x + 1 AS y FROM s.e", "SELECT x + 1 AS y FROM s.e", {"x", "y"}),
     ("SELECT a, p.s.x AS b FROM s.e", "SELECT a, q.s.x AS b FROM s.e", {"b"}),
     ("SELECT a, b FROM s.e", "SELECT a, b AS c FROM s.e", {"b", "c"}),
     ("SELECT a, b FROM s.e", "SELECT a, CAST(b AS DECIMAL(9, 2)) AS b FROM s.e", {"b"}),
@@ -407,8 +442,9 @@ def test_another_value_that_decides_which_of_two_rows_stays_is_another_row():
     assert not difference(MODEL, replace(MODEL, query=other.query)).rows
 
 
-def test_another_order_of_rows_is_breaking_and_concerns_no_reader():
-    found = edited("SELECT a FROM s.e", "SELECT a FROM s.e ORDER BY a")
+@pytest.mark.parametrize("query", ["SELECT a FROM s.e", "SELECT DISTINCT a FROM s.e"])
+def test_another_order_of_rows_is_breaking_and_concerns_no_reader(query: str):
+    found = edited(query, f"{query} ORDER BY a")
     assert (found.category, found.rows, found.columns) == (Category.BREAKING, False, NOTHING)
 
 
@@ -591,6 +627,12 @@ def test_a_column_that_differs_is_seen_however_it_is_named(column: str):
     assert (seen("a"), seen("x")) == ({"b"}, NOTHING)
 
 
+@pytest.mark.parametrize(("star", "seen"), [("e.*", set[str]()), ("f.*", {"b"}), ("*", {"b"})])
+def test_a_star_gives_what_differs_in_its_own_table(star: str, seen: set[str]):
+    reader = SqlQuery(f"SELECT {star} FROM s.e JOIN s.f ON e.k = f.k")
+    assert sql_effect(reader, {"s.f": SqlEdit(changed=frozenset({"b"}))}).touched == seen
+
+
 @pytest.mark.parametrize("how", ["changed", "removed", "moved"])
 def test_a_column_is_followed_in_whatever_case_it_is_declared(how: str):
     upstream = replace(SqlEdit(), **{how: frozenset({"Cost"})})
@@ -627,3 +669,12 @@ def test_a_column_that_is_named_as_a_literal_keeps_its_quotes():
     )
 
     assert edit.changed == {"a"}
+
+
+def test_the_name_of_an_output_that_moves_may_mean_a_column():
+    edit = sql_change(
+        SqlQuery("SELECT a AS x, b, c, x + 1 AS y FROM s.e"),
+        SqlQuery("SELECT b, c, x + 1 AS y, a AS x FROM s.e"),
+    )
+
+    assert (edit.rows, edit.touched) == (False, {"x", "y"})

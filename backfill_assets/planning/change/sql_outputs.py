@@ -205,7 +205,7 @@ def _order_reasons(new: exp.Select, edit: SqlEdit, concerned: list[exp.Expr]) ->
 def _sorts_by_all(select: exp.Select) -> bool:
     orders = (select.args.get(key) for key in ("order", "sort"))
     keys = (key for order in orders if order for key in order.expressions)
-    return any(isinstance(node, exp.Var) for key in keys for node in (key, key.this))
+    return any(isinstance(key.this, exp.Var) for key in keys)
 
 
 def _folds(outputs: _Outputs) -> bool:
