@@ -63,6 +63,15 @@ def test_a_window_over_midnight_is_open_on_both_sides_of_it():
     assert (covers(19, 59), covers(3, 59)) == (False, True)
 
 
+def test_a_window_opens_with_its_first_minute_and_is_closed_at_its_last():
+    window = read_off_peak("01:00-03:00 UTC")
+    times = [(0, 59), (1, 0), (2, 59), (3, 0)]
+
+    assert [window.covers(datetime(2024, 7, 1, *at, tzinfo=UTC)) for at in times] == [
+        False, True, True, False,
+    ]  # fmt: skip
+
+
 def test_a_whole_day_but_its_last_hours_ends_at_midnight():
     window = read_off_peak("06:00-24:00 UTC")
     assert window == OffPeak(6 * 3600, 0, "UTC")

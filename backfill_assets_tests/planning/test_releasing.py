@@ -187,6 +187,15 @@ def test_cells_after_the_last_ready_one_are_daily_work_and_the_others_are_a_back
     assert (backfill.kind, backfill.cells) == (ReleaseKind.BACKFILL, days(1, 2))
 
 
+def test_cells_that_are_refreshed_are_daily_work_however_old():
+    work = Work(days(1, 2, 3), days(2, 3), days(1), refresh=days(2))
+
+    daily, backfill = offers(PROD, a_model(), work, held=IntervalSet.empty())
+
+    assert (daily.kind, daily.cells) == (ReleaseKind.DAILY, days(2))
+    assert (backfill.kind, backfill.cells) == (ReleaseKind.BACKFILL, days(1))
+
+
 def test_a_model_of_which_nothing_is_ready_is_a_backfill_altogether():
     work = Work(days(1, 2), IntervalSet.empty(), days(1, 2))
 
