@@ -212,6 +212,44 @@ def test_of_a_plan_only_its_own_cells_are_offered():
     assert (plan.kind, plan.cells, plan.plan_id) == (ReleaseKind.PLAN, days(1, 2), "p")
 
 
+def test_a_release_has_the_cells_of_as_many_batches_as_the_room_says():
+    offer = Offer(PROD, ReleaseKind.DAILY, MODELS[0], days(*range(1, 10)), size=2)
+
+    [release] = releases([offer], Room(places=1, batches=2))
+
+    assert release.cells == days(1, 2, 3, 4)
+
+
+def test_a_model_whose_backfill_takes_a_kept_place_gets_no_daily_run_beside_it():
+    kinds = (ReleaseKind.DAILY, ReleaseKind.BACKFILL)
+    given_ = [Offer(PROD, kind, model, days(1)) for kind in kinds for model in MODELS[:2]]
+
+    found = releases(given_, Room(places=3, share=2))
+
+    assert [(release.kind, release.model) for release in found] == [
+        (ReleaseKind.DAILY, "web.m0"),
+        (ReleaseKind.BACKFILL, "web.m1"),
+    ]
+
+
+def test_a_run_that_is_of_no_model_is_released_once():
+    [release] = releases([Offer(PROD, ReleaseKind.LATE)], Room(places=3))
+    assert release.kind is ReleaseKind.LATE
+
+
+def test_the_next_place_is_of_the_backfill_or_plan_that_has_fewest_and_daily_work_does_not_count():
+    backfill = Offer(PROD, ReleaseKind.BACKFILL, MODELS[0], days(1))
+    plan = Offer(PROD, ReleaseKind.PLAN, MODELS[1], days(1), "p1")
+
+    def chosen(under_way: ReleaseKind) -> list[str]:
+        release = Release(PROD, under_way, "web.m3", days(2), None)
+        room = Room(places=2, share=2, under_way=(release,))
+        return [release.model for release in releases([backfill, plan], room)]
+
+    assert chosen(ReleaseKind.DAILY) == ["web.m0"]
+    assert chosen(ReleaseKind.BACKFILL) == ["web.m1"]
+
+
 def test_a_release_takes_as_many_cells_as_its_batches_hold_and_near_gaps_together():
     model = a_model()
 
