@@ -13,7 +13,12 @@ from backfill_assets.orchestration.released_runs import REASON_TAG
 from backfill_assets.snapshots.person import AUTOMATION, Person, unverified_person, verified_person
 
 _BACKFILL_TAGS = ("dagster/root_backfill_id", "dagster/backfill")
-_CONDITION_TAG = "dagster/from_automation_condition"
+_THROUGH = {
+    "dagster/from_automation_condition": "an automation condition",
+    "dagster/schedule_name": "a schedule",
+    "dagster/sensor_name": "a sensor",
+}
+"""By tag, what has asked for a run; the first one counts, for a sensor evaluates the conditions."""
 
 
 def launch_of(instance: dg.DagsterInstance, run: dg.DagsterRun) -> str:
@@ -33,8 +38,8 @@ def launch_of(instance: dg.DagsterInstance, run: dg.DagsterRun) -> str:
 def who_launched(run: dg.DagsterRun, typed: str = "") -> Person:
     """Say who launched a run.
 
-    Only what the webserver attests is known; a tag can be typed as a form can, so both are claims. So is that an
-    automation condition of the project asked for it.
+    Only what the webserver attests is known; a tag can be typed as a form can, so both are claims. So is that
+    automation of the project's own asked for it.
 
     Args:
         run: the run.
@@ -45,7 +50,7 @@ def who_launched(run: dg.DagsterRun, typed: str = "") -> Person:
     principal = principal_of(run)
     if principal is not None:
         return verified_person(principal, typed)
-    through = "an automation condition" if _CONDITION_TAG in run.tags else "the launchpad"
+    through = next((words for tag, words in _THROUGH.items() if tag in run.tags), "the launchpad")
     return unverified_person(through, typed or run.tags.get("user", ""))
 
 

@@ -68,10 +68,23 @@ def test_what_is_typed_into_a_launch_proves_no_one(key: Path, header: str | None
     assert who.identity != BOB
 
 
-def test_a_run_that_an_automation_condition_asked_for_says_so_and_proves_no_one(key: Path):
-    who = who_launched(launched(None, {"dagster/from_automation_condition": "true"}))
+@pytest.mark.parametrize(
+    ("tags", "through"),
+    [
+        (
+            {"dagster/from_automation_condition": "true", "dagster/sensor_name": "default"},
+            "an automation condition",
+        ),
+        ({"dagster/schedule_name": "nightly"}, "a schedule"),
+        ({"dagster/sensor_name": "new_files"}, "a sensor"),
+    ],
+)
+def test_a_run_that_the_projects_own_automation_asked_for_says_so_and_proves_no_one(
+    key: Path, tags: dict[str, str], through: str
+):
+    who = who_launched(launched(None, tags))
 
-    assert (who.identity, str(who)) == (None, "unknown, through an automation condition")
+    assert (who.identity, str(who)) == (None, f"unknown, through {through}")
     assert names_in(str(who)) == frozenset()
 
 
