@@ -174,7 +174,7 @@ def _rebuild(
     why = f"launched over published cells ({run.root_id})"
     heard = replace(run, project=replace(run.project, listener=reporter.rebuilding))
     done = rebuild_by_hand(heard, name, again, why, context.log.info)
-    reporter.rebuilt(done)
+    reporter.rebuilt(done, cells)
     if left_alone := cells - reporter.reported:
         context.log.warning(
             "%s: %s", ranges_text(reporter.model.cadence, left_alone), _why_not_built(done)

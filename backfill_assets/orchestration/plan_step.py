@@ -43,6 +43,7 @@ class PlanReporter(Reporter):
 
     def served(self, done: Served) -> None:
         """Report what became of the run's cells."""
+        self._found_for(self.plan_id, done.built)
         if new := done.built - self.reported:
             why = (
                 f"built, waiting for plan {self.plan_id}: published history changes with "

@@ -43,6 +43,7 @@ from backfill_assets.orchestration.private_names import (
     generate_event_batch_id,
 )
 from backfill_assets.orchestration.released_runs import op_name
+from backfill_assets.snapshots.batch import COMMITTED
 from backfill_assets.snapshots.environment import PROD
 from backfill_assets.state.store import Store
 
@@ -63,6 +64,7 @@ class Reporter:
         environment: which is filled.
         lacking: why cells are not ready, a sentence each.
         results: of the audits.
+        audited: the batches whose results are among them.
         reported: cells that have a report.
         settled: those of them that have failed, or are reported as materialized.
     """
@@ -73,6 +75,7 @@ class Reporter:
     environment: str
     lacking: list[str] = field(default_factory=list)
     results: list[AuditResult] = field(default_factory=list)
+    audited: set[str] = field(default_factory=set[str])
     reported: IntervalSet = field(default_factory=IntervalSet.empty)
     settled: IntervalSet = field(default_factory=IntervalSet.empty)
 
@@ -104,7 +107,6 @@ class Reporter:
     def rebuilding(self, event: Event) -> None:
         """Report one event of a plan's workspace: nothing of it is published yet."""
         if isinstance(event, Committed) and event.model == self.model.name:
-            self.results += event.audits
             cells = self._ranges(event.cells)
             self.context.log.info("batch %s: %s built, unpublished", event.batch_id, cells)
         elif isinstance(event, SourceNote) or (
@@ -112,9 +114,10 @@ class Reporter:
         ):
             self.listen(event)
 
-    def rebuilt(self, done: Rebuilt) -> None:
-        """Report what became of published cells that were launched again."""
-        built = done.cells - done.left
+    def rebuilt(self, done: Rebuilt, targeted: IntervalSet) -> None:
+        """Report what became of published cells that were launched again; the plan may build others besides."""
+        built = (done.cells - done.left) & targeted
+        self._found_for(done.plan_id, built)
         contents = self.store.views.content_at_pin(self.environment, self.model.name, built)
         why = None if done.promoted else _waits(done.plan_id)
         metadata: dict[str, Any] = {"plan": done.plan_id}
@@ -173,8 +176,27 @@ class Reporter:
             elif results or not self.lacking:
                 yield check_result(spec.asset_key, spec.name, results)
 
+    def _found_for(self, plan_id: str, cells: IntervalSet) -> None:
+        """Take over what audits have found in cells that are built for a plan, by this run or another."""
+        built_by = {
+            cell: row.batch_id
+            for row in self.store.batches.of_plan(plan_id)
+            if (row.model, row.status) == (self.model.name, COMMITTED)
+            for cell in self.model.cadence.cells(row.stretches & cells)
+        }
+        self._found_by(built_by.values())
+
+    def _found_by(self, batches: Iterable[str]) -> None:
+        """Take over what the audits of batches have found, of each batch once."""
+        for batch_id in dict.fromkeys(batches):
+            if batch_id not in self.audited:
+                rows = self.store.batches.audit_results(batch_id=batch_id)  # the last attempt first
+                last = {row.audited.attempt for row in rows[:1]}
+                self.results += [row.result for row in rows if row.audited.attempt in last]
+                self.audited.add(batch_id)
+
     def _committed(self, event: Committed) -> None:
-        self.results += event.audits
+        self._found_by([event.batch_id])
         self.context.log.info(
             "batch %s: %s committed as delta_version %d: %d rows in %.1f s (%s)",
             event.batch_id,
@@ -188,10 +210,7 @@ class Reporter:
         self._materialized({cell: (content, metadata) for cell, content in event.contents.items()})
 
     def _skipped(self, event: Skipped) -> None:
-        for batch_id in dict.fromkeys(event.built_by.values()):
-            self.results += [
-                row.result for row in self.store.batches.audit_results(batch_id=batch_id)
-            ]
+        self._found_by(event.built_by.values())
         self.context.log.info("%d cells are ready already: skipped", len(event.built_by))
         ready = IntervalSet.of(event.built_by)
         contents = self.store.views.content_at_pin(self.environment, self.model.name, ready)
@@ -279,7 +298,7 @@ def promote_form(location: str, plan_id: str) -> str:
 def _waits(plan_id: str) -> str:
     return (
         f"waits for approval, plan {plan_id}: it is built and not published, and the cell holds what it held; "
-        f"`backfill promote {plan_id}` publishes it"
+        f"`backfill promote {plan_id}` publishes it, unless the plan has ended since (`backfill show {plan_id}`)"
     )
 
 

@@ -208,6 +208,38 @@ def test_published_cells_that_a_cutoff_keeps_are_told_as_they_are_beside_those_t
     assert found.passed, found.description
 
 
+def test_checks_show_what_the_audits_of_the_plan_found_whichever_run_has_built_it(shop: Shop):
+    launch = shop.backfill(*DAYS)
+    assert shop.fill("toy.sales", cells=ALL).success
+    shop.sell("2024-01-30", "west", 2000)
+
+    built = shop.fill("toy.sales", cells=ALL, **launch)
+    again = shop.fill("toy.sales", cells=ALL, **launch)
+
+    for result in (built, again):
+        assert result.success, failure(result)
+        found = checks(result, "toy.sales")
+        assert not found["amount_is_usual"].passed
+        assert (
+            found["amount_is_usual"].description
+            == "found 1 of 7 rows fail amount <= 1000, allowed 0 rows"
+        )
+        assert found["amount_not_negative"].passed
+
+
+def test_a_run_tells_of_the_cells_that_it_targets_where_its_plan_builds_late_ones_besides(
+    shop: Shop,
+):
+    assert shop.fill("toy.sales", cells=ALL).success
+    shop.sell(DAYS[1], "west", 7)
+    shop.sell(DAYS[4], "west", 7)
+
+    result = shop.fill("toy.sales", cells=DAYS[1])
+
+    assert result.success, failure(result)
+    assert keys(result, "toy.sales") == [DAYS[1]]
+
+
 def test_the_runs_of_a_backfill_of_a_job_share_one_plan(shop: Shop):
     launch = shop.backfill(DAYS[0], DAYS[4])
     assert shop.fill("toy.sales", cells=ALL).success
@@ -216,9 +248,9 @@ def test_the_runs_of_a_backfill_of_a_job_share_one_plan(shop: Shop):
     results = [shop.fill("toy.sales", cells=day, **launch) for day in (DAYS[0], DAYS[4])]
 
     [(plan_id, _)] = plans()
-    for result in results:
+    for day, result in zip((DAYS[0], DAYS[4]), results, strict=True):
         assert result.success, failure(result)
-        assert waiting(result, "toy.sales") == {plan_id: [DAYS[0], DAYS[4]]}
+        assert waiting(result, "toy.sales") == {plan_id: [day]}
 
 
 def test_runs_of_a_backfill_that_is_stored_after_them_each_build_their_own_cells(shop: Shop):

@@ -136,6 +136,16 @@ def promoted(shop: Shop, amount: int) -> Plan:
     return plan
 
 
+def test_a_run_whose_cells_are_built_already_shows_what_their_audits_have_found(shop: Shop):
+    shop.fill("toy.returns", cells=ALL)
+    plan = queued(shop, "toy.returns", DAYS[1])
+    shop.bring_back(DAYS[1], 5000)
+
+    for result in (serve(shop, plan, "toy.returns", DAYS[1]) for _ in range(2)):
+        assert result.success, failure(result)
+        assert not checks(result, "toy.returns")["amount_is_usual"].passed
+
+
 def test_plans_are_taken_back_one_by_one_and_back_to_an_earlier_one(shop: Shop):
     shop.fill("toy.returns", "toy.returns_daily", cells=ALL)
     first, second, third = (promoted(shop, amount) for amount in (500, 600, 700))
