@@ -194,6 +194,31 @@ def test_a_new_model_over_one_that_still_runs_its_old_logic_gets_the_table_of_th
     )
 
 
+def test_a_new_model_that_reads_a_column_of_an_edit_names_the_edit_that_is_not_promoted(
+    world: World,
+):
+    old = a_model(cadence=CADENCE)
+    wider = a_model(
+        sql=SQL.format(1).replace("AS cost", "AS cost, cost AS price") + BOUNDS,
+        cadence=CADENCE,
+        columns=(*old.schema, Column("price", "decimal(18,2)")),
+    )
+    reader = a_model(
+        "web.readers",
+        sql=SQL.format(1).replace("cost *", "price *").replace("web.events", VISITS) + BOUNDS,
+        upstreams=[VISITS],
+        cadence=CADENCE,
+    )
+    world.begin(a_graph(old), row(9))
+
+    [failed] = ended(world.fill(a_graph(wider, reader), "web.readers")["web.readers"], Failed)
+
+    assert failed.error == (
+        "'web.readers' reads price of 'web.visits', which 'prod' does not have: the edit of 'web.visits' is not "
+        "promoted. Promote both: backfill plan prod --select web.visits+"
+    )
+
+
 def test_who_only_looks_sees_new_models_and_writes_nothing(world: World):
     world.begin(a_graph(a_model(cadence=CADENCE)), row(9))
     before = world.store.environments.pointers(world.environment)

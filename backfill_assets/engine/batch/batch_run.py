@@ -30,6 +30,7 @@ from backfill_assets.engine.batch.effects import effects_of
 from backfill_assets.engine.batch.failure_kinds import kind_of, sentence_of_batch
 from backfill_assets.engine.batch.kept_rows import tell_kept_rows
 from backfill_assets.engine.batch.opening_batch import open_when_free
+from backfill_assets.engine.batch.unpromoted import refuse_unpromoted_columns
 from backfill_assets.engine.project.cancelling import BatchTooOldError, RunCancelledError
 from backfill_assets.engine.project.events import (
     BatchSeconds,
@@ -100,6 +101,7 @@ def _write(run: RunContext, opened: OpenBatch) -> Committed:
     request, model = opened.request, run.graph.model(opened.request.model)
     if run.frozen is not None:
         run.frozen.check()
+    refuse_unpromoted_columns(run, model)
     if request.reason != EMPTY:
         run.spark()  # before the first lap, so that no batch's time includes the start of Spark
     laps, started_at, effects = [monotonic()], run.clock(), effects_of(run)

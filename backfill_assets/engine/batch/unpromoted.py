@@ -1,0 +1,31 @@
+"""A new model over an edit that is not promoted: what it reads of it may not be there yet."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from backfill_assets.errors import RequestError
+
+if TYPE_CHECKING:
+    from backfill_assets.engine.project.run_context import RunContext
+    from backfill_assets.models.model import Model
+
+
+def refuse_unpromoted_columns(run: RunContext, model: Model) -> None:
+    """Refuse to compute a model that reads columns which only the declared upstream has, not the environment's.
+
+    Raises:
+        RequestError: it reads one; the message names the plan that brings both.
+    """
+    if model.name in run.changed or model.name not in run.project.loaded.graph.models:
+        return
+    reads = run.project.loaded.reads[model.name]
+    for upstream in (upstream.name for upstream in model.reads if upstream.name in run.changed):
+        there = {column.name for column in run.graph.model(upstream).schema}
+        if lacking := reads.get(upstream, frozenset[str]()) - there:
+            environment = run.environment.name
+            raise RequestError(
+                found=f"'{model.name}' reads {', '.join(sorted(lacking))} of '{upstream}', which '{environment}' does "
+                f"not have: the edit of '{upstream}' is not promoted",
+                do=f"Promote both: backfill plan {environment} --select {upstream}+",
+            )
