@@ -149,7 +149,7 @@ def _of_workspace(at: Operating, plan: Plan, status: PlanStatus) -> Iterator[Pai
         if _place(before.get(name)) == _place(after.get(name)):
             continue
         if remaining[name]:
-            named = at.naming.ranges(name, remaining[name])
+            named = at.naming_of(plan).ranges(name, remaining[name])
             say(f"not built yet, and left out: {name} {named}", to=err, indent=2)
         cells = planned.published - remaining[name] if planned.published else None
         yield Pair(name, before.get(name), after[name], cells, plan.plan_id)

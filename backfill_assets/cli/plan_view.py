@@ -58,8 +58,9 @@ def show_plan(
         aside: on stderr, where stdout is for a program.
     """
     to = err if aside else out
-    print_plan(plan, asked.naming, around_plan(asked, plan), to=to, whole=whole)
-    print_end(plan, asked.naming, after, left=left, to=to)
+    naming = asked.naming_of(plan)
+    print_plan(plan, naming, around_plan(asked, plan), to=to, whole=whole)
+    print_end(plan, naming, after, left=left, to=to)
 
 
 def print_plan(

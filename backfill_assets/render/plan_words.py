@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.models.cells_by_model import CellsByModel
     from backfill_assets.models.graph import Graph
+    from backfill_assets.models.model import Model
     from backfill_assets.planning.plan.plan import CellWork, Estimate, ModelPlan, Plan
     from backfill_assets.planning.plan.request import PlanRequest, Restatement
 
@@ -49,6 +50,11 @@ class Naming:
 
     cadences: Mapping[str, Cadence]
     past: Callable[[str], Cadence | None] = _unknown
+
+    def of_models(self, models: Mapping[str, Model]) -> Naming:
+        """Name the cells of these models by their own cadences."""
+        cadences = {name: model.cadence for name, model in models.items()}
+        return replace(self, cadences={**self.cadences, **cadences})
 
     def count(self, model: str, cells: IntervalSet) -> int:
         """How many cells."""

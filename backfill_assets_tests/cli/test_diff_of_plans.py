@@ -202,3 +202,28 @@ def test_a_contract_is_judged_in_the_months_that_days_have_become(
     shown = backfill("show", plan_id).out
     assert "no column differs: found 3 rows of amount" in shown
     assert "found +100.00% in 2024-01: 3 before, 6 after" in shown
+
+
+@pytest.mark.usefixtures("computing")
+def test_the_cells_of_a_plan_are_named_as_it_runs_them_whatever_is_declared_since(
+    shop: Prepared, backfill: Backfill, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    monkeypatch.setenv("BACKFILL_CATALOG", "backfill_assets_tests.toy_read")
+    toy.land_rows(str(shop.data), toy.raw_sales, *SOLD)
+    assert backfill("run", "--select", SALES).code == 0
+    toy.land_rows(str(shop.data), toy.raw_sales, SOLD[0])
+    asked = ("--restate", f"{SALES}:{FIRST}..{FIRST}", "--select", SALES)
+    plan_id = backfill("plan", *asked, "--json").json["plan_id"]
+    assert backfill("apply", plan_id).code == 0
+    (tmp_path / "edited_sales.py").write_text(MONTHLY.format(factor=1))
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("BACKFILL_CATALOG", "edited_sales")
+
+    shown = backfill("show", plan_id).out
+    assert backfill("diff", plan_id).code == 2
+    promoted = backfill("promote", plan_id, "--yes", "--json").json
+
+    assert f"1  {FIRST}  " in shown
+    assert promoted["published"] == {SALES: [FIRST]}
+    (evidence,) = (shop.data / "evidence" / plan_id).rglob("diff.json")
+    assert json.loads(evidence.read_text())["models"][0]["cells"] == [FIRST]

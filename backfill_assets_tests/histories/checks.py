@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from backfill_assets.intervals import WHOLE_CELL
@@ -14,6 +15,7 @@ from backfill_assets_tests.histories.weights import slack
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
     from datetime import date, datetime
+    from pathlib import Path
 
     from backfill_assets_tests.histories.declared import Declared
     from backfill_assets_tests.histories.oracle import Cells, Landed, Row
@@ -149,3 +151,11 @@ def settled(looked: Looked, what: str) -> None:
             )
     if looked.run.changed:
         raise WrongError(f"{what}, but {looked.run.changed} are declared otherwise")
+
+
+def evidence_is_whole(folder: Path) -> None:
+    """No part of a plan's evidence failed to be written."""
+    for manifest in folder.rglob("evidence/*/manifest.json"):
+        lacks = json.loads(manifest.read_text())["lacks"]
+        if lacks:
+            raise WrongError(f"the evidence of plan {manifest.parent.name} lacks {lacks}")

@@ -11,6 +11,7 @@ import pytest
 from backfill_assets.state.store import Store
 from backfill_assets_tests.engine.world import LEASE, Clock, World
 from backfill_assets_tests.fake_warehouse import fake_warehouse
+from backfill_assets_tests.histories.checks import evidence_is_whole
 from backfill_assets_tests.histories.history import History
 from backfill_assets_tests.histories.steps import NOW, STEPS, begin, settle, step
 
@@ -55,6 +56,7 @@ def played(seed: int, steps: int, folder: Path) -> History:
             for _ in range(steps):
                 step(history)
             settle(history)
+            evidence_is_whole(folder)
         except Exception as error:
             error.add_note(history.told())
             raise

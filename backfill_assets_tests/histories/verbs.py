@@ -13,6 +13,7 @@ from backfill_assets.engine.project.events import Failed, Waiting
 from backfill_assets.engine.project.holds import hold_consumer, release_consumer
 from backfill_assets.engine.review.known_differences import accept_difference
 from backfill_assets.engine.upkeep.collecting import collect
+from backfill_assets.intervals.interval import epoch_of
 from backfill_assets.planning.plan.plan import Build
 from backfill_assets.planning.plan.request import Category, KeptRows
 from backfill_assets.snapshots.environment import PROD, Environment, workspace_name
@@ -177,7 +178,7 @@ def promoted(history: History, plan: Plan) -> None:
     differ_only(
         before.cells,
         after.cells,
-        _promised(plan, history.graph, carried),
+        _promised(plan, history.graph, (before, after), carried),
         f"promotion of {plan.plan_id}",
     )
     if shown.models:
@@ -198,14 +199,20 @@ def _shown(history: History, plan: Plan) -> Contents:
     return history.contents(workspace) if there else Contents(workspace)
 
 
-def _promised(plan: Plan, graph: Graph, carried: Mapping[str, set[datetime]]) -> Allowed:
-    """The cells that a promotion may change."""
+def _promised(
+    plan: Plan,
+    graph: Graph,
+    contents: tuple[Contents, Contents],
+    carried: Mapping[str, set[datetime]],
+) -> Allowed:
+    """The cells that a promotion may change; those of a model that is declared otherwise by now are as it runs."""
     allowed: Allowed = dict.fromkeys(plan.removed, EVERYTHING)
     for one in plan.models:
         if one.build is Build.NEW_VERSION or one.model not in graph.models:
             allowed[one.model] = EVERYTHING
         else:
-            cells = starts(graph.model(one.model), one.cells)
+            known = {at for each in contents for at in each.cells.get(one.model, {})}
+            cells = {at for at in known if one.cells.covers(epoch_of(at), epoch_of(at) + 1)}
             allowed[one.model] = cells | carried.get(one.model, set())
     return allowed
 

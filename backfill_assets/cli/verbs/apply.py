@@ -200,9 +200,9 @@ def _made(at: Operating, env: str, reason: str, *, as_json: bool) -> Plan:
 
 def _confirmed(at: Operating, proposed: Plan, *, yes: bool) -> None:
     """Show a plan, and ask once."""
-    env = proposed.environment
+    env, naming = proposed.environment, at.naming_of(proposed)
     show_plan(at, proposed, after=("Nothing has been written yet.",), aside=True)
-    cells = sum(at.naming.count(planned.model, planned.cells) for planned in proposed.models)
+    cells = sum(naming.count(planned.model, planned.cells) for planned in proposed.models)
     built = f"build up to {counted(cells, 'cell')} of {counted(len(proposed.models), 'model')}"
     if proposed.protected and proposed.gates:
         confirm(f"{built} in its workspace: {env} stays as it is until `promote`", yes=yes)
@@ -230,12 +230,13 @@ def _applied(at: Operating, plan: Plan, why: str) -> _Ended:
     cells = cells_told(at, plan, applied.number)
     rest = estimated(at.project, plan).estimate if applied.canaries else None
     before, done = before_publishing(at.project, plan), _progress(at, plan)
-    return _Ended(plan, applied, done, actual, at.naming, rest, cells, before)
+    return _Ended(plan, applied, done, actual, at.naming_of(plan), rest, cells, before)
 
 
 def _progress(at: Operating, plan: Plan) -> tuple[Progress, ...]:
     store = at.store
-    return progress(plan, at.naming, store.batches.of_plan(plan.plan_id), store.limits.in_flight())
+    batches = store.batches.of_plan(plan.plan_id)
+    return progress(plan, at.naming_of(plan), batches, store.limits.in_flight())
 
 
 _HEADINGS = (

@@ -141,7 +141,7 @@ def _tell(
     if as_json:
         sys.stdout.write(plan_json(proposed) + "\n")
     elif markdown:
-        sys.stdout.write(plan_markdown(proposed, at.naming, around_plan(at, proposed)))
+        sys.stdout.write(plan_markdown(proposed, at.naming_of(proposed), around_plan(at, proposed)))
     elif proposed.is_empty:
         say_nothing_planned(proposed, remaining)
     else:

@@ -106,7 +106,8 @@ def _promote(at: Operating, named: Plan, reason: str, *, as_json: bool) -> None:
     say(f"promoting {named.plan_id}, run {at.run_id}", to=err)
     with shown(at.graph, {}) as listener:
         promoted = promote_plan(at.working(listener), named, reason or named.request.reason)
-    appended = at.naming.by_model(promoted.carried)
+    naming = at.naming_of(named)
+    appended = naming.by_model(promoted.carried)
     cells = cells_told(at, named, promoted.number)
     actual = at.taken(named)
     evidence = told_evidence(at, named.plan_id)
@@ -121,11 +122,11 @@ def _promote(at: Operating, named: Plan, reason: str, *, as_json: bool) -> None:
                 "appended": appended,
                 "removed": list(promoted.removed),
                 "watched_until": watching.until if watching else None,
-                **cells_json(at.naming, cells),
+                **cells_json(naming, cells),
             }
         )
         return
-    say_cells(at.naming, cells)
+    say_cells(naming, cells)
     for line in (*_besides(appended, promoted), actual_text(named, actual)):
         say(line, indent=2)
     say(evidence)
@@ -185,7 +186,7 @@ def _already(at: Operating, plan: Plan, *, as_json: bool) -> None:
                 "promoted_by": done.who if done else None,
                 "number": number,
                 "watched_until": watching.until if watching else None,
-                **cells_json(at.naming, cells_told(at, plan, number)),
+                **cells_json(at.naming_of(plan), cells_told(at, plan, number)),
             }
         )
         return

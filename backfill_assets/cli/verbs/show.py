@@ -79,7 +79,7 @@ def show(
         rows = store.batches.of_plan(shown.plan_id)
         around = around_plan(at, shown)
         live = store.limits.in_flight()
-    naming = at.naming
+        naming = at.naming_of(shown)
     done = progress(shown, naming, rows, live)
     status = status_text(stored, project.clock())
     control, commands = checked.control, checked.commands

@@ -30,7 +30,8 @@ def undo(
     """
     with operating() as at:
         named = plan_named(at.store, plan)
-        cells = sum(at.naming.count(planned.model, planned.published) for planned in named.models)
+        naming = at.naming_of(named)
+        cells = sum(naming.count(planned.model, planned.published) for planned in named.models)
         models = counted(named.model_count, "model")
         effect = (
             f"undo plan {named.plan_id}: up to {counted(cells, 'cell')} of {models} in "

@@ -55,7 +55,7 @@ def why_not(
         else:
             examined = plan_named(at.store, plan)
             name = f"plan {examined.plan_id}"
-        all_reasons = answers.why_not(examined, at.naming, model, cells)
+        all_reasons = answers.why_not(examined, at.naming_of(examined), model, cells)
     if as_json:
         print_json([asdict(reason) for reason in all_reasons])
         return

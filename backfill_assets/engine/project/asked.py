@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.engine.project.opening import look
 from backfill_assets.engine.project.operators import refuse_other_users
+from backfill_assets.engine.project.planned_models import planned_models
 from backfill_assets.engine.project.project import InProject
 from backfill_assets.render.plan_words import naming_of
 
 if TYPE_CHECKING:
     from backfill_assets.engine.project.run_context import RunContext
     from backfill_assets.models.graph import Graph
+    from backfill_assets.planning.plan.plan import Plan
     from backfill_assets.render.plan_words import Naming
     from backfill_assets.settings import Settings
     from backfill_assets.snapshots.person import Person
@@ -39,6 +41,10 @@ class Asked(InProject):
     def naming(self) -> Naming:
         """How cells are named."""
         return naming_of(self.graph, self.store.snapshots.last_cadence)
+
+    def naming_of(self, plan: Plan) -> Naming:
+        """How a plan's cells are named: as of the models that it runs, whatever has been declared since."""
+        return self.naming.of_models(planned_models(self.store, plan))
 
     def may_change(self, environment: str) -> None:
         """Refuse those who may not change a protected environment.

@@ -27,7 +27,9 @@ def around_plan(asked: Asked, plan: Plan) -> tuple[Texts, ...]:
         return ()
     return (
         Texts("Not touched", "Not touched", untouched(store, plan, asked.project.clock())),
-        Texts("May invalidate", "May invalidate", tuple(_invalid(store, plan, asked.naming))),
+        Texts(
+            "May invalidate", "May invalidate", tuple(_invalid(store, plan, asked.naming_of(plan)))
+        ),
     )
 
 

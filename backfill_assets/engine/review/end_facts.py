@@ -6,6 +6,7 @@ import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from backfill_assets.engine.project.planned_models import planned_models
 from backfill_assets.engine.review.acting import verdicts, verified_statements
 from backfill_assets.engine.review.answers import answers
 from backfill_assets.engine.review.results import invalid_results
@@ -16,6 +17,7 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.models.codec import ADDED_LATER, dumps, loads
 from backfill_assets.models.consumer import CONSUMED, Consumer
+from backfill_assets.planning.plan.plan_json import read_plan
 from backfill_assets.planning.review.approval import Act
 from backfill_assets.planning.review.touched import ROWS
 from backfill_assets.snapshots.result import Invalidated, Result
@@ -88,15 +90,18 @@ def end_facts_of(run: InProject, plan: StoredPlan, earlier: Noted | None) -> Not
     Args:
         run: the project.
         plan: the plan.
-        earlier: what was noted at an earlier end of the plan: what it knows of publications stays.
+        earlier: what was noted at an earlier end of the plan: what it knows of publications, cadences and
+            schemas stays, whatever has been declared since.
     """
+    known = earlier or Noted()
     graph, moves = run.project.loaded.graph, run.store.history.moves_of(plan.plan_id)
     built = _built(run.project, plan, earlier)
     names = {*plan.cells, *(built or ()), *(move.model for move in moves)}
     read = {up.name for name in names if name in graph.models for up in graph.models[name].reads}
-    nodes = {**graph.sources, **graph.models}
+    planned = planned_models(run.store, read_plan(plan.content))
+    nodes = {**graph.sources, **graph.models, **planned}
     declared = {name: nodes[name] for name in sorted(names | read) if name in nodes}
-    differing = dict(earlier.differing) if earlier else {}
+    differing = dict(known.differing)
     new = [move for move in moves if str(move.number) not in differing]
     is_known = len(new) < len(moves)  # an end before the publication knew only what was planned
     newly_differing, newly_gone = _changed(run.store, new)
@@ -104,10 +109,14 @@ def end_facts_of(run: InProject, plan: StoredPlan, earlier: Noted | None) -> Not
         cadences={
             **_past_cadences(run, names - declared.keys()),
             **{name: node.cadence for name, node in declared.items()},
+            **known.cadences,
         },
         schemas={
-            name: tuple((column.name, column.dtype) for column in node.schema)
-            for name, node in declared.items()
+            **{
+                name: tuple((column.name, column.dtype) for column in node.schema)
+                for name, node in declared.items()
+            },
+            **known.schemas,
         },
         consumers=tuple(
             consumer
@@ -117,10 +126,10 @@ def end_facts_of(run: InProject, plan: StoredPlan, earlier: Noted | None) -> Not
         promise_days=run.project.terms.promise_days,
         timings=tuple(reversed(run.store.plans.timings(plan.plan_id))),
         differing={**differing, **newly_differing},
-        results=earlier.results if earlier and is_known else _results(run.store, plan, moves),
+        results=known.results if earlier and is_known else _results(run.store, plan, moves),
         built=built,
         approvals=_approvals(run, plan, earlier),
-        gone={**(earlier.gone if earlier else {}), **newly_gone},
+        gone={**known.gone, **newly_gone},
     )
 
 
