@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
@@ -20,7 +22,7 @@ from backfill_assets.state.ready import valid_at
 from backfill_assets.state.tables import BATCHES, READY_RECORDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from datetime import datetime
 
     from backfill_assets.snapshots.environment import Layer, Pointer
@@ -85,13 +87,14 @@ def restamp_against(
 ) -> list[Cell]:
     """Restamp the cells of a workspace's own table against what people read there now."""
     mine = IntervalSet.of_pairs((cell.starts, cell.ends) for cell in own if cell.layer == 0)
-    published_cells: dict[int, Cell] = {}
-    if published is not None and mine:
-        published_cells = {cell.starts: cell for cell in cells_at(connection, published, mine)}
-    return [
-        _restamped(cell, published_cells.get(cell.starts)) if cell.layer == 0 else cell
-        for cell in own
-    ]
+    there = [] if published is None or not mine else cells_at(connection, published, mine)
+    return [_restamped(cell, _replaced(cell, there)) if cell.layer == 0 else cell for cell in own]
+
+
+def _replaced(own: Cell, there: Sequence[Cell]) -> Sequence[Cell]:
+    """Give the published cells that a cell would replace: several, or a longer one, where the cadence has changed."""
+    first = bisect_right(there, own.starts, key=attrgetter("ends"))
+    return there[first : bisect_left(there, own.ends, key=attrgetter("starts"))]
 
 
 def runs_of(cells: Iterable[Cell], *, own: bool) -> tuple[ReadyRun, ...]:
@@ -128,16 +131,21 @@ def _of_table(
         yield Cell(row.starts, row.ends, *who, *what, **of_batch)
 
 
-def _restamped(own: Cell, published: Cell | None) -> Cell:
+def _restamped(own: Cell, replaced: Sequence[Cell]) -> Cell:
     own_texts = (own.content, own.changed_at)
+    sources_at = max((cell.sources_at for cell in replaced), default=None)
+    published = replaced[0] if [*map(_bounds, replaced)] == [_bounds(own)] else None
     if published is None:
         stamps, not_read = _compared(own_texts, None)
-        return replace(own, changed_at=stamps, unread=not_read)
-    if published.content == own.content:
+    elif published.content == own.content:
         stamps, not_read = _earlier(published.changed_at, own.changed_at), published.changed_at
     else:
         stamps, not_read = _compared(own_texts, (published.content, published.changed_at))
-    return replace(own, changed_at=stamps, unread=not_read, replaces=published.sources_at)
+    return replace(own, changed_at=stamps, unread=not_read, replaces=sources_at)
+
+
+def _bounds(cell: Cell) -> tuple[int, int]:
+    return cell.starts, cell.ends
 
 
 def _joined(cells: Iterable[Cell]) -> Iterator[Cell]:

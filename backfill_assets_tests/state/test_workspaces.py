@@ -121,6 +121,23 @@ def test_a_new_version_has_changed_only_where_its_columns_differ(store: Store):
     assert run.changed_at.columns["tax"] > opened
 
 
+def test_a_cell_of_three_published_days_is_a_changed_one_also_where_it_holds_what_its_first_day_does(
+    store: Store,
+):
+    fill(store, Asked(start=0, end=2))
+    fill(store, Asked(start=2, end=3, run="later"))
+    last_read = store.views.of("prod").models["orders"].runs[-1].sources_at
+    trial = Trial(store)
+    trial.new_version("orders")
+    opened = trial.open().opened or 0
+    trial.fill("orders", 0, 3, {days(0, 3): content(10)})
+
+    (run,) = store.views.of(trial.workspace).models["orders"].runs
+    assert run.interval == days(0, 3)
+    assert run.changed_at.row_set > opened
+    assert run.replaces == last_read
+
+
 def test_content_is_read_layer_by_layer_and_what_is_published_stays_known(store: Store):
     trial = _restating(store, 2, 4)
     trial.fill("orders", 2, 3, {days(2, 3): content(77)})

@@ -19,10 +19,13 @@ def refuse_unpromoted_columns(run: RunContext, model: Model) -> None:
     """
     if model.name in run.changed or model.name not in run.project.loaded.graph.models:
         return
-    reads = run.project.loaded.reads[model.name]
+    loaded = run.project.loaded
+    reads = loaded.reads[model.name]
     for upstream in (upstream.name for upstream in model.reads if upstream.name in run.changed):
-        there = {column.name for column in run.graph.model(upstream).schema}
-        if lacking := reads.get(upstream, frozenset[str]()) - there:
+        there = {column.name.lower() for column in run.graph.model(upstream).schema}
+        declared = {column.name for column in loaded.graph.model(upstream).schema}
+        named = reads.get(upstream, frozenset[str]()) & declared
+        if lacking := {name for name in named if name.lower() not in there}:
             environment = run.environment.name
             raise RequestError(
                 found=f"'{model.name}' reads {', '.join(sorted(lacking))} of '{upstream}', which '{environment}' does "
