@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from decimal import Decimal
+from itertools import accumulate
 
 import pytest
 from hypothesis import given, strategies as st
@@ -19,6 +20,7 @@ from backfill_assets.planning.change.strategy_checks import (
     check,
     declared_coverage,
     in_doubt,
+    shared_time,
 )
 from backfill_assets.planning.plan.plan import Build, Change
 from backfill_assets.planning.plan.request import Category, Strategy
@@ -47,6 +49,28 @@ def of_the_release_before(cells: Cells) -> Cells:
         cell: content.as_rounded(frozenset({"cost"}), "b1", key=False)
         for cell, content in cells.items()
     }
+
+
+Lengths = list[tuple[int, bool]]
+day_numbers = st.integers(1, 25)
+
+
+def cells_of(lengths: Lengths) -> list[range]:
+    """Give cells of so many days each, one after the other; some are not there."""
+    starts = accumulate((length for length, _ in lengths), initial=1)
+    return [
+        range(start, start + length)
+        for start, (length, is_there) in zip(starts, lengths, strict=False)
+        if is_there
+    ]
+
+
+def days_in(cells: list[range]) -> set[int]:
+    return {number for each in cells for number in each}
+
+
+def held(cells: list[range]) -> Cells:
+    return {Interval(day(each[0]).start, day(each[-1]).end): a_content() for each in cells}
 
 
 def stops(*results: CheckResult) -> list[str]:
@@ -246,6 +270,40 @@ def test_metrics_reconcile_but_for_what_the_change_explains(
         if result.name == "metrics reconcile"
     )
     assert found.passed is passes
+
+
+@given(
+    *[st.lists(st.tuples(st.integers(1, 4), st.booleans()), max_size=8)] * 2, st.sets(day_numbers)
+)
+def test_time_is_shared_where_whole_cells_of_both_sides_tile_it(
+    old: Lengths, new: Lengths, excepted: set[int]
+):
+    before, after = cells_of(old), cells_of(new)
+    shared = (days_in(before) & days_in(after)) - excepted
+    while (
+        cut := {
+            number for cell in (*before, *after) for number in cell if not shared.issuperset(cell)
+        }
+        & shared
+    ):
+        shared -= cut
+
+    found = shared_time(held(before), held(after), days(*sorted(excepted)))
+
+    assert found == days(*sorted(shared))
+
+
+def test_rows_of_days_that_became_weeks_are_summed_over_the_days_that_whole_weeks_hold():
+    week = Interval(day(2).start, day(8).end)
+    good, bad = (
+        check(
+            Strategy.FULL_REBUILD,
+            CheckedContents(a_history(9), {week: a_content(rows)}, IntervalSet.of([week]), NOTHING),
+        )
+        for rows in (70, 69)
+    )
+    assert good[0].text == "70 rows before, 70 after (+0.00%)"
+    assert (stops(*good), stops(*bad)) == ([], ["totals reconcile"])
 
 
 def test_the_first_history_of_a_model_has_nothing_to_reconcile_with():

@@ -43,6 +43,7 @@ from backfill_assets.planning.change.strategy_checks import (
     check,
     declared_coverage,
     in_doubt,
+    shared_time,
 )
 from backfill_assets.planning.plan.plan import Build, Change, Why
 from backfill_assets.planning.plan.request import KeptRows, Strategy
@@ -411,12 +412,13 @@ def _comparison(
     looked = _looked(both, model_plan.model, in_doubt(old, new, expected))
     compared = CheckedContents(old, new, planned, expected, coverage, looked=looked)
     if model_plan.strategy is Strategy.FULL_REBUILD:
-        common = IntervalSet.of(old.keys() & new.keys()) - expected.cells
+        time = shared_time(old, new, expected.cells)
         differ = IntervalSet.of(
             each.cell for each in compared.differences if each.rows or each.columns
         )
-        if common & differ:
-            totals = _totals(both, model_plan.model, common)
+        compared_cell_by_cell = IntervalSet.of(old.keys() & new.keys())
+        if time & differ or time - compared_cell_by_cell:
+            totals = _totals(both, model_plan.model, time)
             return replace(compared, totals=totals)
     return compared
 

@@ -99,7 +99,7 @@ class CheckedContents:
         expected: what the plan explains.
         coverage: per new column, the fraction of its rows that have a value and the one declared
             (`declared_coverage`); None leaves the check out.
-        totals: per numeric column of both, its sum before and after, over the cells that both hold
+        totals: per numeric column of both, its sum before and after, over the time that both share
             and `expected` does not except; a sum is None where no row has a value, or one has no sum.
         looked: the comparison of rows in the cells that are `in_doubt`.
     """
@@ -151,6 +151,26 @@ def differences(old: Cells, new: Cells, looked: ComparedRows) -> tuple[CellDiffe
         else difference
         for difference in differing
     )
+
+
+def shared_time(old: Cells, new: Cells, excepted: IntervalSet) -> IntervalSet:
+    """Give the time whose rows can be summed on both sides.
+
+    These are the cells of both; where the cadence has changed, the stretches that whole cells of either tile.
+
+    Args:
+        old: what each cell holds that is published.
+        new: what each cell would hold.
+        excepted: time that is left out.
+    """
+    time = (IntervalSet.of(old) & IntervalSet.of(new)) - excepted
+    while time != (tiled := _whole(old, time) & _whole(new, time)):
+        time = tiled
+    return time
+
+
+def _whole(cells: Iterable[Interval], time: IntervalSet) -> IntervalSet:
+    return IntervalSet.of(cell for cell in cells if cell in time)
 
 
 def in_doubt(old: Cells, new: Cells, expected: Expected) -> IntervalSet:
@@ -268,8 +288,10 @@ def _explained(compared: CheckedContents) -> CheckResult:
 def _reconciled(compared: CheckedContents) -> Iterator[CheckResult]:
     """Totals of rows and of metrics, then the trend: cell by cell."""
     old, new, expected = compared.old, compared.new, compared.expected
-    common = [cell for cell in old if cell in new and cell not in expected.cells]
-    before, after = (sum(side[cell].rows for cell in common) for side in (old, new))
+    time = shared_time(old, new, expected.cells)
+    before, after = (
+        sum(content.rows for cell, content in side.items() if cell in time) for side in (old, new)
+    )
     fits = expected.rows or before == after or (expected.missing and before > after)
     emptied = before > 0 and after == 0  # no meaning of a change explains that
     text = f"{before:,} rows before, {after:,} after ({_percent(before, after)})"
