@@ -69,7 +69,8 @@ def history_of(run: RunContext, name: str) -> History | None:
 def published_for_audits(run: RunContext, model: Model) -> Table | None:
     """Give what people read of a model, where one of its audits compares with that.
 
-    For a plan's workspace it is what the environment reads whose history the plan changes.
+    For a plan's workspace it is what the environment reads whose history the plan changes. Cells that are cut
+    otherwise say nothing of those of the batch: they are not compared.
     """
     if not compares_with_published(model):
         return None
@@ -81,6 +82,8 @@ def published_for_audits(run: RunContext, model: Model) -> Table | None:
     )
     pointer = run.store.environments.pointers(where).get(model.name)
     if pointer is None or pointer.delta_version == ABSENT:
+        return None
+    if run.store.snapshots.get(pointer.fingerprint).declared.cadence.grid != model.cadence.grid:
         return None
     return table_read(run.store.views.tables(pointer), run.store.located, pointer.certain)
 
