@@ -17,7 +17,7 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.models.codec import ADDED_LATER, dumps, loads
 from backfill_assets.models.consumer import CONSUMED, Consumer
-from backfill_assets.planning.plan.plan_json import read_plan
+from backfill_assets.planning.plan.plan_json import PlanFormatError, read_plan
 from backfill_assets.planning.review.approval import Act
 from backfill_assets.planning.review.touched import ROWS
 from backfill_assets.snapshots.result import Invalidated, Result
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from backfill_assets.engine.project.project import InProject, Project
     from backfill_assets.models.content import ChangedAt
+    from backfill_assets.models.model import Model
     from backfill_assets.snapshots.publication import PointerMove
     from backfill_assets.snapshots.stored_plan import StoredPlan
     from backfill_assets.state.store import Store
@@ -98,8 +99,7 @@ def end_facts_of(run: InProject, plan: StoredPlan, earlier: Noted | None) -> Not
     built = _built(run.project, plan, earlier)
     names = {*plan.cells, *(built or ()), *(move.model for move in moves)}
     read = {up.name for name in names if name in graph.models for up in graph.models[name].reads}
-    planned = planned_models(run.store, read_plan(plan.content))
-    nodes = {**graph.sources, **graph.models, **planned}
+    nodes = {**graph.sources, **graph.models, **_planned(run.store, plan)}
     declared = {name: nodes[name] for name in sorted(names | read) if name in nodes}
     differing = dict(known.differing)
     new = [move for move in moves if str(move.number) not in differing]
@@ -131,6 +131,15 @@ def end_facts_of(run: InProject, plan: StoredPlan, earlier: Noted | None) -> Not
         approvals=_approvals(run, plan, earlier),
         gone={**known.gone, **newly_gone},
     )
+
+
+def _planned(store: Store, plan: StoredPlan) -> dict[str, Model]:
+    """Give the models of a plan as it runs them; none of a plan that this release can't read."""
+    try:
+        return planned_models(store, read_plan(plan.content))
+    except PlanFormatError as error:
+        _log.warning("plan %s can't be read: %s", plan.plan_id, error)
+        return {}
 
 
 def _past_cadences(run: InProject, names: Iterable[str]) -> dict[str, Cadence]:
