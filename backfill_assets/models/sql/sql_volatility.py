@@ -57,18 +57,17 @@ def volatile_in(
         columns: names in lower case that are columns, so that a bare ``user`` is one.
     """
     brackets = _open_brackets(tokens)
-    aliases = [
-        (token.name, brackets[at])
-        for at, token in enumerate(tokens)
-        if _text(tokens, at - 1) == "AS"
-    ]
+    aliases: dict[str, list[tuple[int, ...]]] = {}
+    for at, token in enumerate(tokens):
+        if _text(tokens, at - 1) == "AS":
+            aliases.setdefault(token.name, []).append(brackets[at])
     for at, token in enumerate(tokens):
         before, after = _text(tokens, at - 1), _text(tokens, at + 1)
-        named = columns | {
-            alias for alias, inside in aliases if brackets[at][: len(inside)] != inside
-        }
+        is_column = token.name in columns or any(
+            brackets[at][: len(inside)] != inside for inside in aliases.get(token.name, ())
+        )
         reason = (
-            _without_brackets(token, before, after, named)
+            _without_brackets(token, before, after, is_column=is_column)
             or _called(tokens, at, after)
             or _said(tokens, at)
             or _time_of_the_run(tokens, at)
@@ -87,15 +86,15 @@ def _called(tokens: Sequence[Token], at: int, after: str) -> str:
     return name if name in VOLATILE else ""
 
 
-def _without_brackets(token: Token, before: str, after: str, columns: frozenset[str]) -> str:
+def _without_brackets(token: Token, before: str, after: str, *, is_column: bool) -> str:
     """A word that Spark takes for a function where no column has its name, in backquotes too."""
     if before == "." or after in (".", "("):
         return "_metadata" if token.name == "_metadata" else ""
     is_alias = before == "AS"
-    is_column = is_alias or token.name in columns
     if token.name == "_metadata" or (token.name in _OF_THE_CLOCK and not is_alias):
         return token.name
-    return token.name if token.name in _OF_THE_SESSION and not is_column else ""
+    is_named = is_alias or is_column
+    return token.name if token.name in _OF_THE_SESSION and not is_named else ""
 
 
 def _said(tokens: Sequence[Token], at: int) -> str:
