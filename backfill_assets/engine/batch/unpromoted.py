@@ -17,14 +17,13 @@ def refuse_unpromoted_columns(run: RunContext, model: Model) -> None:
     Raises:
         RequestError: it reads one; the message names the plan that brings both.
     """
-    if model.name in run.changed or model.name not in run.project.loaded.graph.models:
-        return
     loaded = run.project.loaded
-    reads = loaded.reads[model.name]
+    if model.name in run.changed or model.name not in loaded.graph.models:
+        return
     for upstream in (upstream.name for upstream in model.reads if upstream.name in run.changed):
         there = {column.name.lower() for column in run.graph.model(upstream).schema}
         declared = {column.name for column in loaded.graph.model(upstream).schema}
-        named = reads.get(upstream, frozenset[str]()) & declared
+        named = loaded.reads[model.name].get(upstream, frozenset[str]()) & declared
         if lacking := {name for name in named if name.lower() not in there}:
             environment = run.environment.name
             raise RequestError(
