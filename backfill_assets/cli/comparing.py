@@ -191,7 +191,7 @@ def refuse_gone_files(both: Compared, pair: Pair) -> None:
     if pair.is_kept or not pair.cells:
         return
     for model, table in both.sides:
-        for part in files_read(model, table, model.cadence.snap_out(pair.cells)):
+        for part in files_read(model, table, pair.cells):
             if part.missing:
                 raise _gone(
                     pair,

@@ -156,5 +156,5 @@ def _read(model: Model, table: Table, cells: IntervalSet | None) -> object:
     """Name the files that are read; where all cells are, the versions of the tables say as much."""
     if cells is None:
         return table
-    read = files_read(model, table, model.cadence.snap_out(cells))
+    read = files_read(model, table, cells)
     return [(part.cells, sorted(file.name for file in part.files)) for part in read]

@@ -206,11 +206,13 @@ def _no_rows(spark: SparkSession, model: Model) -> DataFrame:
 def files_read(model: Model, table: Table, cells: IntervalSet) -> tuple[FilesRead, ...]:
     """Name the files that some cells are read from, by the table that they lie in.
 
+    Of cells that are cut otherwise than the model's, every cell that they overlap is read.
+
     Raises:
         CorruptTableError: a table's log is damaged.
     """
     by_table: list[FilesRead] = []
-    for layer, inside in cells_by_table(table, cells):
+    for layer, inside in cells_by_table(table, model.cadence.snap_out(cells)):
         texts = _texts(model.cadence, inside)
         files = files_at(layer.path, layer.delta_version, texts)
         by_table.append(FilesRead(layer.path, texts, files))
