@@ -38,6 +38,27 @@ SOURCES = toy.SOURCES
 """
 
 
+@pytest.fixture
+def declare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str], None]:
+    """Let the catalog be this text."""
+
+    def declared(text: str) -> None:
+        (tmp_path / "edited_sales.py").write_text(text)
+        monkeypatch.syspath_prepend(tmp_path)
+        monkeypatch.setenv("BACKFILL_CATALOG", "edited_sales")
+
+    return declared
+
+
+@pytest.fixture
+def sold(shop: Prepared, backfill: Backfill, monkeypatch: pytest.MonkeyPatch) -> Prepared:
+    """Give a shop whose sales are published."""
+    monkeypatch.setenv("BACKFILL_CATALOG", "backfill_assets_tests.toy_read")
+    toy.land_rows(str(shop.data), toy.raw_sales, *SOLD)
+    assert backfill("run", "--select", SALES).code == 0
+    return shop
+
+
 @pytest.mark.usefixtures("computing")
 @pytest.mark.parametrize(
     ("edited", "what"),
@@ -84,17 +105,12 @@ def test_a_diff_says_so_once_a_collection_has_deleted_what_it_would_compare(
 
 @pytest.mark.usefixtures("computing")
 def test_a_diff_compares_what_a_plan_takes_over_beside_what_it_builds(
-    shop: Prepared, backfill: Backfill, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    sold: Prepared, backfill: Backfill, declare: Callable[[str], None]
 ):
-    monkeypatch.setenv("BACKFILL_CATALOG", "backfill_assets_tests.toy_read")
-    toy.land_rows(str(shop.data), toy.raw_sales, *SOLD)
-    assert backfill("run", "--select", SALES).code == 0
-    (tmp_path / "edited_sales.py").write_text(EDITED)
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setenv("BACKFILL_CATALOG", "edited_sales")
+    declare(EDITED)
     in_dev = backfill("plan", "dev", "--select", SALES, "--json").json["plan_id"]
     assert backfill("apply", in_dev).code == 0
-    toy.land_rows(str(shop.data), toy.raw_sales, SOLD[0])
+    toy.land_rows(str(sold.data), toy.raw_sales, SOLD[0])
     plan_id = backfill("plan", "--select", SALES, "--json").json["plan_id"]
     assert backfill("apply", plan_id, "--json").json["built"] == {SALES: [FIRST]}
 
@@ -157,17 +173,14 @@ SOURCES = toy.SOURCES
 
 @pytest.fixture
 def planned_in_months(
-    shop: Prepared, backfill: Backfill, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    sold: Prepared, backfill: Backfill, declare: Callable[[str], None]
 ) -> Callable[[int], str]:
     """Plan months instead of the published days, with amounts times a factor, and a contract."""
 
+    del sold
+
     def planned(factor: int) -> str:
-        monkeypatch.setenv("BACKFILL_CATALOG", "backfill_assets_tests.toy_read")
-        toy.land_rows(str(shop.data), toy.raw_sales, *SOLD)
-        assert backfill("run", "--select", SALES).code == 0
-        (tmp_path / "edited_sales.py").write_text(MONTHLY.format(factor=factor))
-        monkeypatch.syspath_prepend(tmp_path)
-        monkeypatch.setenv("BACKFILL_CATALOG", "edited_sales")
+        declare(MONTHLY.format(factor=factor))
         expected = ("--expect", f"{SALES}: only nothing; amount within 0.1% a month")
         return backfill("plan", "--select", SALES, *expected, "--json").json["plan_id"]
 
@@ -206,18 +219,13 @@ def test_a_contract_is_judged_in_the_months_that_days_have_become(
 
 @pytest.mark.usefixtures("computing")
 def test_the_cells_of_a_plan_are_named_as_it_runs_them_whatever_is_declared_since(
-    shop: Prepared, backfill: Backfill, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    sold: Prepared, backfill: Backfill, declare: Callable[[str], None]
 ):
-    monkeypatch.setenv("BACKFILL_CATALOG", "backfill_assets_tests.toy_read")
-    toy.land_rows(str(shop.data), toy.raw_sales, *SOLD)
-    assert backfill("run", "--select", SALES).code == 0
-    toy.land_rows(str(shop.data), toy.raw_sales, SOLD[0])
+    toy.land_rows(str(sold.data), toy.raw_sales, SOLD[0])
     asked = ("--restate", f"{SALES}:{FIRST}..{FIRST}", "--select", SALES)
     plan_id = backfill("plan", *asked, "--json").json["plan_id"]
     assert backfill("apply", plan_id).code == 0
-    (tmp_path / "edited_sales.py").write_text(MONTHLY.format(factor=1))
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setenv("BACKFILL_CATALOG", "edited_sales")
+    declare(MONTHLY.format(factor=1))
 
     shown = backfill("show", plan_id).out
     assert backfill("diff", plan_id).code == 2
@@ -225,5 +233,5 @@ def test_the_cells_of_a_plan_are_named_as_it_runs_them_whatever_is_declared_sinc
 
     assert f"1  {FIRST}  " in shown
     assert promoted["published"] == {SALES: [FIRST]}
-    (evidence,) = (shop.data / "evidence" / plan_id).rglob("diff.json")
+    (evidence,) = (sold.data / "evidence" / plan_id).rglob("diff.json")
     assert json.loads(evidence.read_text())["models"][0]["cells"] == [FIRST]

@@ -173,10 +173,8 @@ def test_it_reads_what_a_batch_has_written(spark: SparkSession, tmp_path: Path):
         path = str(tmp_path / name)
         commit_cells(contract(rows, model), model, days(1, 2), ticket(path, 1))
         sides[name] = table_now(path)
-    compared, asked = (
-        Compared(model, sides["old"], sides["new"]),
-        Question(cells=IntervalSet.of(days(1, 2))),
-    )
+    compared = Compared(model, sides["old"], sides["new"])
+    asked = Question(cells=IntervalSet.of(days(1, 2)))
     found = compare_rows(compared, asked)
     assert found.comparison() == compare(spark, compared, asked)
     assert found.differences(5) == differences(spark, compared, asked, 5)
