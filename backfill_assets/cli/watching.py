@@ -12,12 +12,11 @@ from rich.text import Text
 
 from backfill_assets.cli.output import bar, out, say
 from backfill_assets.engine.automatic.stuck import stuck_cells
+from backfill_assets.engine.project.naming import plan_naming
 from backfill_assets.engine.project.plan_age import may_go_on
-from backfill_assets.engine.project.planned_models import planned_models
 from backfill_assets.evidence.manifest import EXPIRED
 from backfill_assets.intervals.text import counted
 from backfill_assets.render.plan_life import progress
-from backfill_assets.render.plan_words import naming_of
 from backfill_assets.snapshots.queued_plan import Control
 from backfill_assets.snapshots.stored_plan import PlanStatus
 
@@ -121,9 +120,7 @@ def _standing(project: Project, plan: Plan) -> PlanProgress:
     )
     stored = store.plans.get(plan.plan_id)
     status = stored.status
-    declared = naming_of(project.loaded.graph, store.snapshots.last_cadence)
-    naming = declared.of_models(planned_models(store, plan))
-    done = progress(plan, naming, rows, store.limits.in_flight())
+    done = progress(plan, plan_naming(project, plan), rows, store.limits.in_flight())
     # The queue leaves out what failed for good earlier; a command that applies a plan tries it again.
     in_queue = queued is not None and queued.queued_at is not None
     tried = in_queue or any(model.failed for model in done)

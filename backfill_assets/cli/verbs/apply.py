@@ -217,7 +217,8 @@ def _applied(at: Operating, plan: Plan, why: str) -> _Ended:
         f"`backfill apply {plan.plan_id}` builds the rest",
         to=err,
     )
-    remaining = {model.model: model.planned - model.done for model in _progress(at, plan)}
+    naming = at.naming_of(plan)
+    remaining = {model.model: model.planned - model.done for model in _progress(at, plan, naming)}
     with shown(at.graph, remaining) as listener:
         applied = apply_plan(at.working(listener), plan, why)
     actual = at.taken(plan)
@@ -229,14 +230,13 @@ def _applied(at: Operating, plan: Plan, why: str) -> _Ended:
         tell_quietly(at, plan.environment)
     cells = cells_told(at, plan, applied.number)
     rest = estimated(at.project, plan).estimate if applied.canaries else None
-    before, done = before_publishing(at.project, plan), _progress(at, plan)
-    return _Ended(plan, applied, done, actual, at.naming_of(plan), rest, cells, before)
+    before, done = before_publishing(at.project, plan), _progress(at, plan, naming)
+    return _Ended(plan, applied, done, actual, naming, rest, cells, before)
 
 
-def _progress(at: Operating, plan: Plan) -> tuple[Progress, ...]:
+def _progress(at: Operating, plan: Plan, naming: Naming) -> tuple[Progress, ...]:
     store = at.store
-    batches = store.batches.of_plan(plan.plan_id)
-    return progress(plan, at.naming_of(plan), batches, store.limits.in_flight())
+    return progress(plan, naming, store.batches.of_plan(plan.plan_id), store.limits.in_flight())
 
 
 _HEADINGS = (

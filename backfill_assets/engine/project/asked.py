@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from backfill_assets.engine.project.naming import declared_naming, plan_naming
 from backfill_assets.engine.project.opening import look
 from backfill_assets.engine.project.operators import refuse_other_users
-from backfill_assets.engine.project.planned_models import planned_models
 from backfill_assets.engine.project.project import InProject
-from backfill_assets.render.plan_words import naming_of
 
 if TYPE_CHECKING:
     from backfill_assets.engine.project.run_context import RunContext
@@ -40,11 +39,11 @@ class Asked(InProject):
     @property
     def naming(self) -> Naming:
         """How cells are named."""
-        return naming_of(self.graph, self.store.snapshots.last_cadence)
+        return declared_naming(self.project)
 
     def naming_of(self, plan: Plan) -> Naming:
         """How a plan's cells are named: as of the models that it runs, whatever has been declared since."""
-        return self.naming.of_models(planned_models(self.store, plan))
+        return plan_naming(self.project, plan)
 
     def may_change(self, environment: str) -> None:
         """Refuse those who may not change a protected environment.

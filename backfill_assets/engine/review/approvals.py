@@ -7,6 +7,7 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.project.gate import gate_in
+from backfill_assets.engine.project.naming import plan_naming
 from backfill_assets.engine.review.acting import sign, verified_statements
 from backfill_assets.engine.review.bound_parts import bound_parts
 from backfill_assets.engine.review.notices import send_notices
@@ -21,7 +22,6 @@ from backfill_assets.planning.review.policy import (
     still_required,
     unknown_names,
 )
-from backfill_assets.render.plan_words import naming_of
 from backfill_assets.snapshots.person import names_in
 from backfill_assets.snapshots.stored_plan import PlanEventKind
 
@@ -204,6 +204,6 @@ def _oldest(cadence: Cadence, cells: Iterable[Interval]) -> date | None:
 
 
 def _appended(of: Reviewed) -> dict[str, str]:
-    naming = naming_of(of.project.loaded.graph, of.store.snapshots.last_cadence)
+    naming = plan_naming(of.project, of.plan)
     by_model = {planned.model: of.appended(planned) for planned in of.plan.models}
     return {name: naming.ranges(name, cells, 5) for name, cells in by_model.items() if cells}

@@ -6,7 +6,7 @@ import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from backfill_assets.engine.project.planned_models import planned_models
+from backfill_assets.engine.project.naming import planned_models
 from backfill_assets.engine.review.acting import verdicts, verified_statements
 from backfill_assets.engine.review.answers import answers
 from backfill_assets.engine.review.results import invalid_results

@@ -6,6 +6,7 @@ import shlex
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from backfill_assets.engine.project.naming import plan_naming
 from backfill_assets.engine.review.number_history import RecordedCells, moves_read, steps_of
 from backfill_assets.engine.review.reviewed import refuse_unbuilt
 from backfill_assets.errors import RequestError
@@ -13,7 +14,6 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.review.answers import built_at
-from backfill_assets.render.plan_words import naming_of
 from backfill_assets.snapshots.environment import workspace_name
 from backfill_assets.snapshots.publication import PublicationKind
 from backfill_assets.snapshots.result import Invalidated, Result
@@ -109,7 +109,7 @@ def results_awaited(of: BuiltPlan) -> tuple[str, ...]:
     """Say which results have to be computed again before a plan is promoted, a clause each."""
     if not any(each.rerun for each in of.store.results.of_environment(of.plan.environment)):
         return ()
-    naming = naming_of(of.project.loaded.graph, of.store.snapshots.last_cadence)
+    naming = plan_naming(of.project, of.plan)
     return tuple(
         f"result '{each.result.name}' rests on {each.result.model} {naming.ranges(each.result.model, each.cells, 5)} and has to be computed again on the "
         f"plan: `backfill results add {shlex.quote(each.result.name)} {each.result.model} CELLS --plan {of.plan.plan_id}`"
