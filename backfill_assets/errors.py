@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 _LONGEST = 600
-_SAYS_NOTHING = "An error occurred while calling"  # what py4j begins with
+_SAYS_NOTHING = (
+    "An error occurred while calling",  # what py4j begins with
+    "[STAGE_MATERIALIZATION_MULTIPLE_FAILURES]",  # Spark's heading of errors that stages raised at the same time
+)
 
 
 class BackfillAssetsError(Exception):
@@ -69,9 +72,9 @@ def why_unreadable(error: OSError | UnicodeDecodeError) -> str:
 
 
 def one_line(error: BaseException) -> str:
-    """Say an error in one line: our own explain themselves; of others, the first line does."""
+    """Say an error in one line: our own explain themselves; of others, the first line that names a cause does."""
     if isinstance(error, BackfillAssetsError):
         return str(error)
     lines = [line.strip(": ") for line in str(error).splitlines()]
-    telling = [line for line in lines if line and not line.startswith(_SAYS_NOTHING)]
+    telling = [line for line in lines if line and not any(each in line for each in _SAYS_NOTHING)]
     return f"{type(error).__name__}: {telling[0] if telling else 'no message'}"[:_LONGEST]

@@ -129,3 +129,12 @@ def test_the_line_that_names_the_cause_is_shown_not_the_call_that_failed():
         "An error occurred while calling o99.count.\n: org.apache.spark.SparkException: [X] why\n\tat y"
     )
     assert one_line(error) == "RuntimeError: org.apache.spark.SparkException: [X] why"
+
+
+def test_of_stages_that_failed_at_the_same_time_the_first_error_is_shown():
+    error = RuntimeError(
+        "An error occurred while calling o1.collectToPython.\n: org.apache.spark.SparkException: "
+        "[STAGE_MATERIALIZATION_MULTIPLE_FAILURES] Multiple failures (2) in stage materialization: \n"
+        "  1. ArithmeticException: [DIVIDE_BY_ZERO] why\n  2. ArithmeticException: [DIVIDE_BY_ZERO] why"
+    )
+    assert one_line(error) == "RuntimeError: 1. ArithmeticException: [DIVIDE_BY_ZERO] why"

@@ -3,9 +3,10 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import pytest
+from py4j.protocol import Py4JJavaError
 
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.cadence import Weekly, Whole
@@ -130,6 +131,27 @@ def test_an_expression_that_can_not_be_computed_is_told(
     for ask in (compare, differences):
         with pytest.raises(RequestError, match=told):
             ask(spark, world, question)
+
+
+class _SeveralStagesError(Py4JJavaError):
+    """What PySpark raises where stages fail at the same time: it has no class of its own for that."""
+
+    def __init__(self) -> None:
+        Exception.__init__(self)
+
+    def __str__(self) -> str:
+        return "[STAGE_MATERIALIZATION_MULTIPLE_FAILURES] x SQLSTATE: 22018\n 1. [CAST_INVALID_INPUT] why"
+
+
+def test_an_expression_that_fails_in_several_stages_at_the_same_time_is_told_too(
+    spark: SparkSession, world: Compared, monkeypatch: pytest.MonkeyPatch
+):
+    def fail(_: object) -> NoReturn:
+        raise _SeveralStagesError
+
+    monkeypatch.setattr("backfill_assets.warehouse.compare.compare.batch_session", fail)
+    with pytest.raises(RequestError, match=r"groups rows of commerce\.sales: .*CAST_INVALID_INPUT"):
+        compare(spark, world, Question(computed=(("group", "CAST(`shop` AS INT)"),)))
 
 
 def test_a_value_within_its_tolerance_is_equal_and_the_most_changed_key_comes_first(

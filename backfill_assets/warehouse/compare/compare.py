@@ -216,12 +216,14 @@ def _answers(spark: SparkSession, sql: str, compared: Compared, question: Questi
     Raises:
         RequestError: Spark can't compute an expression of its groups, or of its tolerances'.
     """
-    from pyspark.errors import PySparkException  # noqa: PLC0415 - a tenth of a second that light commands must not pay
+    # A tenth of a second that light commands must not pay. The error of several stages at once stays py4j's.
+    from py4j.protocol import Py4JJavaError  # noqa: PLC0415
+    from pyspark.errors import PySparkException  # noqa: PLC0415
 
     try:
         with explaining_errors(compared.new.path):
             return batch_session(spark).sql(sql).collect()
-    except PySparkException as error:
+    except (PySparkException, Py4JJavaError) as error:
         if not question.has_expressions:
             raise
         raise RequestError(
