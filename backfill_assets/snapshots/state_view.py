@@ -10,7 +10,7 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.cells_by_model import CellsByModel
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from datetime import datetime
 
     from backfill_assets.intervals.interval import Interval
@@ -123,9 +123,20 @@ class ModelState:
         """The ready intervals that the pointer's own table holds."""
         return IntervalSet.of(run.interval for run in self.runs if run.own)
 
+    def with_cells_of(self, other: ModelState, cells: IntervalSet) -> ModelState:
+        """Give it with what another state of the same table holds in these cells, instead of what it holds there."""
+        kept, taken = self.ready - cells, other.ready & cells
+        return replace(self, runs=(*_within(self.runs, kept), *_within(other.runs, taken)))
+
     def as_read_elsewhere(self) -> ModelState:
         """Give it as an environment sees it that reads the table and does not write it."""
         return replace(self, runs=tuple(replace(run, own=False) for run in self.runs))
+
+
+def _within(runs: tuple[ReadyRun, ...], cells: IntervalSet) -> Iterator[ReadyRun]:
+    for run in runs:
+        for interval in IntervalSet.of((run.interval,)) & cells:
+            yield replace(run, interval=interval)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from datetime import timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from backfill_assets.models.graph import Graph
+    from backfill_assets.models.model import Model
     from backfill_assets.planning.plan.plan import Plan
     from backfill_assets_tests.engine.world import World
 
@@ -973,12 +975,36 @@ def test_what_was_owed_before_a_plan_is_owed_again_after_its_way_back(
 SUM = "web.sum"
 
 
-def _with_sum(extra: str = "") -> Graph:
+def _sum(extra: str = "") -> Model:
     sql = f"SELECT 'all' AS id, CAST(SUM(cost) {extra} AS DECIMAL(18,2)) AS total FROM {VISITS}"
     columns = (Column("id", "string"), Column("total", "decimal(18,2)"))
     whole: Any = {"cadence": Whole(), "kind": Full(), "unique_key": ["id"], "columns": columns}
     reads = [Upstream(VISITS, reopens=Reopens.ALL)]
-    return a_graph(visits(), a_model(SUM, sql=sql, upstreams=reads, grain="one row", **whole))
+    return a_model(SUM, sql=sql, upstreams=reads, grain="one row", **whole)
+
+
+def _with_sum(extra: str = "") -> Graph:
+    return a_graph(visits(), _sum(extra))
+
+
+@pytest.mark.parametrize("extra", ["", ", CAST(cost * 2 AS DECIMAL(18,2)) AS double"])
+def test_what_an_undo_brings_back_is_stale_where_it_has_not_read_the_days_since(
+    world: World, plans: Plans, extra: str
+):
+    old, new = (a_graph(visits(more), _sum()) for more in ("", extra))
+    world.begin(old, *ROWS)
+    world.land(a_source(), *changed(BAD))
+    plan = plans.published(new, restate=(Restatement(VISITS),))
+    assert [each.model for each in plan.models] == [VISITS, SUM]
+    next_day(world, *changed(BAD))
+    world.fill(new)
+    undo_plan(plans.project(new), plan)
+    assert [int(cost) for _, cost in world.rows(VISITS, "ds", "cost")] == [7, 8, 9, 10, 11]
+    assert world.rows(SUM, "total") == [(Decimal(34),)]
+    assert world.store.views.of(PROD).owed[SUM]
+    plans.published(old, select=(SUM,), skip_upstream=True)
+    assert world.rows(SUM, "total") == [(Decimal(45),)]
+    assert not world.store.views.of(PROD).owed
 
 
 def test_a_table_that_holds_a_column_of_another_type_is_not_planned_to_be_kept(

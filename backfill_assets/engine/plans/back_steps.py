@@ -15,13 +15,14 @@ from backfill_assets.snapshots.environment import Layer, workspace_name
 from backfill_assets.snapshots.publication import Copy, Move
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from backfill_assets.engine.plans.operation import Operation
     from backfill_assets.intervals.interval import Interval
     from backfill_assets.snapshots.environment import Pointer
     from backfill_assets.snapshots.publication import PointerMove
     from backfill_assets.snapshots.ready import ReadyRecord
+    from backfill_assets.snapshots.state_view import StateView
 
 
 def steps_back(
@@ -35,26 +36,24 @@ def steps_back(
         only_cells: whether only the plan's cells come back, and what was written since stays.
     """
     pointers = op.store.environments.pointers(op.plan.environment)
-    pins = _carried_pins(op) if only_cells else {}
-    owed = _stale_then(op, moves)
+    back = _read_afterwards(op, moves, only_cells=only_cells)
+    going = {
+        move.model: _going_back(op, move, at, only_cells=only_cells)
+        for move, at in _in_place(moves, pointers)
+        if not is_dropped(op.plan.environment, move)
+    }
+    owed = _stale_then(op, back, going)
     steps: list[Step] = []
     for move in moves:
-        if move.old is None or is_dropped(op.plan.environment, move):
+        at, old = pointers.get(move.model), back[move.model]
+        if old is None or is_dropped(op.plan.environment, move):
             continue
-        at, wrong = pointers.get(move.model), owed[move.model] | move.stale_before
-        if at is None or at.version != move.old.version:
-            pin = pins.get(move.model, move.old.delta_version)
-            old = replace(move.old, delta_version=pin)
-            steps.append(Step(Move.of(old, at, owed=wrong)))  # no data moves
+        wrong = owed[move.model] | move.stale_before
+        if at is not None and move.model in going:
+            steps.append(_brought_back(move, at, going[move.model], wrong))
         else:
-            steps.append(_brought_back(op, move, at, wrong, only_cells=only_cells))
+            steps.append(Step(Move.of(old, at, owed=wrong)))  # no data moves
     return tuple(steps)
-
-
-def _carried_pins(op: Operation) -> dict[str, int]:
-    """Give the pins that old tables are published at, with what was carried back into them."""
-    own = op.store.environments.own_pointers(workspace_name(op.undo_id))
-    return {name: at.delta_version for name, at in own.items()}
 
 
 def is_dropped(environment: str, move: PointerMove) -> bool:
@@ -66,21 +65,26 @@ def changed_by_undo(op: Operation) -> CellsByModel:
     """Give the cells that an undo of the plan empties, or whose rows it changes, in tables that are read before and after."""
     pointers = op.store.environments.pointers(op.plan.environment)
     changed = CellsByModel()
-    for move in op.store.history.promoting_moves(op.plan_id):
-        at = pointers.get(move.model)
-        if move.old is not None and at is not None and move.old.version == at.version:
-            going = _going_back(op, move, at, only_cells=True)
-            changed |= {move.model: going.differing | going.emptied}
+    for move, at in _in_place(op.store.history.promoting_moves(op.plan_id), pointers):
+        going = _going_back(op, move, at, only_cells=True)
+        changed |= {move.model: going.differing | going.emptied}
     return changed
 
 
-def _brought_back(
-    op: Operation, undone: PointerMove, at: Pointer, owed: IntervalSet, *, only_cells: bool
-) -> Step:
+def _in_place(
+    moves: Iterable[PointerMove], pointers: Mapping[str, Pointer]
+) -> Iterator[tuple[PointerMove, Pointer]]:
+    """Yield the moves within a table that the environment reads now, too, with where it reads it."""
+    for move in moves:
+        at = pointers.get(move.model)
+        if move.old is not None and at is not None and move.old.version == at.version:
+            yield move, at
+
+
+def _brought_back(undone: PointerMove, at: Pointer, going: _GoingBack, owed: IntervalSet) -> Step:
     """Bring cells of the same table back to what they held, and the definition if the plan changed it."""
     old = undone.old
     assert old is not None  # noqa: S101 - the caller has looked
-    going = _going_back(op, undone, at, only_cells=only_cells)
     source = Layer(old.version, old.delta_version)
     fingerprint = old.fingerprint if undone.redefines else at.fingerprint
     move = Move.of(
@@ -88,7 +92,7 @@ def _brought_back(
         at,
         copies=(Copy(source, going.cells),) if going else (),
         emptied=going.emptied,
-        owed=owed & going.before,
+        owed=owed & going.cells,
     )
     rewrite = Rewrite(source, going.cells, going.differing, going.emptied)
     return Step(move, rewrite if going else None)
@@ -99,13 +103,11 @@ class _GoingBack:
     """The cells of a table that hold again what they held before a plan.
 
     Attributes:
-        before: every cell that was ready then.
-        cells: those of them that come back.
-        differing: those of these whose content is another one than now.
+        cells: those that come back.
+        differing: those of them whose content is another one than now.
         emptied: cells that were not ready then.
     """
 
-    before: IntervalSet
     cells: IntervalSet
     differing: IntervalSet
     emptied: IntervalSet
@@ -126,7 +128,6 @@ def _going_back(op: Operation, undone: PointerMove, at: Pointer, *, only_cells: 
         if not only_cells or cell in undone.cells
     ]
     return _GoingBack(
-        before=IntervalSet.of(before),
         cells=IntervalSet.of(cell for cell in touched if cell in before),
         differing=IntervalSet.of(
             cell
@@ -147,27 +148,51 @@ def _is_another(before: ReadyRecord, now: ReadyRecord) -> bool:
     return (before.batch_id, before.content) != (now.batch_id, now.content)
 
 
-def _stale_then(op: Operation, moves: Sequence[PointerMove]) -> CellsByModel:
+def _stale_then(
+    op: Operation, back: Mapping[str, Pointer | None], going: Mapping[str, _GoingBack]
+) -> CellsByModel:
     """Ask the rule what will be stale where the models are brought back to.
 
-    What is published counts as built when it is published; what was stale before that must be
-    remembered.
+    What is published counts as built when it is published; what was stale before that, or has not read
+    what stays of its upstreams, must be remembered.
     """
-    instead = _read_afterwards(op, moves)
     running = op.environment().graph
-    others = {name: model for name, model in running.models.items() if instead.get(name, 1)}
-    back = {name: at for name, at in instead.items() if at is not None}
-    graph = published_graph(op, back, running, others)
-    view = op.store.views.of(op.plan.environment, instead=instead)
+    others = {name: model for name, model in running.models.items() if back.get(name, 1)}
+    pointers = {name: at for name, at in back.items() if at is not None}
+    graph = published_graph(op, pointers, running, others)
+    view = _afterwards(op, back, going)
     return CellsByModel(
-        {name: to_remember(op.plan, work_there(op, graph, view, name)) for name in back}
+        {name: to_remember(op.plan, work_there(op, graph, view, name)) for name in pointers}
     )
 
 
-def _read_afterwards(op: Operation, moves: Sequence[PointerMove]) -> dict[str, Pointer | None]:
-    """Say where each model is read once it went back: where it was read, or where a followed one is now."""
+def _afterwards(
+    op: Operation, back: Mapping[str, Pointer | None], going: Mapping[str, _GoingBack]
+) -> StateView:
+    """Draw what the environment will read: of a table that it keeps, other cells than those that go stay as they are."""
+    then = op.store.views.of(op.plan.environment, instead=back)
+    now = op.store.views.of(op.plan.environment, only=going)
+    stays = {
+        name: now.models[name].with_cells_of(then.models[name], cells.cells | cells.emptied)
+        for name, cells in going.items()
+    }
+    return replace(then, models={**then.models, **stays})
+
+
+def _read_afterwards(
+    op: Operation, moves: Sequence[PointerMove], *, only_cells: bool
+) -> dict[str, Pointer | None]:
+    """Say where each model is read once it went back: where it was read, or where a followed one is now.
+
+    Tables that were left are read with what was carried back into them.
+    """
     followed = op.followed_pointers()
-    return {
+    back = {
         move.model: followed.get(move.model) if is_dropped(op.plan.environment, move) else move.old
         for move in moves
+    }
+    own = op.store.environments.own_pointers(workspace_name(op.undo_id)) if only_cells else {}
+    return {
+        name: at and replace(at, delta_version=own[name].delta_version) if name in own else at
+        for name, at in back.items()
     }
