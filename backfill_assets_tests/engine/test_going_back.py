@@ -1007,6 +1007,26 @@ def test_what_an_undo_brings_back_is_stale_where_it_has_not_read_the_days_since(
     assert not world.store.views.of(PROD).owed
 
 
+@pytest.mark.parametrize("back", [undo_plan, rollback_plan])
+@pytest.mark.parametrize("restated_first", [True, False])
+def test_what_has_become_stale_in_a_model_before_or_after_it_was_removed_is_owed_once_it_is_read_again(
+    world: World, plans: Plans, back: Callable[..., object], *, restated_first: bool
+):
+    alone = a_graph(visits())
+    restated: dict[str, Any] = {"select": (VISITS,), "restate": (Restatement(VISITS),)}
+    world.begin(OLD, *ROWS)
+    world.land(a_source(), *changed(BAD))
+    if restated_first:
+        plans.published(OLD, **restated)
+    removing = plans.published(alone)
+    assert removing.removed == (COSTS,)
+    if not restated_first:
+        plans.published(alone, **restated)
+    back(plans.project(alone), removing)
+    assert totals(world) == [7, 8, 9, 10]
+    assert text(OLD, COSTS, world.store.views.of(PROD).owed[COSTS]) == "2024-01-08"
+
+
 def test_a_table_that_holds_a_column_of_another_type_is_not_planned_to_be_kept(
     world: World, plans: Plans
 ):
