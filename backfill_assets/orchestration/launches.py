@@ -50,7 +50,9 @@ def who_launched(run: dg.DagsterRun, typed: str = "") -> Person:
     principal = principal_of(run)
     if principal is not None:
         return verified_person(principal, typed)
-    through = next((words for tag, words in _THROUGH.items() if tag in run.tags), "the launchpad")
+    # A run that no code location was asked for is executed where it was asked: `dagster asset materialize`, `dagster job execute`.
+    by_hand = "a command of Dagster" if run.remote_job_origin is None else "the launchpad"
+    through = next((words for tag, words in _THROUGH.items() if tag in run.tags), by_hand)
     return unverified_person(through, typed or run.tags.get("user", ""))
 
 

@@ -7,6 +7,11 @@ from typing import Any, cast
 
 import dagster as dg
 import pytest
+from dagster._core.remote_origin import (
+    ManagedGrpcPythonEnvCodeLocationOrigin,
+    RemoteRepositoryOrigin,
+)
+from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
 
 from backfill_assets.orchestration.identity import ATTESTATION_TAG, PRINCIPAL_TAG, identity_tags
 from backfill_assets.orchestration.launches import who_launched
@@ -86,6 +91,21 @@ def test_a_run_that_the_projects_own_automation_asked_for_says_so_and_proves_no_
 
     assert (who.identity, str(who)) == (None, f"unknown, through {through}")
     assert names_in(str(who)) == frozenset()
+
+
+def test_a_run_that_is_executed_where_it_was_asked_for_came_through_a_command_of_dagster():
+    run = empty.execute_in_process().dagster_run
+    assert str(who_launched(run)) == "unknown, through a command of Dagster"
+
+
+def test_a_run_that_a_code_location_is_asked_for_came_through_the_launchpad():
+    target = LoadableTargetOrigin(module_name="shop.definitions")
+    location = ManagedGrpcPythonEnvCodeLocationOrigin(target)
+    job = RemoteRepositoryOrigin(location, "__repository__").get_job_origin("empty")
+    with dg.DagsterInstance.ephemeral() as instance:
+        run = instance.create_run_for_job(empty, remote_job_origin=job)
+
+    assert str(who_launched(run)) == "unknown, through the launchpad"
 
 
 def test_tags_of_another_run_prove_no_one_even_without_the_coordinator(key: Path):

@@ -185,7 +185,7 @@ def test_a_plan_is_queued_paused_resumed_and_stopped(launchpad: Launchpad):
     assert launchpad.launch("stop", plan=plan, now=True).success
     assert store.queue.control_of(plan) is Control.CANCELLED
     told = [(event.event, event.who, event.why) for event in store.plans.events(plan)]
-    assert ("paused", "unknown, through the launchpad (typed: ann)", "month's close") in told
+    assert ("paused", "unknown, through a command of Dagster (typed: ann)", "month's close") in told
 
 
 def test_the_page_of_a_run_names_the_next_step_as_the_command_does(launchpad: Launchpad):
@@ -316,7 +316,9 @@ def test_the_launchpad_promotes_nothing_protected_where_operators_are_named_what
     result = launchpad.launch("promote", plan=plan, who="ann")
 
     assert not result.success
-    assert "unknown, through the launchpad (typed: ann) may not change prod" in failure(result)
+    assert "unknown, through a command of Dagster (typed: ann) may not change prod" in failure(
+        result
+    )
 
 
 def test_only_operators_apply_a_plan_that_restates_what_other_environments_read(
