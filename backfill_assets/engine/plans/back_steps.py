@@ -35,25 +35,9 @@ def steps_back(
         moves: what the plan's promotion moved.
         only_cells: whether only the plan's cells come back, and what was written since stays.
     """
-    pointers = op.store.environments.pointers(op.plan.environment)
-    back = _read_afterwards(op, moves, only_cells=only_cells)
-    going = {
-        move.model: _going_back(op, move, at, only_cells=only_cells)
-        for move, at in _in_place(moves, pointers)
-        if not is_dropped(op.plan.environment, move)
-    }
-    owed = _stale_then(op, back, going)
-    steps: list[Step] = []
-    for move in moves:
-        at, old = pointers.get(move.model), back[move.model]
-        if old is None or is_dropped(op.plan.environment, move):
-            continue
-        wrong = owed[move.model] | move.stale_before
-        if at is not None and move.model in going:
-            steps.append(_brought_back(move, at, going[move.model], wrong))
-        else:
-            steps.append(Step(Move.of(old, at, owed=wrong)))  # no data moves
-    return tuple(steps)
+    returning = list(_returning(op, moves, only_cells=only_cells))
+    owed = _stale_then(op, moves, returning)
+    return tuple(each.step(owed[each.old.model] | each.stale_before) for each in returning)
 
 
 def is_dropped(environment: str, move: PointerMove) -> bool:
@@ -63,39 +47,70 @@ def is_dropped(environment: str, move: PointerMove) -> bool:
 
 def changed_by_undo(op: Operation) -> CellsByModel:
     """Give the cells that an undo of the plan empties, or whose rows it changes, in tables that are read before and after."""
-    pointers = op.store.environments.pointers(op.plan.environment)
-    changed = CellsByModel()
-    for move, at in _in_place(op.store.history.promoting_moves(op.plan_id), pointers):
-        going = _going_back(op, move, at, only_cells=True)
-        changed |= {move.model: going.differing | going.emptied}
-    return changed
-
-
-def _in_place(
-    moves: Iterable[PointerMove], pointers: Mapping[str, Pointer]
-) -> Iterator[tuple[PointerMove, Pointer]]:
-    """Yield the moves within a table that the environment reads now, too, with where it reads it."""
-    for move in moves:
-        at = pointers.get(move.model)
-        if move.old is not None and at is not None and move.old.version == at.version:
-            yield move, at
-
-
-def _brought_back(undone: PointerMove, at: Pointer, going: _GoingBack, owed: IntervalSet) -> Step:
-    """Bring cells of the same table back to what they held, and the definition if the plan changed it."""
-    old = undone.old
-    assert old is not None  # noqa: S101 - the caller has looked
-    source = Layer(old.version, old.delta_version)
-    fingerprint = old.fingerprint if undone.redefines else at.fingerprint
-    move = Move.of(
-        replace(at, fingerprint=fingerprint),
-        at,
-        copies=(Copy(source, going.cells),) if going else (),
-        emptied=going.emptied,
-        owed=owed & going.cells,
+    returning = _returning(op, op.store.history.promoting_moves(op.plan_id), only_cells=True)
+    return CellsByModel(
+        {
+            each.old.model: each.going.differing | each.going.emptied
+            for each in returning
+            if each.going is not None
+        }
     )
-    rewrite = Rewrite(source, going.cells, going.differing, going.emptied)
-    return Step(move, rewrite if going else None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Returning:
+    """A model that goes back.
+
+    Attributes:
+        old: where it is read afterwards; of a table that stays, at the pin that its cells come back from.
+        at: where it is read now; None where it is not.
+        going: the cells of a table that stays which go back; None where another table is read afterwards.
+        stale_before: cells that were stale or owed before the plan was published.
+    """
+
+    old: Pointer
+    at: Pointer | None
+    going: _GoingBack | None
+    stale_before: IntervalSet
+
+    def step(self, owed: IntervalSet) -> Step:
+        """Move its pointer back, or bring its cells back.
+
+        Args:
+            owed: cells that are wrong afterwards.
+        """
+        if self.at is None or self.going is None:
+            return Step(Move.of(self.old, self.at, owed=owed))  # no data moves
+        going, source = self.going, Layer(self.old.version, self.old.delta_version)
+        move = Move.of(
+            replace(self.old, delta_version=self.at.delta_version),
+            self.at,
+            copies=(Copy(source, going.cells),) if going else (),
+            emptied=going.emptied,
+            owed=owed & going.cells,
+        )
+        rewrite = Rewrite(source, going.cells, going.differing, going.emptied)
+        return Step(move, rewrite if going else None)
+
+
+def _returning(
+    op: Operation, moves: Iterable[PointerMove], *, only_cells: bool
+) -> Iterator[_Returning]:
+    """Yield the models that go back; tables that were left are read with what was carried back into them."""
+    pointers = op.store.environments.pointers(op.plan.environment)
+    carried = op.store.environments.own_pointers(workspace_name(op.undo_id)) if only_cells else {}
+    for move in moves:
+        at, old = pointers.get(move.model), move.old
+        if old is None or is_dropped(op.plan.environment, move):
+            continue
+        if at is not None and at.version == old.version:
+            definition = old.fingerprint if move.redefines else at.fingerprint
+            then = replace(at, fingerprint=definition, delta_version=old.delta_version)
+            going = _going_back(op, then, at, move.cells if only_cells else None)
+            yield _Returning(then, at, going, move.stale_before)
+        else:
+            pin = carried.get(move.model, old).delta_version
+            yield _Returning(replace(old, delta_version=pin), at, None, move.stale_before)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,16 +131,14 @@ class _GoingBack:
         return bool(self.cells or self.emptied)
 
 
-def _going_back(op: Operation, undone: PointerMove, at: Pointer, *, only_cells: bool) -> _GoingBack:
-    """Find the cells of a table that go back: those that the plan published, or every one since."""
-    old = undone.old
-    assert old is not None  # noqa: S101 - the caller has looked
+def _going_back(op: Operation, old: Pointer, at: Pointer, only: IntervalSet | None) -> _GoingBack:
+    """Find the cells of a table that differ from an older pin: of these ones, or of all."""
     before, now = _records(op, old), _records(op, at)
     touched = [
         cell
         for cell in before.keys() | now.keys()
         if (cell in before) != (cell in now) or _is_another(before[cell], now[cell])
-        if not only_cells or cell in undone.cells
+        if only is None or cell in only
     ]
     return _GoingBack(
         cells=IntervalSet.of(cell for cell in touched if cell in before),
@@ -149,50 +162,36 @@ def _is_another(before: ReadyRecord, now: ReadyRecord) -> bool:
 
 
 def _stale_then(
-    op: Operation, back: Mapping[str, Pointer | None], going: Mapping[str, _GoingBack]
+    op: Operation, moves: Sequence[PointerMove], returning: Sequence[_Returning]
 ) -> CellsByModel:
     """Ask the rule what will be stale where the models are brought back to.
 
     What is published counts as built when it is published; what was stale before that, or has not read
     what stays of its upstreams, must be remembered.
     """
+    followed, old = op.followed_pointers(), {each.old.model: each.old for each in returning}
+    back = {move.model: old.get(move.model, followed.get(move.model)) for move in moves}
     running = op.environment().graph
     others = {name: model for name, model in running.models.items() if back.get(name, 1)}
     pointers = {name: at for name, at in back.items() if at is not None}
     graph = published_graph(op, pointers, running, others)
-    view = _afterwards(op, back, going)
+    view = _afterwards(op, back, returning)
     return CellsByModel(
         {name: to_remember(op.plan, work_there(op, graph, view, name)) for name in pointers}
     )
 
 
 def _afterwards(
-    op: Operation, back: Mapping[str, Pointer | None], going: Mapping[str, _GoingBack]
+    op: Operation, back: Mapping[str, Pointer | None], returning: Sequence[_Returning]
 ) -> StateView:
-    """Draw what the environment will read: of a table that it keeps, other cells than those that go stay as they are."""
+    """Draw what the environment will read: of a table that stays, the cells that do not go back as they are."""
     then = op.store.views.of(op.plan.environment, instead=back)
-    now = op.store.views.of(op.plan.environment, only=going)
+    now = op.store.views.of(op.plan.environment, only=back)
     stays = {
-        name: now.models[name].with_cells_of(then.models[name], cells.cells | cells.emptied)
-        for name, cells in going.items()
+        each.old.model: now.models[each.old.model].with_cells_of(
+            then.models[each.old.model], each.going.cells | each.going.emptied
+        )
+        for each in returning
+        if each.going is not None
     }
     return replace(then, models={**then.models, **stays})
-
-
-def _read_afterwards(
-    op: Operation, moves: Sequence[PointerMove], *, only_cells: bool
-) -> dict[str, Pointer | None]:
-    """Say where each model is read once it went back: where it was read, or where a followed one is now.
-
-    Tables that were left are read with what was carried back into them.
-    """
-    followed = op.followed_pointers()
-    back = {
-        move.model: followed.get(move.model) if is_dropped(op.plan.environment, move) else move.old
-        for move in moves
-    }
-    own = op.store.environments.own_pointers(workspace_name(op.undo_id)) if only_cells else {}
-    return {
-        name: at and replace(at, delta_version=own[name].delta_version) if name in own else at
-        for name, at in back.items()
-    }
