@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from backfill_assets.models.graph import Graph
     from backfill_assets_tests.engine.world import World
 
-pytestmark = pytest.mark.spark
 VISITS = "web.visits"
 
 
@@ -47,7 +46,6 @@ def test_two_batches_at_once_of_replaced_cells_keep_each_key_single(world: World
     assert [id_ for _, id_, _ in world.rows(VISITS)] == ([1] if clash else [1, 2])
 
 
-@pytest.mark.story
 def test_a_promotion_brings_no_key_that_another_cell_got_meanwhile(world: World):
     graph, plans = by_id(), Plans(world)
     world.land(a_source(), row(9, 1), row(10, 2))
@@ -65,7 +63,6 @@ def test_a_promotion_brings_no_key_that_another_cell_got_meanwhile(world: World)
     assert world.rows(VISITS) == published
 
 
-@pytest.mark.story
 def test_a_way_back_brings_no_key_that_another_cell_got_since(world: World):
     graph, plans = by_id(), Plans(world)
     world.land(a_source(), row(9, 1), row(10, 2))

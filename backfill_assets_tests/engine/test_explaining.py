@@ -415,7 +415,6 @@ def test_a_cell_that_was_recorded_as_empty_and_is_computed_later_says_so(
     assert told(found) == [("promote", Decimal(8), [f"computed {COSTS}"])]
 
 
-@pytest.mark.spark
 def test_equal_checksums_of_two_types_are_two_numbers_and_their_cells_differ(
     world: World, plans: Plans
 ):

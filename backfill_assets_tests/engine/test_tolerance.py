@@ -20,7 +20,6 @@ from backfill_assets_tests.engine.world import World, on
 if TYPE_CHECKING:
     from backfill_assets.models.graph import Graph
 
-pytestmark = pytest.mark.spark
 SUMS, DOUBLED = "web.sums", "web.doubled"
 WHERE = "WHERE ds >= :start_ds AND ds < :end_ds"
 DAYS = (7, 8, 9, 10)
@@ -65,6 +64,7 @@ def held(world: World, name: str) -> Any:  # noqa: ANN401
     return world.rows(name, "ds", "v")[1][1]
 
 
+@pytest.mark.spark
 def test_a_difference_is_published_and_reopens_its_readers_only_beyond_the_tolerance(world: World):
     plans = Plans(world)
     land(world, SUM)
