@@ -125,6 +125,10 @@ class Versions(Aggregate[D]):
         """
         return self._database.read(owner, version)
 
+    def find_owner(self, version: str) -> str | None:
+        """Read which environment alone writes a version; None when none does, or the version is unknown."""
+        return self._database.read(find_owner, version)
+
     def version_path(self, version: str) -> str:
         """Read where a version's table lies; `UnknownVersionError` when there is none."""
         return self.located(self._database.read(place, version))

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
+import pytest
 import sqlalchemy as sa
 
 from backfill_assets.cli import project
@@ -12,12 +14,11 @@ from backfill_assets.cli.verbs.status import _remedy
 from backfill_assets.intervals.instants import minute_text
 from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus
 from backfill_assets.state.tables import PLANS
+from backfill_assets_tests import toy
 from backfill_assets_tests.cli.prepared import opened_run
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pytest
 
     from backfill_assets_tests.cli.conftest import Backfill
     from backfill_assets_tests.cli.prepared import Prepared
@@ -277,3 +278,23 @@ def test_a_model_that_is_published_and_not_declared_any_more_is_named_with_what_
     ]
     assert backfill("status", "--json").json["removed"] == ["toy.sales_of_three_days"]
     assert "removed" not in backfill("status", "--select", "toy.sales").out
+
+
+@pytest.mark.usefixtures("computing")
+def test_what_a_plan_is_to_publish_is_filled_by_that_plan_and_no_run_is_offered_for_it(
+    shop: Prepared, backfill: Backfill, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("BACKFILL_CATALOG", "backfill_assets_tests.toy_read")
+    toy.land_rows(str(shop.data), toy.raw_sales, (date(2024, 1, 28), "north", Decimal(1)))
+    only = ("--select", "toy.sales")
+    plan_id = backfill("plan", *only, "--json").json["plan_id"]
+    assert backfill("status", *only).lines[-2] == "Next: backfill run"
+    assert backfill("apply", plan_id).code == 0
+
+    assert backfill("status", *only).lines[-2] == f"Next: backfill diff {plan_id}"
+    assert backfill("why", "toy.sales", "2024-01-28").lines[-1] == f"Next: backfill diff {plan_id}"
+    waits = f"2024-01-28..2024-02-03 (7): for plan {plan_id}, which writes its table"
+    assert waits in backfill("run", *only).err
+
+    assert backfill("promote", plan_id, "--yes").code == 0
+    assert backfill("status", *only).lines[-1] == "prod: 1 model, 0 cells missing, 0 stale."

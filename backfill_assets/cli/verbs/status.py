@@ -16,7 +16,7 @@ from backfill_assets.cli.operating import looking
 from backfill_assets.cli.options import AsJson, AsOf, Env, Select  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import Heading, bar, print_json, print_table, say
 from backfill_assets.cli.project import clock_at
-from backfill_assets.cli.run_commands import in_environment, plan_for, runs_by_environment
+from backfill_assets.cli.run_commands import filling_commands, in_environment, plan_for
 from backfill_assets.cli.waiting_plans import say_waiting, waiting_plans, watched_plans
 from backfill_assets.engine.fill.late_cells import late_work_of
 from backfill_assets.engine.fill.observing import observe_sources, sources_of
@@ -99,8 +99,8 @@ def status(
         ]
         remaining = outstanding(run, names, looks)
         is_runnable = remaining.buildable or any(row["refresh"] for row in rows)
-        runs = runs_by_environment(run, _runnable(works, late)) if is_runnable else ()
-        to_do = _to_do(env, hold, remaining, runs)
+        commands = filling_commands(run, _runnable(works, late)) if is_runnable else ()
+        to_do = _to_do(env, hold, remaining, commands)
         holds = holds_of(run.store, env, names)
         open_ones = _Open(waiting_plans(run), holds, watched_plans(run), moment)
         removed = [] if select or hold is not None else _removed(run, view)
@@ -271,7 +271,7 @@ def _print(
 
 
 def _to_do(
-    env: str, hold: Hold | None, remaining: Outstanding, runs: Iterable[str]
+    env: str, hold: Hold | None, remaining: Outstanding, filling: Iterable[str]
 ) -> tuple[str, ...]:
     """Give the commands that come next; nothing is built in a hold, so only its release brings what it lacks."""
     if hold is not None:
@@ -281,7 +281,7 @@ def _to_do(
         f"backfill why MODEL CELL{in_environment(env)} for a missing one, or the same command later"
     )
     needs_plan = (plan_for(env),) if A_PLAN in remaining.waits else ()
-    return tuple(runs) or ((why,) if remaining.missing else needs_plan)
+    return tuple(filling) or ((why,) if remaining.missing else needs_plan)
 
 
 def _remarks(env: str, row: dict[str, Any]) -> list[str]:

@@ -12,7 +12,7 @@ from backfill_assets.cli.named_model import cells_named, model_named
 from backfill_assets.cli.operating import looking
 from backfill_assets.cli.options import AsJson, Env  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import print_json, say
-from backfill_assets.cli.run_commands import runs_by_environment
+from backfill_assets.cli.run_commands import filling_commands, restricted
 from backfill_assets.engine.fill.late_cells import late_work_of, lease_name
 from backfill_assets.engine.fill.outstanding import A_PLAN, stale_by_need
 from backfill_assets.planning.rule.explain import why as explain
@@ -74,7 +74,7 @@ def why(
             for origin in origins(run.store.reading(), naming, view, model, cells)
             if origin.plan_id or origin.fingerprint != runs or origin.reason not in _ROUTINE
         ]
-        gaps = runs_by_environment(
+        gaps = filling_commands(
             run, sorted({reason.model for reason in reasons if reason.branch == "gap"})
         )
     if as_json:
@@ -89,8 +89,7 @@ def why(
     for origin in built:
         say(f"{model} {origin.cells}: {origin.text}", indent=4)
     if gaps:
-        commands = (f"{command} --select {','.join(names)}" for command, names in gaps.items())
-        say(f"Next: {', then '.join(commands)}")
+        say(f"Next: {', then '.join(restricted(gaps))}")
 
 
 def _without_plan(

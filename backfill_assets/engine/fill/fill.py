@@ -43,6 +43,7 @@ from backfill_assets.planning.plan.batch_size import joins_stretches
 from backfill_assets.planning.plan.batching import batches, joined, unblocked
 from backfill_assets.planning.rule.late_work import LateWork
 from backfill_assets.snapshots.batch import EMPTY
+from backfill_assets.snapshots.environment import plan_of, undone_in
 from backfill_assets.warehouse.spark.spark_errors import error_of_ours
 
 if TYPE_CHECKING:
@@ -234,7 +235,9 @@ class Filling:
         store, environment = self.run.store, self.run.environment.name
         owner = store.versions.owner(self.run.pointer(self.model).version)
         if owner not in (None, environment):
-            return f"environment {owner}, which writes its table"
+            plan_id = undone_in(owner) or plan_of(owner)
+            writer = f"plan {plan_id}" if plan_id else f"environment {owner}"
+            return f"{writer}, which writes its table"
         if self.model.name in store.environments.pointers(environment):
             return None
         return "a plan: only a plan can add it"
