@@ -6,11 +6,13 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from backfill_assets.intervals.interval_set import IntervalSet
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from datetime import datetime
 
-    from backfill_assets.intervals.interval_set import IntervalSet
+    from backfill_assets.snapshots.state_view import ReadyRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,12 @@ class FailedBatch:
     ended: datetime
     sources: Mapping[str, int] = field(default_factory=dict[str, int])
 
+    def unbuilt(self, runs: Iterable[ReadyRun]) -> IntervalSet:
+        """Give those of its cells that were not built since, of what is ready in its model."""
+        return self.cells - IntervalSet.of(
+            run.interval for run in runs if run.built_at > self.built_at
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class FailedStart:
@@ -63,6 +71,11 @@ class FailedStart:
     run_id: str
     who: str
     at: datetime
+
+    def unbuilt(self, runs: Iterable[ReadyRun]) -> IntervalSet:
+        """Give those of its cells that were not built since, of what is ready in its model."""
+        since = (run for run in runs if run.began_at is not None and run.began_at > self.at)
+        return self.cells - IntervalSet.of(run.interval for run in since)
 
 
 class FailureKind(StrEnum):

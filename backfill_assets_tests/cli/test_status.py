@@ -246,6 +246,25 @@ def test_a_failure_is_over_once_its_cells_are_ready(shop: Prepared, backfill: Ba
     assert over["failure"] is None
 
 
+@pytest.mark.usefixtures("computing")
+@pytest.mark.parametrize("begun", [True, False], ids=["batch", "start"])
+def test_a_failure_is_over_once_its_cells_were_built_also_where_they_are_late_since(
+    shop: Prepared, backfill: Backfill, *, begun: bool
+):
+    if begun:
+        shop.fail("toy.sales", "2024-01-28", "2024-01-29", "an amount is negative")
+    else:
+        backfill("run", "--select", "toy.sales")  # the source has no table yet
+    for amount in (1, 2):
+        row = (date(2024, 1, 28), "north", Decimal(amount))
+        toy.land_rows(str(shop.data), toy.raw_sales, row, mode="overwrite")
+        (found,) = backfill("status", "--select", "toy.sales", "--json").json["models"]
+        assert (found["stale"], found["failure"] is None) == (
+            (0, False) if amount == 1 else (1, True)
+        )
+        backfill("run", "--select", "toy.sales")
+
+
 def test_a_check_ends_with_1_as_long_as_a_cell_is_missing_or_stale(
     shop: Prepared, backfill: Backfill
 ):

@@ -83,9 +83,7 @@ def status(
         view, moment, late = run.view(), run.clock(), late_work_of(run)
         spared = run.store.plans.spared(moment - _LATELY)
         works = {name: run.work(name, view, moment) for name in names}
-        failures = unresolved_failures(
-            run, {name: work.gaps | work.stale_cells for name, work in works.items()}
-        )
+        failures = unresolved_failures(run, view, works)
         rows = [
             _row(run, name, work, view.claimed[name], late)
             | _stale_waits(run, name, work, late)

@@ -65,8 +65,7 @@ def measures(run: RunContext, names: Iterable[str]) -> Measures:
     """Measure some models of an environment by what is recorded; no source is looked at."""
     view, at = run.view(), run.clock()
     works = {name: run.work(name, view, at) for name in names}
-    todo = {name: work.gaps | work.stale_cells for name, work in works.items()}
-    failed = {name: failure.at for name, failure in unresolved_failures(run, todo).items()}
+    failed = {name: failure.at for name, failure in unresolved_failures(run, view, works).items()}
     since = run.store.limits.waiting_since()
     return Measures(
         models=tuple(

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 
     from backfill_assets.engine.project.events import Event
     from backfill_assets.engine.project.run_context import RunContext
-    from backfill_assets.intervals.interval_set import IntervalSet
+    from backfill_assets.planning.rule.needs_work import Work
     from backfill_assets.planning.rule.unresolved import Unresolved
+    from backfill_assets.snapshots.state_view import StateView
 
 
 def keep_failed_start(run: RunContext, event: Event) -> None:
@@ -42,23 +43,27 @@ def keep_failed_start(run: RunContext, event: Event) -> None:
         run.store.failed_starts.keep(run.environment.name, failed)
 
 
-def unresolved_failures(run: RunContext, todo: Mapping[str, IntervalSet]) -> dict[str, Unresolved]:
-    """Find the last failure of each model whose cells still need work, with its error.
+def unresolved_failures(
+    run: RunContext, view: StateView, works: Mapping[str, Work]
+) -> dict[str, Unresolved]:
+    """Find the last failure of each model whose cells still need work and were not built since, with its error.
 
     Args:
         run: the environment.
-        todo: by model, the cells that are missing or stale.
+        view: its picture.
+        works: what its models need.
     """
-    versions = {run.pointer(run.graph.model(name)).version: name for name in todo}
+    versions = {run.pointer(run.graph.model(name)).version: name for name in works}
     batches = run.store.batches.failed_batches(versions)
     starts = run.store.failed_starts.of_environment(run.environment.name)
     failures = {
         name: last_unresolved(
-            cells,
+            work.gaps | work.stale_cells,
+            state.runs if (state := view.models.get(name)) else (),
             (failed for failed in batches if versions[failed.version] == name),
             (failed for failed in starts.values() if failed.model == name),
         )
-        for name, cells in todo.items()
+        for name, work in works.items()
     }
     return {name: _explained(run, failure) for name, failure in failures.items() if failure}
 

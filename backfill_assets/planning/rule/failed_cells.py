@@ -101,7 +101,7 @@ def failed_cells(
         for failure in failed
         if (failure.version, failure.fingerprint) == (at.version, at.fingerprint)
     ]
-    remaining = [(batch, cells) for batch in own if (cells := _left(state.runs, batch))]
+    remaining = [(batch, cells) for batch in own if (cells := batch.unbuilt(state.runs))]
     own = [batch for batch, _ in remaining]  # cells that were built since then don't count
     tried = {
         (batch.cells, batch.run_id) for batch in own if batch.kind is not FailureKind.CANCELLED
@@ -133,12 +133,6 @@ def _comes_again(failed: FailedBatch, timeouts: int) -> bool:
     if failed.kind is FailureKind.TIMEOUT:
         return timeouts <= TRIES
     return failed.kind is None or failed.kind.may_pass or len(failed.cells) > 1
-
-
-def _left(runs: Iterable[ReadyRun], failed: FailedBatch) -> IntervalSet:
-    """Give the cells of a failed batch that were not built since."""
-    since = IntervalSet.of(run.interval for run in runs if run.built_at > failed.built_at)
-    return failed.cells - since
 
 
 def _moved(

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from datetime import datetime
 
     from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.snapshots.failure import FailedBatch, FailedStart, FailureKind
+    from backfill_assets.snapshots.state_view import ReadyRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,25 +36,39 @@ class Unresolved:
 
 
 def last_unresolved(
-    todo: IntervalSet, batches: Iterable[FailedBatch], starts: Iterable[FailedStart]
+    todo: IntervalSet,
+    runs: Sequence[ReadyRun],
+    batches: Iterable[FailedBatch],
+    starts: Iterable[FailedStart],
 ) -> Unresolved | None:
-    """Find the latest failure of a model whose cells still need work.
+    """Find the latest failure of a model whose cells still need work, and were not built since.
 
     Args:
         todo: the cells of the model that are missing or stale.
+        runs: what is ready of it.
         batches: its failed batches.
         starts: its failures before a batch began.
     """
     failures = [
         *(
             Unresolved(
-                failed.model, failed.cells & todo, failed.kind, failed.ended, failed.batch_id, None
+                failed.model,
+                failed.unbuilt(runs) & todo,
+                failed.kind,
+                failed.ended,
+                failed.batch_id,
+                None,
             )
             for failed in batches
         ),
         *(
             Unresolved(
-                failed.model, failed.cells & todo, failed.kind, failed.at, None, failed.error
+                failed.model,
+                failed.unbuilt(runs) & todo,
+                failed.kind,
+                failed.at,
+                None,
+                failed.error,
             )
             for failed in starts
         ),
