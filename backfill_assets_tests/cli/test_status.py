@@ -299,6 +299,20 @@ def test_a_model_that_is_published_and_not_declared_any_more_is_named_with_what_
     assert "removed" not in backfill("status", "--select", "toy.sales").out
 
 
+def test_an_edit_that_no_plan_publishes_needs_a_plan(
+    shop: Prepared, backfill: Backfill, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    shop.fill("toy.sales", "2024-01-28", "2024-02-03")
+    (tmp_path / "edited_shop.py").write_text(
+        "from dataclasses import replace\nfrom backfill_assets_tests.toy import SOURCES, sales\n"
+        "MODELS = [replace(sales, description='an edit')]\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("BACKFILL_CATALOG", "edited_shop")
+
+    assert backfill("status").lines[-2] == "Next: backfill plan"
+
+
 @pytest.mark.usefixtures("computing")
 def test_what_a_plan_is_to_publish_is_filled_by_that_plan_and_no_run_is_offered_for_it(
     shop: Prepared, backfill: Backfill, monkeypatch: pytest.MonkeyPatch

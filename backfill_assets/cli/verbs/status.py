@@ -98,9 +98,10 @@ def status(
         remaining = outstanding(run, names, looks)
         is_runnable = remaining.buildable or any(row["refresh"] for row in rows)
         commands = filling_commands(run, _runnable(works, late)) if is_runnable else ()
-        to_do = _to_do(env, hold, remaining, commands)
         holds = holds_of(run.store, env, names)
         open_ones = _Open(waiting_plans(run), holds, watched_plans(run), moment)
+        edited = any(row["changed"] for row in rows) and not open_ones.plans
+        to_do = _to_do(env, hold, remaining, commands, edited=edited)
         removed = [] if select or hold is not None else _removed(run, view)
     if as_json:
         summary = {"environment": env, "models": rows, "removed": removed}
@@ -269,17 +270,20 @@ def _print(
 
 
 def _to_do(
-    env: str, hold: Hold | None, remaining: Outstanding, filling: Iterable[str]
+    env: str, hold: Hold | None, remaining: Outstanding, filling: Iterable[str], *, edited: bool
 ) -> tuple[str, ...]:
-    """Give the commands that come next; nothing is built in a hold, so only its release brings what it lacks."""
+    """Give the commands that come next; nothing is built in a hold, so only its release brings what it lacks.
+
+    Edits that no open plan publishes need a plan.
+    """
     if hold is not None:
         is_behind = remaining.missing or remaining.stale
         return (f"backfill release {shlex.quote(hold.consumer)}",) if is_behind else ()
     why = (
         f"backfill why MODEL CELL{in_environment(env)} for a missing one, or the same command later"
     )
-    needs_plan = (plan_for(env),) if A_PLAN in remaining.waits else ()
-    return tuple(filling) or ((why,) if remaining.missing else needs_plan)
+    planning = (plan_for(env),) if edited or A_PLAN in remaining.waits else ()
+    return tuple(filling) or ((why,) if remaining.missing else planning)
 
 
 def _remarks(env: str, row: dict[str, Any]) -> list[str]:
