@@ -12,12 +12,11 @@ import sqlalchemy as sa
 from backfill_assets.snapshots.cutoff import Cutoff
 from backfill_assets.snapshots.environment import plan_of, workspace_name
 from backfill_assets.snapshots.stored_plan import PlanStatus
-from backfill_assets.state.pointers import followed
 from backfill_assets.state.rows import insert_all
 from backfill_assets.state.tables import CUTOFFS, PLANS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 # The cutoffs of an environment, the latest first. Those of a workspace are all in force.
 _WRITTEN = (
@@ -30,10 +29,10 @@ _PROMOTED = _WRITTEN.where(
 )
 
 
-def cutoffs(connection: sa.Connection, environment: str) -> dict[str, Cutoff]:
-    """Read the cutoffs in force, by model: the environment's own, else those of what it follows."""
+def cutoffs(connection: sa.Connection, environments: Iterable[str]) -> dict[str, Cutoff]:
+    """Read the cutoffs in force, by model: those of the first of these environments that has some of a model."""
     effective: dict[str, Cutoff | None] = {}
-    for name in followed(connection, environment):
+    for name in environments:
         in_force = _WRITTEN if plan_of(name) is not None else _PROMOTED
         for row in connection.execute(in_force, {"environment": name}):
             if row.model not in effective:

@@ -27,12 +27,33 @@ _OF_ENVIRONMENTS = _POINTERS.where(
 
 def pointer(connection: sa.Connection, environment: str, model: str) -> Pointer | None:
     """Read where an environment reads a model."""
-    return _resolved(connection, environment, POINTERS.c.model == model).get(model)
+    names = followed(connection, environment)
+    return resolved_pointers(connection, names, POINTERS.c.model == model).get(model)
 
 
 def pointers(connection: sa.Connection, environment: str) -> dict[str, Pointer]:
     """Read where an environment reads every model, by model."""
-    return _resolved(connection, environment)
+    return resolved_pointers(connection, followed(connection, environment))
+
+
+def resolved_pointers(
+    connection: sa.Connection, names: Sequence[str], where: sa.ColumnElement[bool] | None = None
+) -> dict[str, Pointer]:
+    """Read where models are read, by model.
+
+    Args:
+        connection: to the state.
+        names: of the environment, of the one that it follows, and so on.
+        where: which pointers; None for every one.
+    """
+    stored = _stored(connection, names, where)
+    resolved: dict[str, Pointer] = {}
+    for at, name in enumerate(names):
+        for model, each in stored[name].items():
+            if model not in resolved:
+                below = [stored[other].get(model) for other in names[at + 1 :]]
+                resolved[model] = _live(each, [lower for lower in below if lower is not None])
+    return dict(sorted(resolved.items()))
 
 
 def own_pointers(connection: sa.Connection, environment: str) -> dict[str, Pointer]:
@@ -183,20 +204,6 @@ def _not_below(layer: Layer, left: Pointer) -> Layer:
     if layer.version != left.version or layer.delta_version >= left.delta_version:
         return layer
     return Layer(layer.version, left.delta_version)
-
-
-def _resolved(
-    connection: sa.Connection, environment: str, where: sa.ColumnElement[bool] | None = None
-) -> dict[str, Pointer]:
-    names = followed(connection, environment)
-    stored = _stored(connection, names, where)
-    resolved: dict[str, Pointer] = {}
-    for at, name in enumerate(names):
-        for model, each in stored[name].items():
-            if model not in resolved:
-                below = [stored[other].get(model) for other in names[at + 1 :]]
-                resolved[model] = _live(each, [lower for lower in below if lower is not None])
-    return dict(sorted(resolved.items()))
 
 
 def _live(own: Pointer, below: Sequence[Pointer]) -> Pointer:

@@ -27,11 +27,11 @@ from backfill_assets.state.cells import cell_of, joined_runs
 from backfill_assets.state.claims import live_claims
 from backfill_assets.state.cutoffs import cutoffs
 from backfill_assets.state.moves import moved_models
-from backfill_assets.state.pointers import followed, pointer, pointers
+from backfill_assets.state.pointers import followed, pointer, pointers, resolved_pointers
 from backfill_assets.state.tables import BATCHES, POINTERS, READY_RECORDS
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Mapping
+    from collections.abc import Container, Mapping, Sequence
     from datetime import datetime
 
     from backfill_assets.intervals.interval import Interval
@@ -186,8 +186,8 @@ def _view(
     only: Container[str] | None,
     instead: Mapping[str, Pointer | None],
 ) -> StateView:
-    drawn = environments.environment(connection, name)
-    resolved = {**pointers(connection, name), **instead}
+    drawn, names = environments.environment(connection, name), followed(connection, name)
+    resolved = {**resolved_pointers(connection, names), **instead}
     everywhere = {model: at for model, at in sorted(resolved.items()) if at is not None}
     pointed = {model: at for model, at in everywhere.items() if only is None or model in only}
     plain = {
@@ -201,7 +201,7 @@ def _view(
         own = pointed[model].environment == name
         runs[model] = layered_view.runs_of(each, own=own)
     claims = live_claims(connection, heard_after)
-    owing = _owed(connection, name, pointed, cells)
+    owing = _owed(connection, names, pointed, cells)
     return StateView(
         environment=drawn,
         models={model: ModelState(at, runs.get(model, ())) for model, at in pointed.items()},
@@ -212,7 +212,7 @@ def _view(
         owing=owing,
         counter=counter.last_number(connection),
         sources=sources.states(connection),
-        cutoffs=cutoffs(connection, name),
+        cutoffs=cutoffs(connection, names),
     )
 
 
@@ -237,7 +237,7 @@ def _cells(
 
 def _owed(
     connection: sa.Connection,
-    name: str,
+    environments: Sequence[str],
     pointed: Mapping[str, Pointer],
     cells: Mapping[str, list[Cell]],
 ) -> dict[str, tuple[Owing, ...]]:
@@ -247,7 +247,7 @@ def _owed(
         for model, at in pointed.items()
         for number, layer in enumerate(at.layers)
     }
-    marks = owed.marks(connection, tables, followed(connection, name))
+    marks = owed.marks(connection, tables, environments)
     owing: dict[str, list[Owing]] = {}
     for (version, plan_id, reason), rows in groupby(sorted(marks, key=_mark), key=_mark):
         model, number = tables[version]
