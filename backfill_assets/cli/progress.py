@@ -96,17 +96,23 @@ class Lines:
     of the same phase, are shown once they last.
     """
 
-    def __init__(self, heartbeat: float = HEARTBEAT, lasting: float = LASTING) -> None:
+    def __init__(
+        self,
+        heartbeat: float = HEARTBEAT,
+        lasting: float = LASTING,
+        said: set[str] | None = None,
+    ) -> None:
         """Write nothing until a step begins.
 
         Args:
             heartbeat: seconds between two lines on a step that goes on.
             lasting: seconds after which a step is shown that was not shown at once.
+            said: the lines that the same verb has shown before; none is shown twice.
         """
         self._heartbeat, self._lasting = heartbeat, lasting
         self._at: WorkStep | None = None
         self._tally = Tally({})
-        self._said: set[str] = set()
+        self._said = set[str]() if said is None else said
         self._phase: Phase | None = None
         self._last = 0.0
         self._beats: AbstractContextManager[None] | None = None
@@ -224,25 +230,26 @@ class Shown:
 
     def __init__(self) -> None:
         self._tally = Tally({})
+        self._said: set[str] | None = None
         self._face: Lines | Bars | None = None
 
     def told(self, step: WorkStep | None) -> None:
         """Get the display; it is chosen anew at each first step, for a terminal or for a pipe."""
         if self._face is None:
             drawn = err.is_terminal and not err.is_dumb_terminal
-            self._face = Bars() if drawn else Lines(HEARTBEAT, LASTING)
+            self._face = Bars() if drawn else Lines(HEARTBEAT, LASTING, self._said)
         self._face.tell(step, self._tally)
         if step is None:
             self._face = None
 
     @contextmanager
     def counting(self, tally: Tally) -> Iterator[None]:
-        """Show beside the steps how many cells are done."""
-        self._tally = tally
+        """Show beside the steps how many cells are done, and no line of a step twice."""
+        self._tally, self._said = tally, set()
         try:
             yield
         finally:
-            self._tally = Tally({})
+            self._tally, self._said = Tally({}), None
 
 
 _SHOWN = Shown()

@@ -183,3 +183,17 @@ def test_what_happens_to_cells_is_said_beside_the_step(stderr: Callable[[bool], 
         "building: web.visits, batch 1 of 1",
         "done    web.visits 2024-01-01: 0 rows, audits 0/0, 0.0 s",
     ]
+
+
+def test_a_verb_shows_no_step_twice_and_the_next_verb_shows_it_again(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    lines: list[str] = []
+    monkeypatch.setattr(progress, "say", lambda line, **_: lines.append(line))
+    monkeypatch.setattr(progress, "err", Console(file=io.StringIO(), force_terminal=False))
+    for _ in range(2):
+        with shown(a_graph(), {}):
+            for _ in range(2):
+                with progress.AT_WORK.at(Phase.CHECKING, "what was built"):
+                    pass
+    assert lines == ["checks: what was built"] * 2
