@@ -1,7 +1,8 @@
 """Cells that were built elsewhere: from tables that an environment does not read.
 
-A version may have been built in development, or by an abandoned plan, from tables that only they
-read. When a plan uses its table later, such cells count as built before all that they read.
+A version may have been built in development, by an abandoned plan, or by a dropped environment of the same
+name, from tables that only they read. When a plan uses its table later, such cells count as built before
+all that they read.
 """
 
 from __future__ import annotations
@@ -58,17 +59,18 @@ def _foreign(
     pointed: Mapping[str, Pointer],
     versions: set[str],
 ) -> Iterator[str]:
-    """Name the batches of others whose inputs are not among the tables that are read here.
+    """Name the batches whose inputs are not among the tables that are read here.
 
     A table that was published here once has the stamps of its publication, which tell what of its inputs
     has changed since. Of an input that is not there any more no stamp tells.
     """
     home = drawn.follows if drawn.is_workspace and drawn.follows is not None else drawn.name
     batch = BATCHES.c
-    columns = batch.batch_id, batch.version, batch.inputs, batch.environment
-    wanted = sa.select(*columns).where(
-        batch.version.in_(sorted(versions)), batch.environment != drawn.name
+    wanted = sa.select(batch.batch_id, batch.version, batch.inputs).where(
+        batch.version.in_(sorted(versions))
     )
+    if drawn.is_workspace:  # what it builds has the stamps of what it reads
+        wanted = wanted.where(batch.environment != drawn.name)
     rows = connection.execute(wanted).all()
     if not rows:
         return
@@ -83,8 +85,6 @@ def _foreign(
         pins = [pin for pin in row.inputs if here.is_left(pin)]
         if row.version in published:
             pins = [pin for pin in pins if here.lacks(pin)]
-        elif row.environment == home:
-            continue
         if pins:
             yield row.batch_id
 

@@ -882,6 +882,30 @@ def test_what_a_plan_has_published_in_an_environment_that_was_dropped_is_not_bro
     assert world.store.environments.own_pointers("dev") == {}
 
 
+def test_what_a_dropped_dev_has_filled_from_rows_of_its_own_is_computed_again_for_another_dev(
+    world: World, plans: Plans
+):
+    """The plan takes the dropped one's table over, but reads prod where that one had a restated day."""
+    world.begin(OLD, *ROWS)
+    dev = Environment("dev", protected=False, follows=PROD)
+    world.store.environments.save_environment(dev)
+    plans.published(EDITED, "dev")
+    next_day(world, *ROWS)
+    world.fill(OLD, VISITS)
+    world.land(a_source(), *ROWS, row(11, 1, 99.0))
+    eleventh = Restatement(VISITS, "2024-01-11", "2024-01-11")
+    plans.published(EDITED, "dev", select=(VISITS,), restate=(eleventh,))
+    in_dev = replace(world, environment="dev", runs=500)
+    in_dev.fill(EDITED, COSTS)
+    assert totals(in_dev) == [8, 9, 10, 11, 100]
+
+    world.store.environments.drop_environment("dev")
+    world.store.environments.save_environment(dev)
+    plans.published(EDITED, "dev", select=(COSTS,), skip_upstream=True, reason="again")
+
+    assert totals(in_dev) == [8, 9, 10, 11, 12]
+
+
 def test_a_plan_of_an_environment_that_was_dropped_can_be_abandoned(world: World, plans: Plans):
     world.begin(OLD, row(8), row(9))
     world.store.environments.save_environment(Environment("dev", protected=False, follows=PROD))
