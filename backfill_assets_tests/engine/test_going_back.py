@@ -504,6 +504,31 @@ def test_a_later_plan_that_was_promoted_and_taken_back_keeps_no_earlier_one_from
     assert totals(world) == [7, 8, 9, 10]
 
 
+def test_a_new_table_is_not_undone_once_a_later_plan_has_restated_a_day_that_came_since(
+    world: World, plans: Plans
+):
+    world.begin(OLD, *ROWS)
+    first = plans.published(MORE)
+    next_day(world, *ROWS)
+    world.fill(MORE)
+    world.land(a_source(), *ROWS, row(11, 1, 50.0))
+    second = plans.published(MORE, restate=(Restatement(VISITS, "2024-01-11", "2024-01-11"),))
+    with pytest.raises(RequestError, match=f"{second.plan_id}: {VISITS} its table"):
+        undo_plan(plans.project(MORE), first)
+    assert totals(world) == [7, 8, 9, 10, 50]
+
+
+def test_what_a_later_plan_has_touched_is_not_undone_of_a_model_that_is_declared_no_more(
+    world: World, plans: Plans
+):
+    world.begin(OLD, *ROWS)
+    first = restated(world, plans, 8, BAD)
+    second = restated(world, plans, 8, row(8, 1, 50.0))
+    with pytest.raises(RequestError, match=f"{second.plan_id}: .*{VISITS} its table"):
+        undo_plan(plans.project(build_graph([], [])), first)
+    assert [int(cost) for _, cost in world.rows(VISITS, "ds", "cost")] == [7, 50, 9, 10]
+
+
 AUDITED = a_graph(visits(audits=[accepted_range("cost", None, 1000)]), costs())
 DESCRIBED = a_graph(visits(description="of the web"), costs())
 """Edits after which no row changes."""
@@ -627,6 +652,30 @@ def test_a_way_back_whose_promise_passes_while_it_waits_for_its_turn_is_refused(
     with pytest.raises(RequestError, match="more than 30 days ago"):
         rollback_plan(plans.project(OLD), plan)
     assert totals(world) == before
+
+
+def test_a_plan_is_taken_back_at_the_last_instant_of_its_promise(world: World, plans: Plans):
+    world.begin(OLD, *ROWS)
+    plan, promise = plans.published(MORE), PlanTerms().promise_days
+    world.clock.now += timedelta(days=promise)
+    collect(world.open(MORE), timedelta(days=promise))
+    rollback_plan(plans.project(MORE), plan)
+    assert totals(world) == [7, 8, 9, 10]
+
+
+@pytest.mark.parametrize("back", [undo_plan, rollback_plan])
+def test_a_plan_is_not_taken_back_once_the_table_that_was_read_before_it_is_deleted(
+    world: World, plans: Plans, back: Callable[..., object]
+):
+    world.begin(OLD, *ROWS)
+    old = world.path(VISITS)
+    plan = plans.published(MORE)
+    published = world.pointer(VISITS)
+    delete_table(old)
+    with pytest.raises(RequestError, match=f"the old table of {VISITS} was deleted.*build the old"):
+        back(plans.project(MORE), plan)
+    assert world.pointer(VISITS) == published
+    assert world.store.plans.get(plan.plan_id).status is PlanStatus.PROMOTED
 
 
 def test_a_plan_is_taken_back_for_as_long_as_its_promotion_promised_whatever_is_set_since(
@@ -776,6 +825,26 @@ def test_an_undo_that_is_refused_keeps_no_table_from_later_plans(world: World, p
     then = world.store.history.promoting_moves(plan.plan_id)
     plans.published(wider)
     assert world.pointer(VISITS).version in {move.old.version for move in then if move.old}
+
+
+def test_a_rollback_publishes_no_day_that_an_undo_which_died_has_carried_back(
+    world: World, plans: Plans, monkeypatch: pytest.MonkeyPatch
+):
+    world.begin(OLD, *ROWS)
+    plan = plans.published(MORE)
+    next_day(world, *ROWS)
+    world.fill(MORE)
+    with doomed(world, lambda *_: None, monkeypatch) as process:
+        die_after("record", process)
+        undo_plan(Plans(process).project(MORE), plan)
+    world.clock.pass_lease()
+
+    rollback_plan(plans.project(MORE), plan)
+
+    assert world.ready(OLD, VISITS) == "2024-01-07..2024-01-10 (4)"
+    assert [int(cost) for _, cost in world.rows(VISITS, "ds", "cost")] == [7, 8, 9, 10]
+    assert told(world.fill(OLD, VISITS)[VISITS]) == ["committed", "skipped"]
+    assert [int(cost) for _, cost in world.rows(VISITS, "ds", "cost")] == [7, 8, 9, 10, 11]
 
 
 def test_what_an_undo_that_died_keeps_is_free_once_its_plan_cannot_be_taken_back_any_more(

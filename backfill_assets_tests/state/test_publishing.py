@@ -143,6 +143,15 @@ def test_what_was_rebuilt_is_not_owed_any_more_unless_it_was_declared_wrong_agai
     assert store.views.of("prod").owed == {"orders": cells((3, 4))}
 
 
+def test_what_is_owed_of_a_workspaces_table_is_owed_where_its_cells_are_copied_and_no_further(
+    store: Store,
+):
+    trial = _restated(store)
+    owe(store, "orders__v1__p1", cells((4, 9)), "wrong again")
+    trial.promote()
+    assert store.views.of("prod").owed == {"orders": cells((4, 6))}
+
+
 def test_a_new_version_becomes_what_prod_reads_and_old_columns_have_not_changed(store: Store):
     add_model(store, "revenue")
     fill(store, Asked("orders", 0, 5))
@@ -279,6 +288,24 @@ def test_dev_gets_a_table_over_that_of_prod(store: Store):
     again.promote()
     assert store.environments.pointers("dev")["orders"].version == "orders__v1__p1"
     assert store.views.of("dev").models["orders"].own == cells((2, 3), (4, 5))
+
+
+def test_what_dev_rebuilds_over_prods_table_stays_owed_in_prod_and_of_other_models(store: Store):
+    store.environments.save_environment(DEV)
+    add_model(store, "revenue")
+    for model in ("orders", "revenue"):
+        fill(store, Asked(model, 0, 5))
+    for environment in ("prod", "dev"):
+        owe(store, "orders__v1", cells((2, 3)), "wrong", environment=environment)
+    owe(store, "revenue__v1", cells((2, 3)), "wrong")
+    trial = Trial(store, environment="dev")
+    trial.in_place("orders", cells((2, 3)))
+    trial.open()
+    trial.fill("orders", 2, 3)
+    trial.promote()
+
+    assert store.views.of("dev").owed == {"revenue": cells((2, 3))}
+    assert store.views.of("prod").owed == dict.fromkeys(("orders", "revenue"), cells((2, 3)))
 
 
 def test_dev_publishes_nothing_over_what_prod_has_written_since_it_looked(store: Store):
