@@ -112,7 +112,7 @@ def named(connection: sa.Connection, environment: str) -> list[list[str | int]]:
     """Name the marks on the tables that an environment reads: the table, from, to and since when."""
     current = pointers(connection, environment).values()
     tables = {layer.version for at in current for layer in at.layers}
-    rows = marks(connection, tables, followed(connection, environment)) if tables else []
+    rows = marks(connection, tables, followed(connection, environment))
     return sorted([row.version, row.starts, row.ends, row.since] for row in rows)
 
 

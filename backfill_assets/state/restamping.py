@@ -124,7 +124,7 @@ def _copied(connection: sa.Connection, move: Move, old: Pointer, number: int) ->
     """Publish what the commit at the pointer's pin copied in, or took away."""
     new = move.pointer
     own = [
-        replace(each, version=new.version, valid_to=None)
+        replace(each, version=new.version)
         for copy in move.copies
         for each in ready.ready_records(connection, copy.source.version, copy.source.delta_version)
         if copy.cells is None or each.cell in copy.cells

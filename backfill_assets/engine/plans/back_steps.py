@@ -85,7 +85,7 @@ class _Returning:
         move = Move.of(
             replace(self.old, delta_version=self.at.delta_version),
             self.at,
-            copies=(Copy(source, going.cells),) if going else (),
+            copies=(Copy(source, going.cells),),
             emptied=going.emptied,
             owed=owed & going.cells,
         )
