@@ -559,6 +559,23 @@ def test_an_undo_of_a_definition_is_refused_once_a_later_plan_has_published_anot
     assert world.pointer(VISITS).fingerprint == before
 
 
+@pytest.mark.parametrize("back", [undo_plan, rollback_plan])
+def test_a_plan_that_only_filled_gaps_is_not_taken_back_and_says_so(
+    world: World, plans: Plans, back: Callable[..., object]
+):
+    world.begin(OLD, *ROWS)
+    next_day(world, *ROWS)
+    plan = plans.make(OLD)
+    assert plans.apply(OLD, plan).status is PlanStatus.PROMOTED
+
+    with pytest.raises(RequestError, match=f"plan {plan.plan_id} has only filled gaps"):
+        back(plans.project(OLD), plan)
+    with pytest.raises(RequestError, match=f"plan {plan.plan_id} has only filled gaps"):
+        promoted_after(world.store, plan)
+
+    assert totals(world) == [7, 8, 9, 10, 11]
+
+
 def test_a_definition_is_undone_though_cells_were_restated_under_it(world: World, plans: Plans):
     world.begin(OLD, *ROWS)
     before = world.pointer(VISITS).fingerprint

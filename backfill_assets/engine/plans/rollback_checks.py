@@ -33,21 +33,32 @@ def nothing_to_take_back(plan_id: str, status: PlanStatus) -> RequestError:
     )
 
 
+def filled_only(plan_id: str) -> RequestError:
+    """Refuse what asks for the way back of a plan that moved no pointer."""
+    return RequestError(
+        found=f"plan {plan_id} has only filled gaps: no way back takes that away, or leads to what was read "
+        "after it. Nothing was changed",
+        do="`backfill plan --restate MODEL:FIRST..LAST` builds cells that are wrong again",
+    )
+
+
 def moves_to_take_back(op: Operation, kind: PublicationKind) -> list[PointerMove]:
     """Read what a plan's promotion has moved, if the way back is still open.
 
     A publication of the plan whose process died was finished before (`plan_verbs`).
 
     Raises:
-        RequestError: the plan is not promoted.
+        RequestError: the plan is not promoted, or has only filled gaps.
         RequestError: its environment was dropped since.
         RequestError: others have changed the same since.
         RequestError: what was published before is not kept any more.
     """
     status = op.store.plans.get(op.plan_id).status
     moves = op.store.history.promoting_moves(op.plan_id)
-    if status is not PlanStatus.PROMOTED or not moves:
+    if status is not PlanStatus.PROMOTED:
         raise nothing_to_take_back(op.plan_id, status)
+    if not moves:
+        raise filled_only(op.plan_id)
     _refuse_dropped(op.store, op.plan)
     refuse_after_promise(op, moves)
     for move in moves:
@@ -156,18 +167,20 @@ def promoted_after(store: Store, last: Plan) -> tuple[Plan, ...]:
     """Find the plans whose way back leaves an environment as it was after one plan, the latest first.
 
     Raises:
-        RequestError: the plan itself is not promoted, or nothing was promoted after it.
+        RequestError: the plan itself is not promoted, or has only filled gaps, or nothing was promoted after it.
         RequestError: a plan that was promoted before it was taken back since.
         RequestError: the environment was dropped since.
     """
     _refuse_dropped(store, last)
     status, own = store.plans.get(last.plan_id).status, store.history.promoting_moves(last.plan_id)
-    if status is not PlanStatus.PROMOTED or not own:
+    if status is not PlanStatus.PROMOTED:
         raise RequestError(
             found=f"plan {last.plan_id} is {status.value}, so no way back leads to what {last.environment} "
             "was after it. Nothing was changed",
             do="Name a plan that is promoted",
         )
+    if not own:
+        raise filled_only(last.plan_id)
     after = _standing_moves(store, last.environment, own[0].number)
     ids = dict.fromkeys(move.plan_id for move in reversed(after) if not move.is_way_back)
     if not ids:
