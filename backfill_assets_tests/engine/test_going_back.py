@@ -241,6 +241,24 @@ def test_what_was_computed_from_a_day_that_is_taken_back_is_owed(
 EDITED = a_graph(visits(), costs("cost + 1"))
 
 
+def test_an_undo_carries_a_day_back_that_reads_only_what_stays_or_comes_back_equal(
+    world: World, plans: Plans
+):
+    reads = {"upstreams": [Upstream(VISITS, lookback=1)]}
+    old, new = (a_graph(visits(), costs(column, **reads)) for column in ("cost", "cost + 1"))
+    world.begin(old, *ROWS)
+    world.land(a_source(), *changed(BAD))
+    plan = plans.published(new, restate=(Restatement(VISITS),))
+    assert [model.build for model in plan.models] == [Build.IN_PLACE, Build.NEW_VERSION]
+    next_day(world, *changed(BAD))
+    world.fill(new)
+    assert totals(world) == [8, 100, 10, 11, 12]
+
+    undo_plan(plans.project(new), plan)
+
+    assert totals(world) == [7, 8, 9, 10, 11]
+
+
 @pytest.mark.parametrize("back", [undo_plan, rollback_plan])
 def test_what_dev_has_computed_from_a_day_of_prod_is_owed_in_dev_when_prod_takes_the_day_back(
     world: World, plans: Plans, back: Callable[..., object]
@@ -559,6 +577,22 @@ def test_an_undo_of_a_definition_is_refused_once_a_later_plan_has_published_anot
     assert world.pointer(VISITS).fingerprint == before
 
 
+def test_a_rollback_of_a_definition_takes_the_days_since_away_with_their_rows(
+    world: World, plans: Plans
+):
+    world.begin(OLD, *ROWS)
+    plan = plans.published(AUDITED)
+    next_day(world, *ROWS)
+    world.fill(AUDITED, VISITS)
+
+    rollback_plan(plans.project(AUDITED), plan)
+
+    assert [int(cost) for _, cost in world.rows(VISITS, "ds", "cost")] == [7, 8, 9, 10]
+    assert world.ready(OLD, VISITS) == "2024-01-07..2024-01-10 (4)"
+    world.fill(OLD)
+    assert totals(world) == [7, 8, 9, 10, 11]
+
+
 @pytest.mark.parametrize("back", [undo_plan, rollback_plan])
 def test_a_plan_that_only_filled_gaps_is_not_taken_back_and_says_so(
     world: World, plans: Plans, back: Callable[..., object]
@@ -576,13 +610,25 @@ def test_a_plan_that_only_filled_gaps_is_not_taken_back_and_says_so(
     assert totals(world) == [7, 8, 9, 10, 11]
 
 
+def test_a_rollback_within_a_table_publishes_only_cells_that_were_built_again_since(
+    world: World, plans: Plans
+):
+    world.begin(OLD, *ROWS)
+    plan = restated(world, plans, 8, BAD)
+    rollback_plan(plans.project(OLD), plan)
+    moves = [each for each in world.store.history.moves_of(plan.plan_id) if each.is_way_back]
+    assert {text(OLD, each.model, each.cells) for each in moves} == {"2024-01-08"}
+
+
 def test_a_definition_is_undone_though_cells_were_restated_under_it(world: World, plans: Plans):
     world.begin(OLD, *ROWS)
     before = world.pointer(VISITS).fingerprint
     first = plans.published(AUDITED)
     restated(world, plans, 8, BAD, graph=AUDITED)
+    head = world.head(VISITS)
     undo_plan(plans.project(AUDITED), first)
     assert world.pointer(VISITS).fingerprint == before
+    assert world.head(VISITS) == head
     assert totals(world) == [7, 99, 9, 10]
 
 
@@ -1080,6 +1126,26 @@ def test_what_was_owed_before_a_plan_is_owed_again_after_its_way_back(
     assert not world.store.views.of(PROD).owed[SUM]
     back(plans.project(more), plan)
     assert world.store.views.of(PROD).owed[SUM]
+
+
+def test_a_cell_beside_a_plan_that_was_stale_before_it_and_built_since_is_not_owed_after_its_undo(
+    world: World, plans: Plans
+):
+    world.begin(OLD, *ROWS)
+    plan = plans.make(OLD, restate=(Restatement(COSTS, "2024-01-08", "2024-01-08"),))
+    plans.apply(OLD, plan)
+    world.land(a_source(), *changed(row(9, 1, 90.0)))
+    ninth = Restatement(VISITS, "2024-01-09", "2024-01-09")
+    plans.published(OLD, select=(VISITS,), restate=(ninth,))
+    plans.promote(OLD, plan)
+    (left,) = plans.published(OLD).models
+    assert (left.model, text(OLD, COSTS, left.cells)) == (COSTS, "2024-01-09")
+
+    undo_plan(plans.project(OLD), plan)
+
+    assert totals(world) == [7, 8, 90, 10]
+    assert not world.store.views.of(PROD).owed
+    assert plans.make(OLD).is_empty
 
 
 SUM = "web.sum"

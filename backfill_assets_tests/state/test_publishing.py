@@ -325,6 +325,20 @@ def test_dev_publishes_nothing_over_what_prod_has_written_since_it_looked(store:
         trial.promote()  # as if it had looked again
 
 
+def test_cells_that_a_new_table_leaves_out_are_among_those_that_its_publication_changes(
+    store: Store,
+):
+    fill(store, Asked(start=0, end=5))
+    trial = Trial(store)
+    trial.new_version("orders")
+    trial.open()
+    trial.fill("orders", 0, 3)
+    trial.promote()
+
+    (move,) = store.history.moves_of("p1")
+    assert (move.cells, move.changed) == (cells((0, 5)), cells((3, 5)))
+
+
 def test_when_prod_leaves_a_version_those_who_read_it_underneath_keep_it(store: Store):
     store.environments.save_environment(DEV)
     fill(store, Asked(start=0, end=5))
@@ -421,6 +435,30 @@ def test_undo_within_a_table_reopens_the_old_records_and_takes_away_what_was_not
     assert set(_records(store, at=2)) == set(each_day(0, 8))
 
 
+def test_undo_within_a_table_leaves_the_records_of_other_cells_as_they_are(store: Store):
+    fill(store, Asked(start=0, end=4))
+    trial = Trial(store)
+    trial.in_place("orders", cells((2, 4)))
+    trial.open()
+    trial.fill("orders", 2, 4, dict.fromkeys(each_day(2, 4), content(20)))
+    trial.promote()
+    fill(store, Asked(start=0, end=1, run="run-9"), {days(0, 1): content(33)})
+    before, now = _records(store), store.environments.pointers("prod")["orders"]
+    back = Move(
+        pointer=replace(now, delta_version=3),
+        old_version=now.version,
+        old_fingerprint=now.fingerprint,
+        copies=(Copy(Layer("orders__v1", 0), cells((2, 4))),),
+    )
+    trial.publish(back, kind=PublicationKind.UNDO)
+
+    after = _records(store)
+    assert {day: after[day] for day in each_day(0, 2)} == {
+        day: before[day] for day in each_day(0, 2)
+    }
+    assert [after[day].content for day in each_day(2, 4)] == [content(10)] * 2
+
+
 def test_a_removed_model_is_read_no_more_and_the_history_says_where_it_was(store: Store):
     add_model(store, "revenue")
     fill(store, Asked("revenue", 0, 2))
@@ -439,7 +477,8 @@ def test_a_removed_model_is_read_no_more_and_the_history_says_where_it_was(store
 
 def test_what_changes_beside_a_publication_has_changed_after_it(store: Store):
     add_model(store, "revenue")
-    fill(store, Asked("orders", 0, 3))
+    held = content(10, amount=11, price=5)
+    fill(store, Asked("orders", 0, 3), dict.fromkeys(each_day(0, 3), held))
     fill(store, Asked("revenue", 0, 3))
     trial = Trial(store)
     trial.in_place("revenue", cells((0, 3)))
@@ -447,12 +486,16 @@ def test_what_changes_beside_a_publication_has_changed_after_it(store: Store):
     trial.fill("revenue", 0, 3, reads={"orders": cells((0, 3))})
     looked = store.views.of("prod")
     pins = {model: each.pointer.delta_version for model, each in looked.models.items()}
-    fill(store, Asked("orders", 1, 2, run="run-9"), {days(1, 2): content(10, amount=99)})
+    dearer, more = content(10, amount=11, price=9), replace(held, rows=11)
+    fill(store, Asked("orders", 1, 2, run="run-9"), {days(1, 2): dearer})
+    fill(store, Asked("orders", 2, 3, run="run-10"), {days(2, 3): more})
     number = trial.publish(trial.move("revenue"), seen=looked.counter, pins=pins)
 
     orders = _records(store)
-    assert orders[days(1, 2)].changed_at.columns["amount"] > number
+    assert orders[days(1, 2)].changed_at.columns["price"] > number
+    assert orders[days(1, 2)].changed_at.columns["amount"] < number
     assert orders[days(1, 2)].changed_at.row_set < number
+    assert orders[days(2, 3)].changed_at.row_set > number
     assert _records(store, "revenue__v1")[days(1, 2)].built_at == number
 
 
