@@ -49,6 +49,7 @@ from backfill_assets_tests.engine.test_plans import (
     visits,
 )
 from backfill_assets_tests.engine.world import on, row, text, told
+from backfill_assets_tests.state.building import owe
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -1146,6 +1147,20 @@ def test_a_cell_beside_a_plan_that_was_stale_before_it_and_built_since_is_not_ow
     assert totals(world) == [7, 8, 90, 10]
     assert not world.store.views.of(PROD).owed
     assert plans.make(OLD).is_empty
+
+
+@pytest.mark.parametrize("back", [undo_plan, rollback_plan])
+def test_what_was_declared_wrong_before_a_plan_rebuilt_it_in_its_table_is_owed_after_its_way_back(
+    world: World, plans: Plans, back: Callable[..., object]
+):
+    """Nothing that it reads has changed, so no stamp tells of it."""
+    world.begin(OLD, *ROWS)
+    owe(world.store, world.pointer(COSTS).version, days(9), "wrong")
+    plan = plans.published(OLD)
+    assert [(model.model, model.build) for model in plan.models] == [(COSTS, Build.IN_PLACE)]
+    assert not world.store.views.of(PROD).owed
+    back(plans.project(OLD), plan)
+    assert text(OLD, COSTS, world.store.views.of(PROD).owed[COSTS]) == "2024-01-09"
 
 
 SUM = "web.sum"
