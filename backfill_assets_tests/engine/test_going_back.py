@@ -891,16 +891,22 @@ def test_an_undo_that_is_refused_keeps_no_table_from_later_plans(world: World, p
     assert world.pointer(VISITS).version in {move.old.version for move in then if move.old}
 
 
-def test_a_rollback_publishes_no_day_that_an_undo_which_died_has_carried_back(
-    world: World, plans: Plans, monkeypatch: pytest.MonkeyPatch
-):
+def _undo_died(world: World, plans: Plans, monkeypatch: pytest.MonkeyPatch, *, after: str) -> Plan:
+    """Publish a new table and fill a day in it, and let the process die that takes the table back."""
     world.begin(OLD, *ROWS)
     plan = plans.published(MORE)
     next_day(world, *ROWS)
     world.fill(MORE)
     with doomed(world, lambda *_: None, monkeypatch) as process:
-        die_after("record", process)
+        die_after(after, process)
         undo_plan(Plans(process).project(MORE), plan)
+    return plan
+
+
+def test_a_rollback_publishes_no_day_that_an_undo_which_died_has_carried_back(
+    world: World, plans: Plans, monkeypatch: pytest.MonkeyPatch
+):
+    plan = _undo_died(world, plans, monkeypatch, after="record")
     world.clock.pass_lease()
 
     rollback_plan(plans.project(MORE), plan)
@@ -914,13 +920,7 @@ def test_a_rollback_publishes_no_day_that_an_undo_which_died_has_carried_back(
 def test_what_an_undo_that_died_keeps_is_free_once_its_plan_cannot_be_taken_back_any_more(
     world: World, plans: Plans, monkeypatch: pytest.MonkeyPatch
 ):
-    world.begin(OLD, *ROWS)
-    plan = plans.published(MORE)
-    next_day(world, *ROWS)
-    world.fill(MORE)
-    with doomed(world, lambda *_: None, monkeypatch) as process:
-        die_after("commit", process)
-        undo_plan(Plans(process).project(MORE), plan)
+    plan = _undo_died(world, plans, monkeypatch, after="commit")
     name = workspace_name(f"{plan.plan_id}.undo")
     promise = timedelta(days=30)
     world.clock.now += timedelta(days=29)
