@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.engine.project.plan_age import open_plans
 from backfill_assets.engine.review.before_publishing import commands_now
-from backfill_assets.snapshots.environment import PROD, workspace_name
+from backfill_assets.snapshots.environment import PROD, plan_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from backfill_assets.engine.project.run_context import RunContext
+    from backfill_assets.snapshots.environment import Pointer
 
 
 def filling_commands(run: RunContext, names: Iterable[str]) -> dict[str, list[str]]:
@@ -21,13 +22,12 @@ def filling_commands(run: RunContext, names: Iterable[str]) -> dict[str, list[st
         By command, the models that it can be restricted to: none where a plan, which fills its own, goes on.
     """
     pointers = {name: run.pointer(run.graph.model(name)) for name in names}
-    writers = {name: run.store.versions.find_owner(at.version) for name, at in pointers.items()}
-    going_on = _plans_going_on(run, {writer for writer in writers.values() if writer})
+    going_on = _plans_going_on(run, pointers)
     commands: dict[str, list[str]] = {}
     for name, at in sorted(
         pointers.items(), key=lambda each: each[1].environment == run.environment.name
     ):
-        if writers[name] not in going_on:
+        if name not in going_on:
             commands.setdefault(f"backfill run{in_environment(at.environment)}", []).append(name)
     return commands | {command: [] for command in going_on.values()}
 
@@ -39,13 +39,22 @@ def restricted(commands: Mapping[str, Iterable[str]]) -> Iterator[str]:
         yield f"{command} --select {listed}" if listed else command
 
 
-def _plans_going_on(run: RunContext, workspaces: set[str]) -> dict[str, str]:
-    """Give by workspace the command that brings its plan nearer to its publication, where there is one."""
-    if not workspaces:
-        return {}
-    plans = {workspace_name(plan.plan_id): plan for plan in open_plans(run.store)}
-    commands = {name: commands_now(run.project, plans[name]) for name in workspaces & plans.keys()}
-    return {name: each[0] for name, each in sorted(commands.items()) if each}
+def _plans_going_on(run: RunContext, pointers: Mapping[str, Pointer]) -> dict[str, str]:
+    """Give by model the command that brings the plan nearer to its publication whose workspace writes its table."""
+    owners = run.store.versions.owners({at.version for at in pointers.values()})
+    planned = {
+        name: plan_id
+        for name, at in pointers.items()
+        if (plan_id := plan_of(owners.get(at.version, "")))
+    }
+    if not planned:
+        return {}  # the open plans are not asked for
+    going_on: dict[str, str] = {}
+    for plan in sorted(open_plans(run.store), key=lambda each: each.plan_id):
+        names = [name for name, plan_id in planned.items() if plan_id == plan.plan_id]
+        if names and (commands := commands_now(run.project, plan)):
+            going_on |= dict.fromkeys(names, commands[0])
+    return going_on
 
 
 def in_environment(name: str) -> str:

@@ -19,6 +19,7 @@ from backfill_assets.state.rows import read_as, values_of
 from backfill_assets.state.tables import BATCHES, READY_RECORDS, SNAPSHOTS, VERSIONS
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from datetime import datetime
 
     from backfill_assets.intervals.interval import Interval
@@ -125,9 +126,13 @@ class Versions(Aggregate[D]):
         """
         return self._database.read(owner, version)
 
-    def find_owner(self, version: str) -> str | None:
-        """Read which environment alone writes a version; None when none does, or the version is unknown."""
-        return self._database.read(find_owner, version)
+    def owners(self, versions: Collection[str]) -> dict[str, str]:
+        """Read which environment alone writes each of these versions, without those that none writes yet, or that are unknown."""
+        known = VERSIONS.c
+        query = sa.select(known.version, known.owner).where(
+            known.version.in_(sorted(versions)), known.owner.is_not(None)
+        )
+        return {row.version: row.owner for row in self._rows(query)}
 
     def version_path(self, version: str) -> str:
         """Read where a version's table lies; `UnknownVersionError` when there is none."""

@@ -185,13 +185,15 @@ def _afterwards(
     op: Operation, back: Mapping[str, Pointer | None], returning: Sequence[_Returning]
 ) -> StateView:
     """Draw what the environment will read: of a table that stays, the cells that do not go back as they are."""
-    then = op.store.views.of(op.plan.environment, instead=back)
-    now = op.store.views.of(op.plan.environment, only=back)
-    stays = {
-        each.old.model: now.models[each.old.model].with_cells_of(
-            then.models[each.old.model], each.going.cells | each.going.emptied
-        )
+    going = {
+        each.old.model: each.going.cells | each.going.emptied
         for each in returning
         if each.going is not None
+    }
+    then = op.store.views.of(op.plan.environment, instead=back)
+    now = op.store.views.of(op.plan.environment, only=going)
+    stays = {
+        name: now.models[name].with_cells_of(then.models[name], cells)
+        for name, cells in going.items()
     }
     return replace(then, models={**then.models, **stays})

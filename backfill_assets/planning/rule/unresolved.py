@@ -50,28 +50,13 @@ def last_unresolved(
         starts: its failures before a batch began.
     """
     failures = [
-        *(
-            Unresolved(
-                failed.model,
-                failed.unbuilt(runs) & todo,
-                failed.kind,
-                failed.ended,
-                failed.batch_id,
-                None,
-            )
-            for failed in batches
-        ),
-        *(
-            Unresolved(
-                failed.model,
-                failed.unbuilt(runs) & todo,
-                failed.kind,
-                failed.at,
-                None,
-                failed.error,
-            )
-            for failed in starts
-        ),
+        *((failed, failed.ended, failed.batch_id, None) for failed in batches),
+        *((failed, failed.at, None, failed.error) for failed in starts),
     ]
-    remaining = [failure for failure in failures if failure.cells]
-    return max(remaining, key=lambda failure: failure.at, default=None)
+    latest_first = sorted(failures, key=lambda each: each[1], reverse=True)
+    remaining = (
+        Unresolved(failed.model, cells, failed.kind, at, batch_id, error)
+        for failed, at, batch_id, error in latest_first
+        if (cells := failed.unbuilt(runs) & todo)
+    )
+    return next(remaining, None)
