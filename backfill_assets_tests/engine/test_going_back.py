@@ -39,13 +39,16 @@ from backfill_assets_tests.engine.plans import Plans
 from backfill_assets_tests.engine.test_plans import (
     CADENCE,
     COSTS,
+    DOUBLE,
     MORE,
     OLD,
     ROWS,
+    SUM,
     VISITS,
     WHERE,
     changed,
     costs,
+    total_of_visits,
     visits,
 )
 from backfill_assets_tests.engine.world import on, row, text, told
@@ -55,7 +58,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from backfill_assets.models.graph import Graph
-    from backfill_assets.models.model import Model
     from backfill_assets.planning.plan.plan import Plan
     from backfill_assets_tests.engine.world import World
 
@@ -76,6 +78,15 @@ def next_day(world: World, *rows: Any) -> None:  # noqa: ANN401 - values of a ro
     """A day passes, and its rows land beside the others."""
     world.clock.now += timedelta(days=1)
     world.land(a_source(), *rows, row(11, 1, 11.0))
+
+
+def a_new_table_and_a_day_since(world: World, plans: Plans) -> Plan:
+    """Publish a new table of visits, and fill a day that comes afterwards."""
+    world.begin(OLD, *ROWS)
+    plan = plans.published(MORE)
+    next_day(world, *ROWS)
+    world.fill(MORE)
+    return plan
 
 
 def test_rolled_back_cells_hold_what_they_held_and_the_next_fill_leaves_them_alone(
@@ -145,10 +156,7 @@ def test_days_since_stay_of_a_model_that_is_declared_no_more(world: World, plans
 def test_an_undo_is_refused_where_days_since_cannot_be_computed_since_their_source_is_gone(
     world: World, plans: Plans
 ):
-    world.begin(OLD, *ROWS)
-    plan = plans.published(MORE)
-    next_day(world, *ROWS)
-    world.fill(MORE)
+    plan = a_new_table_and_a_day_since(world, plans)
     nothing_declared = build_graph([], [])
     with pytest.raises(RequestError, match=f"{VISITS}: 2024-01-11.*then undo again.*rollback"):
         undo_plan(plans.project(nothing_declared), plan)
@@ -526,10 +534,7 @@ def test_a_later_plan_that_was_promoted_and_taken_back_keeps_no_earlier_one_from
 def test_a_new_table_is_not_undone_once_a_later_plan_has_restated_a_day_that_came_since(
     world: World, plans: Plans
 ):
-    world.begin(OLD, *ROWS)
-    first = plans.published(MORE)
-    next_day(world, *ROWS)
-    world.fill(MORE)
+    first = a_new_table_and_a_day_since(world, plans)
     world.land(a_source(), *ROWS, row(11, 1, 50.0))
     second = plans.published(MORE, restate=(Restatement(VISITS, "2024-01-11", "2024-01-11"),))
     with pytest.raises(RequestError, match=f"{second.plan_id}: {VISITS} its table"):
@@ -893,10 +898,7 @@ def test_an_undo_that_is_refused_keeps_no_table_from_later_plans(world: World, p
 
 def _undo_died(world: World, plans: Plans, monkeypatch: pytest.MonkeyPatch, *, after: str) -> Plan:
     """Publish a new table and fill a day in it, and let the process die that takes the table back."""
-    world.begin(OLD, *ROWS)
-    plan = plans.published(MORE)
-    next_day(world, *ROWS)
-    world.fill(MORE)
+    plan = a_new_table_and_a_day_since(world, plans)
     with doomed(world, lambda *_: None, monkeypatch) as process:
         die_after(after, process)
         undo_plan(Plans(process).project(MORE), plan)
@@ -1163,26 +1165,20 @@ def test_what_was_declared_wrong_before_a_plan_rebuilt_it_in_its_table_is_owed_a
     assert text(OLD, COSTS, world.store.views.of(PROD).owed[COSTS]) == "2024-01-09"
 
 
-SUM = "web.sum"
-
-
-def _sum(extra: str = "") -> Model:
+def _with_sum(extra: str = "") -> Graph:
+    """Visits, and one cell that adds up all of them and counts none, so that an edit explains all that differs."""
     sql = f"SELECT 'all' AS id, CAST(SUM(cost) {extra} AS DECIMAL(18,2)) AS total FROM {VISITS}"
     columns = (Column("id", "string"), Column("total", "decimal(18,2)"))
     whole: Any = {"cadence": Whole(), "kind": Full(), "unique_key": ["id"], "columns": columns}
     reads = [Upstream(VISITS, reopens=Reopens.ALL)]
-    return a_model(SUM, sql=sql, upstreams=reads, grain="one row", **whole)
+    return a_graph(visits(), a_model(SUM, sql=sql, upstreams=reads, grain="one row", **whole))
 
 
-def _with_sum(extra: str = "") -> Graph:
-    return a_graph(visits(), _sum(extra))
-
-
-@pytest.mark.parametrize("extra", ["", ", CAST(cost * 2 AS DECIMAL(18,2)) AS double"])
+@pytest.mark.parametrize("extra", ["", DOUBLE])
 def test_what_an_undo_brings_back_is_stale_where_it_has_not_read_the_days_since(
     world: World, plans: Plans, extra: str
 ):
-    old, new = (a_graph(visits(more), _sum()) for more in ("", extra))
+    old, new = (a_graph(visits(more), total_of_visits()) for more in ("", extra))
     world.begin(old, *ROWS)
     world.land(a_source(), *changed(BAD))
     plan = plans.published(new, restate=(Restatement(VISITS),))

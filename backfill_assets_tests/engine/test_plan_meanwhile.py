@@ -20,12 +20,11 @@ from backfill_assets.engine.plans.refusals import (
 from backfill_assets.engine.project.batch_policy import BatchPolicy
 from backfill_assets.engine.project.events import Failed, Waiting
 from backfill_assets.errors import RequestError
-from backfill_assets.intervals import Hourly, Whole
+from backfill_assets.intervals import Hourly
 from backfill_assets.models.audit import accepted_range
 from backfill_assets.models.column import Column
-from backfill_assets.models.kind import Full, IncrementalByTimeRange
+from backfill_assets.models.kind import IncrementalByTimeRange
 from backfill_assets.models.source import TimeColumns
-from backfill_assets.models.upstream import Reopens, Upstream
 from backfill_assets.planning.plan.request import Restatement
 from backfill_assets.snapshots.environment import PROD, Environment
 from backfill_assets.snapshots.snapshot import snapshots_of
@@ -36,12 +35,16 @@ from backfill_assets_tests.engine.plans import Plans
 from backfill_assets_tests.engine.test_plans import (
     CADENCE,
     COSTS,
+    DOUBLE,
     MORE,
     OLD,
     ROWS,
+    SUM,
     VISITS,
     changed,
     costs,
+    summed,
+    total_of_visits,
     visits,
 )
 from backfill_assets_tests.engine.world import ended, on, row, text, told
@@ -53,7 +56,6 @@ if TYPE_CHECKING:
     from backfill_assets.snapshots.batch import BatchRequest, OpenBatch
     from backfill_assets_tests.engine.world import World
 
-MORE_COLUMN = ", CAST(cost * 2 AS DECIMAL(18,2)) AS double"
 FIRST_HOUR = "2024-01-10T22:00:00Z"
 
 
@@ -100,15 +102,9 @@ def test_gaps_of_a_plan_that_were_filled_before_it_was_applied_are_not_built_aga
 def test_a_promotion_is_refused_where_a_planned_cell_fails_on_a_day_that_is_carried_over(
     world: World, plans: Plans
 ):
-    def with_sum(extra: str, *audits: Any) -> Graph:  # noqa: ANN401
-        sql = f"SELECT 'all' AS id, CAST(SUM(cost) {extra} AS DECIMAL(18,2)) AS total FROM {VISITS}"
-        columns = (Column("id", "string"), Column("total", "decimal(18,2)"))
-        whole: dict[str, Any] = {"cadence": Whole(), "kind": Full(), "unique_key": ["id"]}
-        reads = [Upstream(VISITS, reopens=Reopens.ALL)]
-        whole |= {"columns": columns, "upstreams": reads, "grain": "one row", "audits": audits}
-        return a_graph(visits(extra and MORE_COLUMN), a_model("web.sum", sql=sql, **whole))
-
-    old, new = with_sum(""), with_sum("+ 1", accepted_range("total", None, 100))
+    audits = [accepted_range("total", None, 100)]
+    old = summed()
+    new = a_graph(visits(DOUBLE), total_of_visits("+ 1", audits=audits))
     world.begin(old, *ROWS)
     plan = plans.make(new)
     assert plans.apply(new, plan).status is PlanStatus.BUILT
@@ -119,7 +115,7 @@ def test_a_promotion_is_refused_where_a_planned_cell_fails_on_a_day_that_is_carr
     with pytest.raises(RequestError, match="is not completely built"):
         plans.promote(new, plan)
 
-    assert world.rows("web.sum", "total") == [(Decimal(34),)]
+    assert world.rows(SUM, "total") == [(Decimal(34),)]
     assert [int(cost) for _, cost in world.rows(VISITS, "ds", "cost")] == [7, 8, 9, 10, 99]
 
 

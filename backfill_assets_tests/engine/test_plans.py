@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from backfill_assets.planning.plan.plan import Plan
     from backfill_assets_tests.engine.world import World
 
-VISITS, COSTS = "web.visits", "web.costs"
+VISITS, COSTS, SUM = "web.visits", "web.costs", "web.sum"
 FOUR = "2024-01-03..2024-01-04 (2), 2024-01-09, 2024-01-20"
 CADENCE = Daily(start="2024-01-07")
 WHERE = "WHERE ds >= :start_ds AND ds < :end_ds"
@@ -61,8 +61,11 @@ def costs(column: str = "cost", **declared: Any) -> Any:  # noqa: ANN401
     return a_model(COSTS, sql=sql, **given)
 
 
+DOUBLE = ", CAST(cost * 2 AS DECIMAL(18,2)) AS double"
+"""One more column of `visits`."""
+
 OLD: Graph = a_graph(visits(), costs())
-MORE: Graph = a_graph(visits(", CAST(cost * 2 AS DECIMAL(18,2)) AS double"), costs())
+MORE: Graph = a_graph(visits(DOUBLE), costs())
 ROWS = [row(n, 1, float(n)) for n in range(7, 11)]
 
 
@@ -80,7 +83,7 @@ def test_a_plan_that_ignores_the_cron_builds_what_it_plans(world: World, plans: 
 
 def test_a_new_table_with_a_rarer_cron_has_all_that_was_published(world: World, plans: Plans):
     world.begin(a_graph(visits()), *ROWS)
-    doubled = ", CAST(cost * 2 AS DECIMAL(18,2)) AS double"
+    doubled = DOUBLE
     weekly = a_graph(visits(doubled, cadence=Daily(start="2024-01-07", cron="0 5 * * 1")))
 
     plans.published(weekly)
@@ -236,13 +239,17 @@ def test_an_abandoned_plan_leaves_prod_byte_for_byte(world: World, plans: Plans)
 
 def summed(cron: str | None = None, extra: str = "") -> Graph:
     """Visits, and one cell that counts and adds up all of them."""
-    total = total_of(VISITS, extra, upstreams=[Upstream(VISITS, reopens=Reopens.ALL)])
-    return a_graph(visits(cadence=Daily(start="2024-01-07", cron=cron)), total)
+    return a_graph(visits(cadence=Daily(start="2024-01-07", cron=cron)), total_of_visits(extra))
 
 
 def added_up() -> Graph:
     """One cell that counts the rows of the source, and adds them up."""
     return a_graph(total_of(EVENTS))
+
+
+def total_of_visits(extra: str = "", **declared: Any) -> Any:  # noqa: ANN401
+    """One cell that counts all visits and adds them up: each of their cells reopens it."""
+    return total_of(VISITS, extra, upstreams=[Upstream(VISITS, reopens=Reopens.ALL)], **declared)
 
 
 def total_of(read: str, extra: str = "", **declared: Any) -> Any:  # noqa: ANN401
@@ -251,9 +258,6 @@ def total_of(read: str, extra: str = "", **declared: Any) -> Any:  # noqa: ANN40
     sql = f"SELECT COUNT(*) AS days, CAST(SUM(cost) {extra} AS DECIMAL(18,2)) AS total FROM {read}"
     whole: dict[str, Any] = {"cadence": Whole(), "kind": Full(), "unique_key": ["days"]}
     return a_model(SUM, sql=sql, columns=columns, grain="one row", **whole, **declared)
-
-
-SUM = "web.sum"
 
 
 def test_a_full_reader_that_is_rebuilt_keeps_published_cells_that_a_rarer_cron_calls_due_later(
