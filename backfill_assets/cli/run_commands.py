@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from backfill_assets.engine.batch.unpromoted import promoting_both, unpromoted_columns
 from backfill_assets.engine.project.plan_age import open_plans
 from backfill_assets.engine.review.before_publishing import commands_now
 from backfill_assets.snapshots.environment import PROD, plan_of
@@ -16,20 +17,20 @@ if TYPE_CHECKING:
 
 
 def filling_commands(run: RunContext, names: Iterable[str]) -> dict[str, list[str]]:
-    """Give the commands that fill these models; what is followed comes first, what a plan is to publish last.
+    """Give the commands that fill these models; what is followed comes first, what needs a plan last.
 
     Returns:
-        By command, the models that it can be restricted to: none where a plan, which fills its own, goes on.
+        By command, the models that it can be restricted to: none of a plan, which fills its own.
     """
     pointers = {name: run.pointer(run.graph.model(name)) for name in names}
-    going_on = _plans_going_on(run, pointers)
+    by_plan = _plans_going_on(run, pointers) | _plans_for_both(run, pointers)
     commands: dict[str, list[str]] = {}
     for name, at in sorted(
         pointers.items(), key=lambda each: each[1].environment == run.environment.name
     ):
-        if name not in going_on:
+        if name not in by_plan:
             commands.setdefault(f"backfill run{in_environment(at.environment)}", []).append(name)
-    return commands | {command: [] for command in going_on.values()}
+    return commands | {command: [] for command in by_plan.values()}
 
 
 def restricted(commands: Mapping[str, Iterable[str]]) -> Iterator[str]:
@@ -55,6 +56,15 @@ def _plans_going_on(run: RunContext, pointers: Mapping[str, Pointer]) -> dict[st
         if names and (commands := commands_now(run.project, plan)):
             going_on |= dict.fromkeys(names, commands[0])
     return going_on
+
+
+def _plans_for_both(run: RunContext, names: Iterable[str]) -> dict[str, str]:
+    """Give by model the plan for what it reads of an edit that is not promoted: no run can build it before."""
+    return {
+        name: promoting_both(run.environment.name, upstream)
+        for name in names
+        for upstream in unpromoted_columns(run, run.graph.model(name))
+    }
 
 
 def in_environment(name: str) -> str:

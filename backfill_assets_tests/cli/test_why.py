@@ -71,6 +71,46 @@ def test_a_gap_whose_source_has_no_table_waits_for_the_source(shop: Prepared, ba
     ]
 
 
+WIDER = """
+from dataclasses import replace
+from backfill_assets.models.column import Column
+from backfill_assets_tests import toy
+
+def selling(model, old, new, *columns):
+    query = replace(model.query, sql=model.query.sql.replace(old, new))
+    return replace(model, query=query, columns=columns, audits=())
+
+SOURCES = toy.SOURCES
+_PRICE = Column("price", "decimal(18,2)")
+MODELS = [
+    selling(toy.sales, " FROM", ", CAST(MAX(amount) AS DECIMAL(18, 2)) AS price FROM", *toy.sales.schema, _PRICE),
+    selling(toy.sales_of_three_days, "amount", "price", Column("ds", "date"), _PRICE),
+]
+"""
+
+
+def test_a_gap_that_reads_a_column_of_an_edit_waits_for_the_plan_that_promotes_both(
+    shop: Prepared, backfill: Backfill, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "smaller_shop.py").write_text(SMALLER)
+    (tmp_path / "wider_shop.py").write_text(WIDER)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("BACKFILL_CATALOG", "smaller_shop")
+    shop.land_nothing(raw_sales)
+    shop.fill("toy.sales", "2024-01-28", "2024-02-03")
+    monkeypatch.setenv("BACKFILL_CATALOG", "wider_shop")
+
+    by_plan = "Next: backfill plan prod --select toy.sales+"
+    assert backfill("why", "toy.sales_of_three_days", "2024-01-30").lines == [
+        (
+            "toy.sales_of_three_days 2024-01-30: waits: required and not ready; it reads price of an edit of toy.sales "
+            "that is not promoted"
+        ),
+        by_plan,
+    ]
+    assert by_plan in backfill("status").lines
+
+
 def test_an_overtaken_cell_says_what_builds_it_again(
     shop: Prepared, backfill: Backfill, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -13,6 +13,7 @@ from backfill_assets.cli.operating import looking
 from backfill_assets.cli.options import AsJson, Env  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import print_json, say
 from backfill_assets.cli.run_commands import filling_commands, restricted
+from backfill_assets.engine.batch.unpromoted import unpromoted_columns
 from backfill_assets.engine.fill.late_cells import late_work_of, lease_name
 from backfill_assets.engine.fill.outstanding import A_PLAN, stale_by_need
 from backfill_assets.planning.rule.explain import why as explain
@@ -45,7 +46,7 @@ def why(
     ready, not required. For ready cells it shows the batch, its plan, who promoted the plan, and whether the cells hold an
     older definition than the current definition.
 
-    For a source without a table, the path is shown.
+    For a source without a table, the path is shown; of an edit that is not promoted, the columns that only it has.
 
     Example: backfill why commerce.fact_orders 2018-10-03
 
@@ -56,7 +57,7 @@ def why(
         cadence = model_named(run.graph, model).cadence
         cells = cells_named(cadence, interval)
         view, naming = run.view(), naming_of(run.graph)
-        reasons = [
+        explained = [
             _with_sources(run, reason)
             for reason in explain(
                 run.graph,
@@ -75,8 +76,9 @@ def why(
             if origin.plan_id or origin.fingerprint != runs or origin.reason not in _ROUTINE
         ]
         gaps = filling_commands(
-            run, sorted({reason.model for reason in reasons if reason.branch == "gap"})
+            run, sorted({reason.model for reason in explained if reason.branch == "gap"})
         )
+        reasons = [_with_edits(run, reason) for reason in explained]
     if as_json:
         print_json(
             [*map(asdict, reasons), *({**asdict(origin), "branch": "origin"} for origin in built)]
@@ -116,3 +118,15 @@ def _with_sources(run: RunContext, reason: Reason) -> Reason:
     if not absent:
         return reason
     return replace(reason, branch="waits", text=f"required and not ready; {', '.join(absent)}")
+
+
+def _with_edits(run: RunContext, reason: Reason) -> Reason:
+    """Say of a gap which columns it reads that only an edit which is not promoted has: no run can build it before."""
+    lacking = unpromoted_columns(run, run.graph.model(reason.model))
+    if reason.branch != "gap" or not lacking:
+        return reason
+    named = ", ".join(
+        f"it reads {', '.join(columns)} of an edit of {name} that is not promoted"
+        for name, columns in lacking.items()
+    )
+    return replace(reason, branch="waits", text=f"required and not ready; {named}")
