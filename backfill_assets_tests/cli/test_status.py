@@ -331,3 +331,28 @@ def test_what_a_plan_is_to_publish_is_filled_by_that_plan_and_no_run_is_offered_
 
     assert backfill("promote", plan_id, "--yes").code == 0
     assert backfill("status", *only).lines[-1] == "prod: 1 model, 0 cells missing, 0 stale."
+
+
+@pytest.mark.usefixtures("computing")
+def test_late_cells_name_the_plan_that_stands_for_them_and_a_new_one_once_more_are_late(
+    shop: Prepared, backfill: Backfill, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "smaller_shop.py").write_text(SMALLER)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("BACKFILL_CATALOG", "smaller_shop")
+
+    def sell(day: int) -> None:
+        toy.land_rows(str(shop.data), toy.raw_sales, (date(2024, 1, day), "north", Decimal(1)))
+
+    sell(28)
+    assert backfill("run").code == 0
+    sell(29)
+    assert backfill("status").lines[-2] == "Next: backfill plan"
+
+    needed = backfill("run", "--json").json["late"]["needed_plan"]
+    assert backfill("status").lines[-2] == f"Next: backfill show {needed}"
+    assert backfill("status", "--json").json["needed_plan"] == needed
+
+    sell(30)
+    assert backfill("status").lines[-2] == "Next: backfill plan"
+    assert backfill("status", "--json").json["needed_plan"] is None

@@ -18,6 +18,7 @@ from backfill_assets.cli.output import Heading, bar, print_json, print_table, sa
 from backfill_assets.cli.project import clock_at
 from backfill_assets.cli.run_commands import filling_commands, in_environment, plan_for
 from backfill_assets.cli.waiting_plans import say_waiting, waiting_plans, watched_plans
+from backfill_assets.engine.automatic.needed_plan import standing_plan
 from backfill_assets.engine.fill.late_cells import late_work_of
 from backfill_assets.engine.fill.observing import observe_sources, sources_of
 from backfill_assets.engine.fill.outstanding import A_PLAN, outstanding, stale_by_need
@@ -31,7 +32,7 @@ from backfill_assets.planning.rule.late_work import beyond_words
 from backfill_assets.snapshots.cutoff import Cutoff
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from datetime import datetime
 
     from backfill_assets.engine.fill.outstanding import Outstanding
@@ -81,30 +82,20 @@ def status(
         looks = observe_sources(run.store, sources, run.data_root, None, run.at_work)
         say_looked(looks)
         view, moment, late = run.view(), run.clock(), late_work_of(run)
-        spared = run.store.plans.spared(moment - _LATELY)
         works = {name: run.work(name, view, moment) for name in names}
-        failures = unresolved_failures(run, view, works)
-        rows = [
-            _row(run, name, work, view.claimed[name], late)
-            | _stale_waits(run, name, work, late)
-            | {
-                "beyond": [*late.beyond(name)],
-                "spared": spared.get(name, 0),
-                "cutoff": _cutoff(view.cutoffs.get(name)),
-                "failure": _failure(run, failures.get(name)),
-            }
-            for name, work in works.items()
-        ]
+        rows = _rows(run, view, works, late)
         remaining = outstanding(run, names, looks)
         is_runnable = remaining.buildable or any(row["refresh"] for row in rows)
         commands = filling_commands(run, _runnable(works, late)) if is_runnable else ()
         holds = holds_of(run.store, env, names)
         open_ones = _Open(waiting_plans(run), holds, watched_plans(run), moment)
+        needed = standing_plan(run, late) if A_PLAN in remaining.waits else None
         edited = any(row["changed"] for row in rows) and not open_ones.plans
-        to_do = _to_do(env, hold, remaining, commands, edited=edited)
+        planning = _planning(env, needed, remaining, edited=edited)
+        to_do = _to_do(env, hold, remaining, commands, planning)
         removed = [] if select or hold is not None else _removed(run, view)
     if as_json:
-        summary = {"environment": env, "models": rows, "removed": removed}
+        summary = {"environment": env, "models": rows, "removed": removed, "needed_plan": needed}
         print_json(summary | {"left": left_json(remaining)} | open_ones.as_json())
     else:
         _print(env, rows, removed, remaining, open_ones, to_do)
@@ -133,6 +124,24 @@ def _runnable(works: Mapping[str, Work], late: LateWork) -> list[str]:
         name
         for name, work in works.items()
         if work.runnable | late.in_place[name] | late.automatic[name]
+    ]
+
+
+def _rows(
+    run: RunContext, view: StateView, works: Mapping[str, Work], late: LateWork
+) -> list[dict[str, Any]]:
+    spared = run.store.plans.spared(run.clock() - _LATELY)
+    failures = unresolved_failures(run, view, works)
+    return [
+        _row(run, name, work, view.claimed[name], late)
+        | _stale_waits(run, name, work, late)
+        | {
+            "beyond": [*late.beyond(name)],
+            "spared": spared.get(name, 0),
+            "cutoff": _cutoff(view.cutoffs.get(name)),
+            "failure": _failure(run, failures.get(name)),
+        }
+        for name, work in works.items()
     ]
 
 
@@ -269,21 +278,31 @@ def _print(
     say(f"{env}: {counted(len(rows), 'model')}, {remaining.words}.")
 
 
-def _to_do(
-    env: str, hold: Hold | None, remaining: Outstanding, filling: Iterable[str], *, edited: bool
-) -> tuple[str, ...]:
-    """Give the commands that come next; nothing is built in a hold, so only its release brings what it lacks.
+def _planning(
+    env: str, needed: str | None, remaining: Outstanding, *, edited: bool
+) -> Iterator[str]:
+    """Give the commands that plan: for late cells the plan that stands, if there is one; a new one for edits that no open plan publishes."""
+    if needed:
+        yield f"backfill show {needed}"
+    if edited or (A_PLAN in remaining.waits and not needed):
+        yield plan_for(env)
 
-    Edits that no open plan publishes need a plan.
-    """
+
+def _to_do(
+    env: str,
+    hold: Hold | None,
+    remaining: Outstanding,
+    filling: Iterable[str],
+    planning: Iterable[str],
+) -> tuple[str, ...]:
+    """Give the commands that come next; nothing is built in a hold, so only its release brings what it lacks."""
     if hold is not None:
         is_behind = remaining.missing or remaining.stale
         return (f"backfill release {shlex.quote(hold.consumer)}",) if is_behind else ()
     why = (
         f"backfill why MODEL CELL{in_environment(env)} for a missing one, or the same command later"
     )
-    planning = (plan_for(env),) if edited or A_PLAN in remaining.waits else ()
-    return tuple(filling) or ((why,) if remaining.missing else planning)
+    return tuple(filling) or ((why,) if remaining.missing else tuple(planning))
 
 
 def _remarks(env: str, row: dict[str, Any]) -> list[str]:

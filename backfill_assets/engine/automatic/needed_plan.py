@@ -42,9 +42,19 @@ def needed_plan(run: RunContext, project: Project, work: LateWork) -> str | None
     """
     if not work.waiting:
         return None
+    return standing_plan(run, work) or _proposed(run, project, work)
+
+
+def standing_plan(run: RunContext, work: LateWork) -> str | None:
+    """Give the id of a plan, of a person too, that builds every cell that waits for one from what is there now.
+
+    Returns:
+        None: no cell waits, or there is no such plan.
+    """
+    if not work.waiting:
+        return None
     listed = run.store.plans.latest(run.environment.name, NOT_ENDED)
-    plan_id = next((plan.plan_id for plan in listed if _answers(run, plan, work)), None)
-    return plan_id or _proposed(run, project, work, [plan for plan in listed if _is_ours(plan)])
+    return next((plan.plan_id for plan in listed if _answers(run, plan, work)), None)
 
 
 def _answers(run: RunContext, stored: StoredPlan, work: LateWork) -> bool:
@@ -61,9 +71,7 @@ def _is_ours(stored: StoredPlan) -> bool:
     return stored.status is PlanStatus.PROPOSED and stored.created_by == ASKED_BY
 
 
-def _proposed(
-    run: RunContext, project: Project, work: LateWork, before: list[StoredPlan]
-) -> str | None:
+def _proposed(run: RunContext, project: Project, work: LateWork) -> str | None:
     reasons = dict.fromkeys(work.because[name] for name in work.waiting if name in work.because)
     request = PlanRequest(
         environment=run.environment.name,
@@ -75,6 +83,11 @@ def _proposed(
     plan = plan_of(project, request)
     if plan.is_empty:
         return None
+    before = [
+        stored
+        for stored in run.store.plans.latest(run.environment.name, NOT_ENDED)
+        if _is_ours(stored)
+    ]
     planned_cells = CellsByModel.of(each for stored in before for each in stored.cells.items())
     needed = NewEvent(plan.plan_id, PlanEventKind.NEEDED, ASKED_BY, request.reason)
     keep(project, plan, needed if work.waiting - planned_cells else None)
