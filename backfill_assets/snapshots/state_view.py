@@ -46,6 +46,7 @@ class ReadyRun:
         bytes_per_second: the bytes that its batch wrote, per second of its cells; None if not recorded.
         began_at: when its batch began to compute (UTC): cells of sources that ended later it has not read,
             where it reads those that are over; None if not recorded.
+        fingerprint: the definition that its batch ran; None if not recorded.
     """
 
     interval: Interval
@@ -58,6 +59,7 @@ class ReadyRun:
     replaces: int | None = None
     bytes_per_second: float | None = None
     began_at: datetime | None = None
+    fingerprint: str | None = None
 
     @property
     def sources_at(self) -> int:
@@ -207,6 +209,8 @@ class StateView:
         counter: the number that was drawn last: nothing in here is later.
         sources: the observed sources, which all environments share, by name.
         cutoffs: the cutoffs in force, by model.
+        earlier: definitions by which ready cells were made that are kept in the table of another one, by
+            fingerprint: such a cell is stale where what this definition reads has changed.
     """
 
     environment: Environment
@@ -217,6 +221,7 @@ class StateView:
     counter: int = 0
     sources: Mapping[str, SourceState] = field(default_factory=dict[str, SourceState])
     cutoffs: Mapping[str, Cutoff] = field(default_factory=dict[str, "Cutoff"])
+    earlier: Mapping[str, Model] = field(default_factory=dict[str, "Model"])
 
     def ready(self, model: str) -> IntervalSet:
         """The ready intervals of a model; empty for one that has no pointer yet."""
@@ -227,6 +232,15 @@ class StateView:
         """Those of the cells that a cutoff keeps under the old definition: they are not built again."""
         cutoff = self.cutoffs.get(model.name)
         return IntervalSet.empty() if cutoff is None else cutoff.kept(model.cadence, cells)
+
+    def made_by_earlier(self, model: str) -> dict[str, IntervalSet]:
+        """Those ready intervals of a model that an earlier definition has made, by its fingerprint."""
+        runs = self.models[model].runs if self.earlier and model in self.models else ()
+        made: dict[str, list[Interval]] = {}
+        for run in runs:
+            if run.fingerprint is not None and run.fingerprint in self.earlier:
+                made.setdefault(run.fingerprint, []).append(run.interval)
+        return {fingerprint: IntervalSet.of(cells) for fingerprint, cells in made.items()}
 
     def own(self, model: str) -> IntervalSet:
         """The ready intervals that the environment's own table holds."""

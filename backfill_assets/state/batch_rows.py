@@ -35,6 +35,7 @@ OF_BATCH: Mapping[str, sa.ColumnElement[Any]] = {
     "pinned_at": BATCHES.c.built_at,
     "bytes_per_second": BATCHES.c.bytes_written / _SECONDS,
     "began_at": BATCHES.c.started_at,
+    "fingerprint": BATCHES.c.fingerprint,
 }
 """What a ready cell's row has of the batch that built it: see `ReadyRun`."""
 

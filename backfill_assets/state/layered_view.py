@@ -62,6 +62,7 @@ class Cell:
     replaces: int | None = None
     bytes_per_second: float | None = None
     began_at: datetime | None = None
+    fingerprint: str | None = None
 
     @property
     def sources_at(self) -> int:
@@ -173,8 +174,8 @@ def _run(cell: Cell, *, own: bool) -> ReadyRun:
     unread = _stamps(cell.unread) if cell.unread else None
     mine = own and cell.layer == 0
     built = (cell.built_at, stamps, cell.batch_id)
-    of_batch = (cell.pinned_at, cell.replaces, cell.bytes_per_second, cell.began_at)
-    return ReadyRun(interval, *built, mine, unread, *of_batch)
+    of_batch = {name: getattr(cell, name) for name in OF_BATCH}
+    return ReadyRun(interval, *built, mine, unread, replaces=cell.replaces, **of_batch)
 
 
 @lru_cache(maxsize=4096)

@@ -16,6 +16,8 @@ from backfill_assets.state.tables import SNAPSHOTS
 from backfill_assets.state.texts import keep_texts, put_together, taken_apart
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from backfill_assets.intervals.cadence import Cadence
     from backfill_assets.models.model import Model
     from backfill_assets.state.database import Database
@@ -141,6 +143,24 @@ def find_snapshot(connection: sa.Connection, fingerprint: str) -> StoredSnapshot
     if row is None:
         return None
     return read_as(StoredSnapshot, row, definition=put_together(connection, row.definition))
+
+
+def computing_otherwise(connection: sa.Connection, made_by: Mapping[str, str]) -> dict[str, Model]:
+    """Read those definitions that compute rows otherwise than the ones that run in their place.
+
+    Args:
+        connection: to the state.
+        made_by: fingerprints, each with that of the definition which runs now.
+    """
+    if not made_by:
+        return {}
+    named = {*made_by, *made_by.values()}
+    query = sa.select(SNAPSHOTS.c.fingerprint, SNAPSHOTS.c.logic)
+    rows = connection.execute(query.where(SNAPSHOTS.c.fingerprint.in_(named)))
+    logic = {row.fingerprint: row.logic for row in rows}
+    others = (each for each, now in made_by.items() if logic.get(each) != logic.get(now))
+    read = {each: model(connection, each) for each in others}
+    return {each: declared for each, declared in read.items() if declared is not None}
 
 
 def last_cadence(connection: sa.Connection, name: str) -> Cadence | None:

@@ -19,6 +19,7 @@ from backfill_assets.state import (
     layers,
     owed,
     ready,
+    snapshots,
     sources,
 )
 from backfill_assets.state.aggregate import Aggregate, D
@@ -31,7 +32,7 @@ from backfill_assets.state.pointers import followed, pointer, pointers, resolved
 from backfill_assets.state.tables import BATCHES, POINTERS, READY_RECORDS
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Mapping, Sequence
+    from collections.abc import Container, Iterable, Mapping, Sequence
     from datetime import datetime
 
     from backfill_assets.intervals.interval import Interval
@@ -200,11 +201,12 @@ def _view(
     for model, each in cells.items():
         own = pointed[model].environment == name
         runs[model] = layered_view.runs_of(each, own=own)
+    models = {model: ModelState(at, runs.get(model, ())) for model, at in pointed.items()}
     claims = live_claims(connection, heard_after)
     owing = _owed(connection, names, pointed, cells)
     return StateView(
         environment=drawn,
-        models={model: ModelState(at, runs.get(model, ())) for model, at in pointed.items()},
+        models=models,
         claimed=CellsByModel(
             {model: claims[at.version] for model, at in pointed.items() if at.version in claims}
         ),
@@ -213,7 +215,18 @@ def _view(
         counter=counter.last_number(connection),
         sources=sources.states(connection),
         cutoffs=cutoffs(connection, names),
+        earlier=snapshots.computing_otherwise(connection, _made_by(models.values())),
     )
+
+
+def _made_by(states: Iterable[ModelState]) -> dict[str, str]:
+    """Give the definitions that made ready cells and that their pointers name no more, each with the one that is named."""
+    return {
+        run.fingerprint: state.pointer.fingerprint
+        for state in states
+        for run in state.runs
+        if run.fingerprint not in (None, state.pointer.fingerprint)
+    }
 
 
 def _is_plain(drawn: Environment, at: Pointer) -> bool:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.audit import accepted_range
 from backfill_assets.models.column import Column
 from backfill_assets.models.kind import Full
+from backfill_assets.models.sql.query import SqlQuery
 from backfill_assets.models.upstream import Reopens, Upstream
 from backfill_assets.planning.plan import batch_size as sizes
 from backfill_assets.planning.plan.request import Restatement
@@ -366,3 +368,60 @@ def test_a_failed_child_is_finished_by_applying_again_and_nothing_is_built_twice
     again = plans.make(graph, restate=(Restatement(VISITS, "2024-01-08", "2024-01-08"),))
     with pytest.raises(PlanConflictError, match=plan.plan_id):
         plans.apply(graph, again)
+
+
+def looking_back(days: int) -> Graph:
+    """Visits, and what a day and so many before it cost."""
+    sql = (
+        "SELECT days.ds, CAST(SUM(cost) AS DECIMAL(18,2)) AS total FROM"
+        " (SELECT EXPLODE(SEQUENCE(:start_ds, DATE_SUB(:end_ds, 1))) AS ds) AS days"
+        f" JOIN (SELECT ds, cost FROM {VISITS} WHERE ds >= DATE_SUB(:start_ds, {days}) AND ds < :end_ds) AS own"
+        f" ON own.ds BETWEEN DATE_SUB(days.ds, {days}) AND days.ds GROUP BY days.ds"
+    )
+    summed_up = costs(upstreams=[Upstream(VISITS, lookback=days)])
+    return a_graph(visits(), replace(summed_up, query=SqlQuery(sql)))
+
+
+def totals(world: World) -> list[int]:
+    return [int(total) for _, total in world.rows(COSTS, "ds", "total")]
+
+
+def test_a_cell_that_a_forward_only_change_keeps_follows_what_its_own_definition_has_read(
+    world: World, plans: Plans
+):
+    world.begin(looking_back(1), *ROWS)
+    plans.published(looking_back(0), forward_only=True)
+    assert totals(world) == [7, 15, 17, 19]
+    world.land(a_source(), *ROWS[:1], row(8, 1, 100.0), *ROWS[2:])
+
+    plans.published(looking_back(0), restate=(Restatement(VISITS),))
+
+    assert totals(world) == [7, 100, 9, 19], "the eighth, and the ninth, which had read it"
+    assert plans.make(looking_back(0)).is_empty
+
+
+def test_a_forward_only_change_builds_again_what_the_old_definition_read_of_the_same_plan(
+    world: World, plans: Plans
+):
+    world.begin(looking_back(1), *ROWS)
+    world.land(a_source(), *ROWS[:1], row(8, 1, 100.0), *ROWS[2:])
+
+    plans.published(looking_back(0), forward_only=True, restate=(Restatement(VISITS),))
+
+    assert totals(world) == [7, 100, 9, 19]
+    assert plans.make(looking_back(0)).is_empty
+
+
+def test_a_cell_that_a_forward_only_change_keeps_is_stale_in_its_environment_once_a_run_has_built_what_it_read(
+    world: World, plans: Plans
+):
+    world.begin(looking_back(1), *ROWS)
+    plans.published(looking_back(0), forward_only=True)
+    world.land(a_source(), *ROWS[:1], row(8, 1, 100.0), *ROWS[2:])
+
+    plans.published(looking_back(0), select=(VISITS,), restate=(Restatement(VISITS),))
+
+    assert totals(world) == [7, 15, 17, 19]
+    run = world.open(looking_back(0))
+    work = run.work(COSTS, run.view())
+    assert text(looking_back(0), COSTS, work.stale_cells) == "2024-01-08..2024-01-09 (2)"

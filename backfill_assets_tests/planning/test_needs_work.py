@@ -116,6 +116,66 @@ def test_a_changed_upstream_cell_makes_exactly_its_readers_stale():
     assert work.ready == days(1, 2, 3, 4, 5)  # stale is not unready
 
 
+def test_a_cell_that_an_earlier_definition_has_made_is_stale_where_what_that_one_reads_has_changed():
+    runs = [*FIVE[:2], a_run(day(3), 7), *FIVE[3:]]
+    earlier, now_run = (
+        replace(a_run(cells, 5), fingerprint=made_by)
+        for cells, made_by in ((day(1, 4), "looking back"), (day(5), "as it is"))
+    )
+    view = a_view({"web.first": runs, "web.reader": [earlier, now_run]})
+    view = replace(view, earlier={"looking back": LOOKING_BACK})
+
+    [stale] = needs_work(GRAPH, view, READER, now=NOW).stale
+
+    assert stale.cells == days(3, 4), "the fifth looks back no more"
+    assert stale.upstream_cells == days(3)
+    assert stale.changes == {7: days(3, 4)}, "they are published together"
+
+
+@pytest.mark.parametrize(("column", "stale"), [("cost", days(1, 2)), ("id", NOTHING)])
+def test_of_what_an_earlier_definition_reads_the_columns_count_that_it_reads(
+    column: str, stale: IntervalSet
+):
+    where = "WHERE ds >= :start_ds AND ds < :end_ds"
+    now_runs, once_ran = (
+        a_model(
+            "web.reader",
+            sql=f"SELECT ds, id, CAST({read} AS DECIMAL(18,2)) AS cost FROM web.first {where}",  # noqa: S608
+            upstreams=["web.first"],
+        )
+        for read in ("id", column)
+    )
+    made = replace(a_run(day(1, 2), 2), fingerprint="once")
+    first = [a_run(day(1, 5), 9, stamps(1, cost=9))]
+    view = a_view({"web.first": first, "web.reader": [made, a_run(day(3, 3), 2)]})
+    view = replace(view, earlier={"once": once_ran})
+
+    work = needs_work(
+        a_graph(FIRST_MODEL, now_runs),
+        view,
+        now_runs,
+        now=NOW,
+        reads={"web.first": frozenset({"ds", "id"})},
+    )
+
+    assert work.stale_cells == stale
+
+
+def test_an_earlier_definition_that_reads_what_is_there_no_more_says_nothing_of_it():
+    gone = a_model("web.reader", upstreams=["web.first", "web.gone"])
+    made = replace(a_run(day(1, 5), 5), fingerprint="once")
+    view = a_view(
+        {
+            "web.first": [a_run(day(1, 5), 1)],
+            "web.gone": [a_run(day(1, 5), 9)],
+            "web.reader": [made],
+        }
+    )
+    view = replace(view, earlier={"once": gone})
+
+    assert not needs_work(GRAPH, view, READER, now=NOW).stale
+
+
 def test_cells_built_after_the_change_have_seen_it():
     runs = [a_run(day(1, 5), 7)]
     own = [a_run(day(1), 5), a_run(day(2), 8), a_run(day(3, 3), 6)]

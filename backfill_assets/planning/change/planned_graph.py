@@ -88,7 +88,11 @@ class PlannedGraph:
 
     def upstream_models(self, name: str) -> list[tuple[Upstream, Model]]:
         """Give the other models that a model reads, and how."""
-        reads = (up for up in self.models[name].reads if up.name in self.models and up.name != name)
+        return self.upstreams_of(self.models[name])
+
+    def upstreams_of(self, model: Model) -> list[tuple[Upstream, Model]]:
+        """Give the other models that a definition reads, and how."""
+        reads = (up for up in model.reads if up.name in self.models and up.name != model.name)
         return [(up, self.models[up.name]) for up in reads]
 
 

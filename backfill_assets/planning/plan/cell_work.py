@@ -80,7 +80,25 @@ def _workspace_view(planned: PlannedGraph, changes: Changes) -> StateView:
     cutoffs = {
         name: cutoff for name, cutoff in {**planned.published.cutoffs, **in_force}.items() if cutoff
     }
-    return replace(planned.published, models=models, cutoffs=cutoffs)
+    earlier = {**planned.published.earlier, **_earlier_definitions(planned, changes)}
+    return replace(planned.published, models=models, cutoffs=cutoffs, earlier=earlier)
+
+
+def _earlier_definitions(planned: PlannedGraph, changes: Changes) -> dict[str, Model]:
+    """Give the definitions that run now, and that a plan replaces in their own tables: these keep cells of them."""
+    published = planned.published
+    replaced = [
+        name
+        for name, change in changes.models.items()
+        if name in published.models.keys() & planned.before.keys() and not change.new_version
+        if planned.before[name].fingerprint.logic != planned.snapshots[name].fingerprint.logic
+    ]
+    return {
+        run.fingerprint: planned.before[name].model
+        for name in replaced
+        for run in published.models[name].runs
+        if run.fingerprint is not None and run.fingerprint not in published.earlier
+    }
 
 
 def _in_force(planned: PlannedGraph, changes: Changes, model: Model) -> Cutoff | None:

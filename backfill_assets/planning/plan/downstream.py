@@ -53,12 +53,16 @@ class Downstream:
         self.unsettled |= {name: self._unsettled(name, model, model_cells)}
 
     def _may_follow(self, name: str, model: Model, model_cells: ModelCells) -> None:
-        for upstream, upstream_model in self.planned.upstream_models(name):
-            changed = self._may_change(name, upstream.name)
-            cells = self._reading(model, upstream, upstream_model, changed) & model_cells.ready
-            model_cells.add(
-                Why.UPSTREAM_CHANGED, cells, f"if {upstream.name} changes", certain=False
-            )
+        definitions = [(model, model_cells.ready)]
+        for fingerprint, made in self.view.made_by_earlier(name).items():
+            definitions.append((self.view.earlier[fingerprint], made & model_cells.ready))
+        for definition, made in definitions:
+            for upstream, upstream_model in self.planned.upstreams_of(definition):
+                changed = self._may_change(name, upstream.name)
+                cells = self._reading(definition, upstream, upstream_model, changed) & made
+                model_cells.add(
+                    Why.UPSTREAM_CHANGED, cells, f"if {upstream.name} changes", certain=False
+                )
         if model.in_order:
             later = onward(model_cells.cells, model_cells.life) & model_cells.ready
             model_cells.add(

@@ -1,9 +1,10 @@
 """The one rule for what needs work.
 
 A required cell needs work when it is not ready (a gap), or when something that it reads has really changed
-since the inputs of its batch were pinned (stale). In a plan's workspace it also needs work when it was declared
-wrong and is not rebuilt yet (owed), or was built from older inputs than the published cell that it would
-replace (older). A cell that a cutoff keeps needs none.
+since the inputs of its batch were pinned (stale). A cell that an earlier definition has made also reads what
+that definition reads. In a plan's workspace a cell also needs work when it was declared wrong and is not rebuilt
+yet (owed), or was built from older inputs than the published cell that it would replace (older). A cell that a
+cutoff keeps needs none.
 
 Filling, resuming, rebuilding readers and sparing unchanged cells all follow from this rule. What is left of a plan
 (`plan.left`) is what the rule finds in its workspace: there a restated cell is a gap (`Pointer.certain`) until

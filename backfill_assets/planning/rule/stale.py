@@ -12,6 +12,7 @@ from backfill_assets.intervals.grid import Unit
 from backfill_assets.intervals.interval import epoch_of
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.content import ChangedAt
+from backfill_assets.models.sql.lineage import lineage_of
 from backfill_assets.planning.rule.reopening import reopened
 from backfill_assets.snapshots.state_view import ReadyRun, SourceState, UpstreamChange
 
@@ -230,6 +231,19 @@ class Stale:
         """Whether the change concerns other models too, which must then move together."""
         return len(graph.readers(self.upstream)) > 1
 
+    def joined(self, other: Stale) -> Stale:
+        """Give it together with the cells that the same upstream has overtaken by another definition."""
+        return replace(
+            self,
+            cells=self.cells | other.cells,
+            upstream_cells=self.upstream_cells | other.upstream_cells,
+            ended=self.ended and other.ended,
+            changes={
+                at: self.changes.get(at, _NONE) | other.changes.get(at, _NONE)
+                for at in {**self.changes, **other.changes}
+            },
+        )
+
     @property
     def words(self) -> str:
         """Describe the upstream's change in words."""
@@ -248,6 +262,9 @@ def stale_of(
 ) -> Iterator[Stale]:
     """Give the cells of a model that its upstreams have overtaken, by upstream.
 
+    A cell that an earlier definition has made, and that its table has kept, has read what that one reads: a change of this
+    overtakes it, too.
+
     Args:
         graph: every model and source.
         view: the environment's state.
@@ -256,14 +273,35 @@ def stale_of(
         reads: per upstream, the columns that the model reads; absent means all.
         now: the instant that history ends at (UTC).
     """
+    found: dict[str, Stale] = {}
+    for stale in _stale_by(graph, view, model, needed, reads, now):
+        found[stale.upstream] = stale
+    for fingerprint, cells in view.made_by_earlier(model.name).items():
+        earlier = view.earlier[fingerprint]
+        columns = _columns_read(graph, earlier)
+        for stale in _stale_by(graph, view, earlier, cells & needed, columns, now):
+            known = found.get(stale.upstream)
+            found[stale.upstream] = stale if known is None else known.joined(stale)
+    yield from found.values()
+
+
+def _stale_by(
+    graph: Graph,
+    view: StateView,
+    model: Model,
+    needed: IntervalSet,
+    reads: Mapping[str, frozenset[str]],
+    now: datetime,
+) -> Iterator[Stale]:
+    """Give those that what one definition reads has overtaken, by upstream."""
     state = view.models.get(model.name)
-    if state is None or not state.runs:
+    if state is None or not state.runs or not needed:
         return
     finds: dict[bool, Overtaken] = {False: Overtaken(graph, view, model, state)}
     for upstream in model.reads:
         late, ended = upstream.name in graph.sources, IntervalSet.empty()
         upstream_state = (view.sources if late else view.models).get(upstream.name)
-        if upstream_state is None:
+        if upstream_state is None or not (late or upstream.name in graph.models):
             continue
         if late not in finds:
             finds[late] = Overtaken(graph, view, model, by_sources(state))
@@ -282,7 +320,16 @@ def stale_of(
             yield Stale(cells, upstream.name, changed, late, not changed - ended, by_change)
 
 
+def _columns_read(graph: Graph, earlier: Model) -> Mapping[str, frozenset[str]]:
+    """Trace what an earlier definition reads; every column where one of its upstreams is there no more."""
+    there = graph.models.keys() | graph.sources.keys()
+    return lineage_of(graph, earlier).reads if {up.name for up in earlier.reads} <= there else {}
+
+
 def changed_with_others(model: Model, stale: Iterable[Stale]) -> IntervalSet:
     """Give the cells whose change concerns other cells, too: no run, range or batch may publish a part of a change."""
     changes = (cells for part in stale for cells in part.changes.values())
     return IntervalSet.union_all(cells for cells in changes if model.cadence.count(cells) > 1)
+
+
+_NONE = IntervalSet.empty()
