@@ -1214,6 +1214,29 @@ def test_what_has_become_stale_in_a_model_before_or_after_it_was_removed_is_owed
     assert text(OLD, COSTS, world.store.views.of(PROD).owed[COSTS]) == "2024-01-08"
 
 
+@pytest.mark.parametrize("changed_first", [True, False])
+def test_what_an_undo_brings_back_before_a_cutoff_is_owed_where_it_has_not_read_what_is_published(
+    world: World, plans: Plans, *, changed_first: bool
+):
+    """While a cutoff keeps a cell, the rule does not ask what it has read; the cutoff can be lifted."""
+    eighth = {model: Restatement(model, "2024-01-08", "2024-01-08") for model in (VISITS, COSTS)}
+    world.begin(OLD, *ROWS)
+    world.land(a_source(), *changed(BAD))
+    if changed_first:
+        plans.published(OLD, select=(VISITS,), restate=(eighth[VISITS],))
+    plan = plans.published(OLD, select=(COSTS,), restate=(eighth[COSTS],))
+    keeping = plans.published(EDITED, cutoff="2024-01-10", reason="agreed")
+    if not changed_first:
+        plans.published(EDITED, select=(VISITS,), restate=(eighth[VISITS],))
+
+    undo_plan(plans.project(EDITED), plan)
+    undo_plan(plans.project(EDITED), keeping)
+
+    assert totals(world) == [7, 8, 9, 10]
+    (left,) = plans.make(OLD).models
+    assert (left.model, text(OLD, COSTS, left.cells)) == (COSTS, "2024-01-08")
+
+
 def test_a_table_that_holds_a_column_of_another_type_is_not_planned_to_be_kept(
     world: World, plans: Plans
 ):

@@ -167,7 +167,7 @@ def _stale_then(
     """Ask the rule what will be stale where the models are brought back to.
 
     What is published counts as built when it is published; what was stale before that, or has not read
-    what stays of its upstreams, must be remembered.
+    what stays of its upstreams, must be remembered. A cutoff keeps no cell from that: it can be lifted.
     """
     followed, old = op.followed_pointers(), {each.old.model: each.old for each in returning}
     back = {move.model: old.get(move.model, followed.get(move.model)) for move in moves}
@@ -175,7 +175,7 @@ def _stale_then(
     others = {name: model for name, model in running.models.items() if back.get(name, 1)}
     pointers = {name: at for name, at in back.items() if at is not None}
     graph = published_graph(op, pointers, running, others)
-    view = _afterwards(op, back, returning)
+    view = replace(_afterwards(op, back, returning), cutoffs={})
     return CellsByModel(
         {name: to_remember(op.plan, work_there(op, graph, view, name)) for name in pointers}
     )
