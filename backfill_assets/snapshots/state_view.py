@@ -125,6 +125,11 @@ class ModelState:
         """The ready intervals that the pointer's own table holds."""
         return IntervalSet.of(run.interval for run in self.runs if run.own)
 
+    @property
+    def built_elsewhere(self) -> IntervalSet:
+        """The ready intervals that were computed from tables which are not read here."""
+        return IntervalSet.of(run.interval for run in self.runs if run.built_at == BUILT_ELSEWHERE)
+
     def with_cells_of(self, other: ModelState, cells: IntervalSet) -> ModelState:
         """Give it with what another state of the same table holds in these cells, instead of what it holds there."""
         kept, taken = self.ready - cells, other.ready & cells

@@ -1237,6 +1237,23 @@ def test_what_an_undo_brings_back_before_a_cutoff_is_owed_where_it_has_not_read_
     assert (left.model, text(OLD, COSTS, left.cells)) == (COSTS, "2024-01-08")
 
 
+@pytest.mark.parametrize("back", [undo_plan, rollback_plan])
+def test_what_comes_back_owes_cells_that_had_read_days_which_have_gone_since(
+    world: World, plans: Plans, back: Callable[..., object]
+):
+    """No environment reads the costs while the new life of the visits takes two days away."""
+    world.begin(OLD, *ROWS)
+    removing = plans.published(a_graph(visits()))
+    shorter = a_graph(visits(cadence=Daily(start="2024-01-09")))
+    plans.published(shorter)
+
+    back(plans.project(shorter), removing)
+
+    assert totals(world) == [7, 8, 9, 10]
+    owed = world.store.views.of(PROD).owed[COSTS]
+    assert not days(7, 8) - owed
+
+
 def test_a_table_that_holds_a_column_of_another_type_is_not_planned_to_be_kept(
     world: World, plans: Plans
 ):

@@ -167,7 +167,8 @@ def _stale_then(
     """Ask the rule what will be stale where the models are brought back to.
 
     What is published counts as built when it is published; what was stale before that, or has not read
-    what stays of its upstreams, must be remembered. A cutoff keeps no cell from that: it can be lifted.
+    what stays of its upstreams, must be remembered. So must what was computed from cells that are not there
+    any more, of which no stamp tells. A cutoff keeps no cell from that: it can be lifted.
     """
     followed, old = op.followed_pointers(), {each.old.model: each.old for each in returning}
     back = {move.model: old.get(move.model, followed.get(move.model)) for move in moves}
@@ -177,7 +178,11 @@ def _stale_then(
     graph = published_graph(op, pointers, running, others)
     view = replace(_afterwards(op, back, returning), cutoffs={})
     return CellsByModel(
-        {name: to_remember(op.plan, work_there(op, graph, view, name)) for name in pointers}
+        {
+            name: to_remember(op.plan, work_there(op, graph, view, name))
+            | view.models[name].built_elsewhere
+            for name in pointers
+        }
     )
 
 

@@ -9,9 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.plans.published_graph import published_graph, work_there
-from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.snapshots.environment import workspace_name
-from backfill_assets.snapshots.state_view import BUILT_ELSEWHERE
 from backfill_assets.snapshots.workspace import OwedCells
 
 if TYPE_CHECKING:
@@ -45,8 +43,7 @@ def _built_elsewhere(op: Operation, tables: Mapping[str, str]) -> Iterator[OwedC
         return
     view = op.store.views.of(name, only=set(tables.values()))
     for state in view.models.values():
-        runs = (run.interval for run in state.runs if run.built_at == BUILT_ELSEWHERE)
-        cells = IntervalSet.of(runs)
+        cells = state.built_elsewhere
         if cells and state.pointer.version in tables:
             yield OwedCells(state.pointer.version, cells, _ELSEWHERE)
 
