@@ -97,7 +97,7 @@ class Move:
         old_fingerprint: the snapshot that it must still run; empty for none.
         copies: what the commit at the pointer's pin copied into its table.
         emptied: cells that the same commit removed: they are not ready any more.
-        stale_before: cells that were stale or owed before; stored with the move, for a rollback or undo.
+        stale_before: cells that were owed before; stored with the move, for a rollback or undo.
         owed: cells of the pointer's table to be marked owed: those that are wrong after a rollback or
             undo.
     """
@@ -217,7 +217,7 @@ class PointerMove:
         new: the pointer since; None for a model that was removed.
         cells: those that it published anew.
         changed: those of them whose published content really became different.
-        stale_before: cells that were stale or owed before it.
+        stale_before: cells that were owed before it; of an earlier release also those that were stale.
         promised_until: until when the way back is kept open; None of a publication of an earlier release.
     """
 

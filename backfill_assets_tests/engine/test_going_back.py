@@ -1254,6 +1254,20 @@ def test_what_comes_back_owes_cells_that_had_read_days_which_have_gone_since(
     assert not days(7, 8) - owed
 
 
+def test_a_way_back_owes_nothing_for_a_day_that_came_and_went_since(world: World, plans: Plans):
+    """The sum had not read the day when the plan built it again; now there is no such day."""
+    world.begin(_with_sum(), *ROWS)
+    day = with_its_day(world, plans, _with_sum())
+    more = _with_sum("+ 1")
+    plan = plans.published(more)
+    undo_plan(plans.project(more), day)
+
+    rollback_plan(plans.project(more), plan)
+
+    assert world.rows(SUM, "total") == [(Decimal(34),)]
+    assert not world.store.views.of(PROD).owed[SUM]
+
+
 def test_a_table_that_holds_a_column_of_another_type_is_not_planned_to_be_kept(
     world: World, plans: Plans
 ):

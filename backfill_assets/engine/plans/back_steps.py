@@ -65,7 +65,7 @@ class _Returning:
         old: where it is read afterwards; of a table that stays, at the pin that its cells come back from.
         at: where it is read now; None where it is not.
         going: the cells of a table that stays which go back; None where another table is read afterwards.
-        stale_before: cells that were stale or owed before the plan was published.
+        stale_before: cells that were owed before the plan was published.
     """
 
     old: Pointer

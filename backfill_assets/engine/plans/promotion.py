@@ -73,7 +73,7 @@ def _decided(op: Operation, so_far: Outcome, view: StateView) -> Prepared:
     carried = _all_carried(op, so_far)
     cells = ranges_by_model(op.environment().graph, carried) if carried else {}
     return Prepared(
-        steps_of(op), op.plan.removed, tables=tables, carried=cells, approvals=approvals
+        steps_of(op, view), op.plan.removed, tables=tables, carried=cells, approvals=approvals
     )
 
 
