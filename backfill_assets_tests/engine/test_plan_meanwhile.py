@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from backfill_assets.engine.automatic.late_plan import refresh_late
 from backfill_assets.engine.fill.observing import observe
 from backfill_assets.engine.plans import promotion
-from backfill_assets.engine.plans.plan_verbs import abandon_plan
+from backfill_assets.engine.plans.plan_verbs import abandon_plan, undo_plan
 from backfill_assets.engine.plans.refusals import (
     PlanConflictError,
     StalePlanError,
@@ -25,6 +26,7 @@ from backfill_assets.models.audit import accepted_range
 from backfill_assets.models.column import Column
 from backfill_assets.models.kind import IncrementalByTimeRange
 from backfill_assets.models.source import TimeColumns
+from backfill_assets.planning.plan.plan_json import read_plan
 from backfill_assets.planning.plan.request import Restatement
 from backfill_assets.snapshots.environment import PROD, Environment
 from backfill_assets.snapshots.snapshot import snapshots_of
@@ -53,6 +55,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from backfill_assets.models.graph import Graph
+    from backfill_assets.planning.plan.plan import Plan
     from backfill_assets.snapshots.batch import BatchRequest, OpenBatch
     from backfill_assets_tests.engine.world import World
 
@@ -179,6 +182,49 @@ def test_a_carried_over_day_brings_no_late_row_into_a_day_that_was_reviewed(
     promoted = plans.promote(MORE, plan)
     assert text(MORE, VISITS, promoted.carried[VISITS]) == "2024-01-11"
     assert [int(value) for _, value in world.rows(VISITS, "ds", "double")] == [14, 16, 18, 20, 22]
+
+
+def a_ninth_that_waits(plans: Plans, graph: Graph = OLD) -> Plan:
+    """Build a plan that restates the 9th, and leave it to be promoted."""
+    plan = plans.make(graph, restate=(Restatement(VISITS, "2024-01-09", "2024-01-09"),))
+    plans.apply(graph, plan)
+    return plan
+
+
+@pytest.mark.parametrize("by_itself", [False, True])
+def test_a_promotion_brings_no_row_in_again_that_was_taken_back_meanwhile(
+    world: World, plans: Plans, *, by_itself: bool
+):
+    graph = a_graph(visits(late_window=3), costs(late_window=3))
+    world.begin(graph, *ROWS)
+    world.land(a_source(), *changed(row(8, 1, 99.0)))
+    if by_itself:
+        done = refresh_late(world.open(graph))
+        eighth = read_plan(world.store.plans.get(done.plan_id or "").content)
+    else:
+        eighth = plans.published(graph, restate=(Restatement(VISITS, "2024-01-08", "2024-01-08"),))
+    ninth = a_ninth_that_waits(plans, graph)
+    undo_plan(plans.project(graph), eighth)
+
+    assert plans.promote(graph, ninth).carried == {}
+
+    assert [int(cost) for _, cost in world.rows(VISITS, "ds", "cost")] == [7, 8, 9, 10]
+    assert [int(total) for _, total in world.rows(COSTS, "ds", "total")] == [7, 8, 9, 10]
+
+
+def test_a_promotion_brings_no_late_row_into_another_day_that_was_filled_meanwhile(
+    world: World, plans: Plans
+):
+    world.begin(OLD, *ROWS)
+    ninth = a_ninth_that_waits(plans)
+    world.clock.now += timedelta(days=1)
+    for cost in (11.0, 99.0):
+        world.land(a_source(), *ROWS, row(11, 1, cost))
+        world.fill(OLD)
+
+    assert plans.promote(OLD, ninth).carried == {}
+
+    assert [int(cost) for _, cost in world.rows(VISITS, "ds", "cost")] == [7, 8, 9, 10, 11]
 
 
 def test_a_plan_whose_upstream_has_moved_is_refused_before_anything_is_written(

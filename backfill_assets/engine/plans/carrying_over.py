@@ -21,7 +21,6 @@ from backfill_assets.engine.project.events import Failed, Waiting, events_of
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.cells_by_model import CellsByModel
-from backfill_assets.planning.plan.left import left_of
 from backfill_assets.planning.plan.plan import Build
 from backfill_assets.planning.plan.stages import Logic
 from backfill_assets.planning.rule.lost_inputs import cells_reading_any
@@ -141,7 +140,8 @@ def what_lacked(events: Mapping[str, tuple[Event, ...]]) -> tuple[str, ...]:
 def cells_to_carry_over(op: Operation) -> CellsByModel:
     """Give the cells that the environment published meanwhile and that need work, by model.
 
-    A planned cell is among them when the published one has read newer inputs than the workspace's.
+    A planned cell is among them when the published one has read newer inputs than the workspace's. Of the
+    others, what is late or owed where the environment answers for it is no work of this plan.
     """
     run = op.workspace()
     view, published = run.view(), op.store.views.of(op.plan.environment)
@@ -152,7 +152,8 @@ def cells_to_carry_over(op: Operation) -> CellsByModel:
         model = run.graph.model(planned.model)
         since = model.cadence.snap_out(_published(published, planned, op.plan.seen))
         work = run.work(planned.model, view)
-        cells = ((left_of(work, view, planned.model) & since) - planned.cells) | work.older
+        left = work.gaps | work.stale_by_models | (work.owed & view.own(planned.model))
+        cells = ((left & since) - planned.cells) | work.older
         lacking |= {planned.model: cells}
     return lacking
 
