@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
 
-from backfill_assets.engine.plans import publishing, stage_run
+from backfill_assets.engine.plans import promotion, publishing, stage_run
 from backfill_assets.engine.plans.plan_verbs import rollback_plan, undo_plan
 from backfill_assets.errors import RequestError
 from backfill_assets.planning.plan.request import Restatement
+from backfill_assets.snapshots.publication import IntentStatus
 from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus
 from backfill_assets.state.publications import PointerMovedError
 from backfill_assets.state.versions import TableLockedError
 from backfill_assets_tests.builders import a_source
-from backfill_assets_tests.engine.dying import MortalStore, doomed
+from backfill_assets_tests.engine.dying import MortalStore, before_call, doomed
 from backfill_assets_tests.engine.plans import Plans
 from backfill_assets_tests.engine.test_plans import (
     COSTS,
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from backfill_assets.engine.plans.outcome import Outcome
+    from backfill_assets.planning.plan.plan import Plan
     from backfill_assets.snapshots.publication import Publication
 
 
@@ -131,6 +134,102 @@ def test_a_dead_promotion_that_a_living_run_could_not_finish_is_finished_by_the_
 
 def table_is_locked(*_: object, **__: object) -> None:
     raise TableLockedError("web__visits", "another", FIRST)
+
+
+def test_a_promotion_goes_on_with_what_another_process_had_decided_before_it_died(
+    world: World, monkeypatch: pytest.MonkeyPatch
+):
+    plans = Plans(world)
+    plan = a_correction(world, plans)
+    heads: list[int] = []
+
+    def another_dies() -> None:
+        _dies_promoting(world, plan, after_the_last_copy, monkeypatch)
+        heads.append(world.head(COSTS))
+
+    before_call(promotion, "move_pointers", another_dies, monkeypatch)
+    plans.promote(OLD, plan)
+
+    assert [each.status for each in world.store.publications.promotions_of(plan.plan_id)] == [
+        IntentStatus.DONE
+    ]
+    assert [world.pointer(COSTS).delta_version] == heads
+    assert world.rows(COSTS, "ds", "total")[1] == (on(8), 99)
+
+
+def test_a_publication_finishes_one_that_died_at_its_table_before_its_own(
+    world: World, monkeypatch: pytest.MonkeyPatch
+):
+    plans = Plans(world)
+    world.begin(OLD, *ROWS)
+    world.land(a_source(), *changed(row(8, 1, 99.0)))
+    eighth, ninth = (
+        Restatement(VISITS, f"2024-01-{day:02}", f"2024-01-{day:02}") for day in (8, 9)
+    )
+    first = plans.published(OLD, restate=(eighth,))
+    second = plans.make(OLD, restate=(ninth,))
+    plans.apply(OLD, second)
+
+    def another_dies() -> None:
+        with doomed(world, before_the_first_copy, monkeypatch) as process:
+            undo_plan(Plans(process).project(OLD), first)
+        world.clock.pass_lease()
+
+    before_call(promotion, "move_pointers", another_dies, monkeypatch)
+    plans.promote(OLD, second)
+
+    statuses = [world.store.plans.get(plan.plan_id).status for plan in (first, second)]
+    assert statuses == [PlanStatus.UNDONE, PlanStatus.PROMOTED]
+    assert [int(total) for _, total in world.rows(COSTS, "ds", "total")] == [7, 8, 9, 10]
+
+
+def test_a_plan_is_taken_back_though_another_run_finishes_its_dead_promotion_meanwhile(
+    world: World, monkeypatch: pytest.MonkeyPatch
+):
+    plans = Plans(world)
+    plan = a_correction(world, plans)
+    _dies_promoting(world, plan, after_the_last_copy, monkeypatch)
+    other = replace(world, runs=500).open(OLD)
+    before_call(
+        world.store.publications,
+        "begin_promotion",
+        lambda: publishing.finish_publication(other, plan.plan_id),
+        monkeypatch,
+    )
+
+    assert rollback_plan(plans.project(OLD), plan).status is PlanStatus.ROLLED_BACK
+
+    assert [int(total) for _, total in world.rows(COSTS, "ds", "total")] == [7, 8, 9, 10]
+
+
+def test_a_promotion_whose_copy_fails_leaves_nothing_and_can_be_run_again(
+    world: World, monkeypatch: pytest.MonkeyPatch
+):
+    plans = Plans(world)
+    plan = a_correction(world, plans)
+    with monkeypatch.context() as patch:
+        patch.setattr(publishing, "rewritten", nth(1, publishing.rewritten, disk_is_full))
+        with pytest.raises(OSError, match="no space"):
+            plans.promote(OLD, plan)
+    assert open_promotions(world.store) == []
+    a_day_lands(world)
+    world.fill(OLD, VISITS)
+
+    plans.promote(OLD, plan)
+
+    assert world.rows(COSTS, "ds", "total")[1] == (on(8), 99)
+
+
+def _dies_promoting(
+    world: World, plan: Plan, death: Callable[..., None], patch: pytest.MonkeyPatch
+) -> None:
+    with doomed(world, death, patch) as process:
+        Plans(process).promote(OLD, plan)
+    world.clock.pass_lease()
+
+
+def disk_is_full(*_: object, **__: object) -> int:
+    raise OSError("no space left on device")
 
 
 def test_the_history_of_a_plan_names_what_a_dead_promotion_had_carried_over(
