@@ -485,7 +485,7 @@ def test_what_a_later_plan_has_touched_is_not_taken_back(world: World, plans: Pl
     world.land(a_source(), *changed(row(8, 1, 60.0)))
     third = plans.published(OLD, restate=(Restatement(VISITS, "2024-01-08", "2024-01-08"),))
     with pytest.raises(
-        RequestError, match=f"others have changed the same cells or models since: {second.plan_id}"
+        RequestError, match=f"since: {second.plan_id}: {COSTS} 2024-01-08, {VISITS} 2024-01-08"
     ) as refused:
         undo_plan(plans.project(OLD), first)
     assert str(refused.value).endswith(
@@ -645,7 +645,12 @@ def test_prod_is_rolled_back_to_no_plan_whose_own_data_or_that_of_one_before_it_
     first = restated(world, plans, 8, BAD)
     second = restated(world, plans, 7, BAD, row(7, 1, 77.0))
     third = restated(world, plans, 9, BAD, row(7, 1, 77.0), row(9, 1, 90.0))
-    assert [each.plan_id for each in promoted_after(world.store, second)] == [third.plan_id]
+    after = [each.plan_id for each in promoted_after(world.store, first)]
+    assert after == [third.plan_id, second.plan_id]
+    with pytest.raises(
+        RequestError, match=f"nothing was promoted in prod after plan {third.plan_id}"
+    ):
+        promoted_after(world.store, third)
     undo_plan(plans.project(OLD), first)
     with pytest.raises(RequestError, match=f"plan {first.plan_id} is undone.*is promoted"):
         promoted_after(world.store, first)
@@ -745,6 +750,34 @@ def test_a_plan_is_not_taken_back_once_the_table_that_was_read_before_it_is_dele
         back(plans.project(MORE), plan)
     assert world.pointer(VISITS) == published
     assert world.store.plans.get(plan.plan_id).status is PlanStatus.PROMOTED
+
+
+def test_a_plan_is_not_taken_back_to_a_table_that_lacks_its_last_commit(world: World, plans: Plans):
+    """The table was restored from a backup, say."""
+    world.begin(OLD, *ROWS)
+    next_day(world, *ROWS)
+    world.fill(OLD)
+    last = Path(world.path(VISITS)) / "_delta_log" / f"{world.head(VISITS):020}.json"
+    plan = plans.published(MORE)
+    last.unlink()
+
+    with pytest.raises(RequestError, match=f"the old table of {VISITS} was deleted"):
+        rollback_plan(plans.project(MORE), plan)
+
+
+def test_a_plan_whose_old_table_was_collected_is_not_taken_back_though_more_is_promised_since(
+    world: World, plans: Plans
+):
+    world.begin(OLD, *ROWS)
+    left = world.pointer(VISITS).version
+    plan = plans.published(MORE)
+    for days_later in (31, 10):  # what the first collection forgets is deleted by a later one
+        world.clock.now += timedelta(days=days_later)
+        collect(world.open(MORE), timedelta(days=30))
+    assert not world.store.versions.is_known(left)
+
+    with pytest.raises(RequestError, match=f"the old table of {VISITS} was deleted"):
+        rollback_plan(plans.project(MORE, terms=PlanTerms(promise_days=60)), plan)
 
 
 def test_a_plan_is_taken_back_for_as_long_as_its_promotion_promised_whatever_is_set_since(
