@@ -56,7 +56,10 @@ def test_a_plan_finds_nothing_fresh_that_development_built_from_rows_of_its_own(
     assert 0 not in _built_at(store, trial.workspace)
 
 
-def test_a_plan_takes_over_what_development_built_from_what_prod_reads(store: Store):
+@pytest.mark.parametrize("restating", [False, True])
+def test_a_plan_takes_over_what_development_built_from_what_prod_reads(
+    store: Store, *, restating: bool
+):
     dev = Trial(store, "p2", environment="dev")
     version = dev.new_version("revenue")
     dev.open()
@@ -64,6 +67,8 @@ def test_a_plan_takes_over_what_development_built_from_what_prod_reads(store: St
     dev.promote()
     trial = Trial(store, "p3")
     trial.new_version("revenue", version)
+    if restating:
+        trial.in_place("orders", cells((0, 1)))
     trial.open()
     assert 0 not in _built_at(store, trial.workspace)
 
@@ -93,3 +98,42 @@ def test_what_was_published_before_is_as_fresh_as_it_was_then(store: Store):
     at = Pointer("prod", "revenue", "print", version, store.versions.known_head(version))
     looked = store.views.of("prod", instead={"revenue": at}).models["revenue"]
     assert 0 not in {run.built_at for run in looked.runs}
+
+
+@pytest.mark.parametrize(("environment", "left"), [("prod", "revenue__v1"), ("dev", "revenue__v2")])
+def test_a_table_that_was_left_is_as_fresh_as_then_where_all_that_it_has_read_is_published(
+    store: Store, environment: str, left: str
+):
+    for plan_id, number in (("p1", 2), ("p2", 3)):
+        both = Trial(store, plan_id, environment=environment)
+        for model in ("orders", "revenue"):
+            both.new_version(model, f"{model}__v{number}")
+        both.open()
+        both.fill("orders", 0, 10)
+        both.fill("revenue", 0, 3, reads=READS)
+        both.promote()
+
+    again = Trial(store, "p3", environment=environment)
+    again.in_place("orders", cells((0, 1)))
+    again.new_version("revenue", left)
+    again.open()
+    assert 0 not in _built_at(store, again.workspace)
+    at = Pointer(environment, "revenue", "print", left, store.versions.known_head(left))
+    looked = store.views.of(environment, instead={"revenue": at}).models["revenue"]
+    assert 0 not in {run.built_at for run in looked.runs}
+
+
+def test_what_a_plan_has_built_itself_is_fresh_though_prod_has_moved_to_an_equal_table(
+    store: Store,
+):
+    trial = Trial(store, "p1")
+    trial.new_version("revenue")
+    trial.open()
+    trial.fill("revenue", 0, 3, reads=READS)
+    moving = Trial(store, "p2")
+    moving.new_version("orders")
+    moving.open()
+    moving.fill("orders", 0, 10)
+    moving.promote()
+
+    assert 0 not in _built_at(store, trial.workspace)
