@@ -97,6 +97,11 @@ SELECT k, x FROM e [[ORDER BY id ;;  ;; ORDER BY id DESC]] LIMIT [[3 ;; 4]]
 SELECT id, x[[ ;; , RANK() OVER (ORDER BY y DESC) AS r ;; , (SELECT MAX(w) FROM f) AS r ;; , y]] FROM e LIMIT 4
 SELECT MAX(id) AS m FROM (SELECT id, x[[ ;; , y]] FROM e ORDER BY [[x ;; y ;; id]] LIMIT 3)
 
+-- hints:
+SELECT [[ ;; /*+ REPARTITION(3, y) */ ;; /*+ COALESCE(1) */]] id, x[[ ;; , y]] FROM e[[ ;;  LIMIT 3]]
+SELECT [[ ;; /*+ BROADCAST(e) */ ;; /*+ MERGE(e, f) */]] e.id, f.w FROM e JOIN f ON e.k = f.k[[ ;;  LIMIT 3]]
+SELECT k, COLLECT_LIST(x) AS v, MAX(x) AS m FROM (SELECT [[ ;; /*+ REPARTITION_BY_RANGE(3, y) */]] k, x, y FROM e) GROUP BY k
+
 -- samples:
 SELECT id, x[[ ;; , y]] FROM e TABLESAMPLE ([[50 PERCENT ;; 80 PERCENT ;; BUCKET 1 OUT OF 2]]) REPEATABLE ([[7 ;; 8]])
 

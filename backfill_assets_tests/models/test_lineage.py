@@ -56,6 +56,14 @@ def test_a_star_reads_the_declared_columns():
     }
 
 
+def test_a_hint_that_names_a_table_reads_no_column():
+    lineage = traced(
+        "SELECT /*+ BROADCAST(e), REPARTITION(3) */ ds, id, 1 AS cost "
+        f"FROM web.events e WHERE {BOUND}"
+    )
+    assert lineage.reads == {"web.events": {"ds", "id"}}
+
+
 def test_counting_rows_reads_no_column():
     lineage = traced(
         f"SELECT ds, 1 AS id, COUNT(*) AS cost FROM web.events WHERE {BOUND} GROUP BY ds"
@@ -90,6 +98,7 @@ def test_columns_are_spelled_as_the_upstream_spells_them():
         f"SELECT ds, id, e AS cost FROM web.events e WHERE {BOUND}",
         f"SELECT ds, id, unheard_of AS cost FROM web.events e WHERE {BOUND}",
         f"SELECT * FROM web.events PIVOT (SUM(cost) FOR id IN (1, 2)) WHERE {BOUND}",
+        f"SELECT /*+ REPARTITION(3, cost) */ ds, id, 1 AS cost FROM web.events WHERE {BOUND} LIMIT 3",
     ],
 )
 def test_what_is_not_read_by_name_counts_as_reading_all(sql: str):

@@ -349,6 +349,11 @@ WRONG_ONCE = [
      "SELECT a, FIRST(x) AS f, MAX(b) AS m FROM s.e GROUP BY a"),
     ("SELECT COLLECT_LIST(x) AS f FROM (SELECT x, b FROM s.e SORT BY b)",
      "SELECT COLLECT_LIST(x) AS f FROM (SELECT x, -b AS b FROM s.e SORT BY b)"),
+    ("SELECT a FROM s.e LIMIT 3", "SELECT /*+ REPARTITION(3, b) */ a FROM s.e LIMIT 3"),
+    ("SELECT e.a FROM s.e JOIN s.f ON e.k = f.k LIMIT 3",
+     "SELECT /*+ BROADCAST(e) */ e.a FROM s.e JOIN s.f ON e.k = f.k LIMIT 3"),
+    ("SELECT COLLECT_LIST(x) AS f FROM (SELECT x, b FROM s.e)",
+     "SELECT COLLECT_LIST(x) AS f FROM (SELECT /*+ REPARTITION(3, b) */ x, b FROM s.e)"),
     ("SELECT a FROM s.e WHERE (a = 1 OR b = 1) AND c = 1",
      "SELECT a FROM s.e WHERE a = 1 OR b = 1 AND c = 1"),
 ]  # fmt: skip
@@ -625,6 +630,11 @@ def test_a_column_that_differs_is_seen_however_it_is_named(column: str):
         return sql_effect(reader, {"s.e": SqlEdit(changed=frozenset({differs}))}).touched
 
     assert (seen("a"), seen("x")) == ({"b"}, NOTHING)
+
+
+def test_a_hint_that_goes_by_what_differs_takes_rows_in_another_order():
+    reader = SqlQuery("SELECT /*+ REPARTITION(3, x) */ a FROM s.e LIMIT 3")
+    assert sql_effect(reader, {"s.e": SqlEdit(changed=frozenset({"x"}))}).rows
 
 
 @pytest.mark.parametrize(("star", "seen"), [("e.*", set[str]()), ("f.*", {"b"}), ("*", {"b"})])

@@ -136,11 +136,18 @@ def _reads_unnamed(scope: Scope) -> bool:
     """Whether a scope reads columns without naming them: a star, a pivot, a row as a whole.
 
     A star that is left after qualification is harmless inside count(*) only. A column without a
-    table is one that no upstream declares, or a whole row by its table's alias.
+    table is one that no upstream declares, or a whole row by its table's alias; in a hint, which is
+    not qualified, a name may be a table's.
     """
     stars = (not isinstance(star.parent, exp.Count) for star in scope.find_all(exp.Star))
     pivots = (True for _ in scope.find_all(exp.Pivot))
-    return any(stars) or any(pivots) or any(not column.table for column in scope.columns)
+    hinted = (
+        not column.table and column.name.lower() not in scope.sources
+        for hint in scope.find_all(exp.Hint)
+        for column in hint.find_all(exp.Column)
+    )
+    unqualified = (not column.table for column in scope.columns)
+    return any(stars) or any(pivots) or any(hinted) or any(unqualified)
 
 
 def _selects(scope: Scope) -> list[exp.Expr]:

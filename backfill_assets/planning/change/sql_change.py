@@ -208,10 +208,18 @@ def _names(query: exp.Expr) -> list[str] | None:
 def _select(old: exp.Select, new: exp.Select, edits: _Edits) -> SqlEdit:
     sources = dict(_sources(old, new, edits))
     scope = Scope(sources, edits)
+    if _hints_otherwise(old, new, scope):
+        scope = Scope({**sources, "<hint>": SqlEdit(shuffled=True)}, edits)
     reason = next(_row_reasons(old, new, scope), None)
     if reason:
         return of_rows(reason)
     return _in_order(old, new, compare_outputs(old, new, scope), scope)
+
+
+def _hints_otherwise(old: exp.Select, new: exp.Select, scope: Scope) -> bool:
+    """Whether Spark may take the rows in another order: a hint partitions them, or chooses how they are joined."""
+    hint = new.args.get("hint")
+    return text_of(old.args.get("hint")) != text_of(hint) or scope.sees(hint)
 
 
 def _in_order(old: exp.Expr, new: exp.Expr, edit: SqlEdit, scope: Scope) -> SqlEdit:
