@@ -249,6 +249,8 @@ ROWS = [
     ("SELECT DATE(x) AS d, COUNT(*) AS n FROM s.e GROUP BY d",
      "SELECT TRUNC(x, 'MM') AS d, COUNT(*) AS n FROM s.e GROUP BY d"),
     ("SELECT a FROM s.e ORDER BY y LIMIT 3", "SELECT a, -y AS y FROM s.e ORDER BY y LIMIT 3"),
+    ("SELECT a, x AS b FROM s.e DISTRIBUTE BY b LIMIT 3",
+     "SELECT a, -x AS b FROM s.e DISTRIBUTE BY b LIMIT 3"),
     ("SELECT a FROM s.e", "SELECT a FROM s.e WHERE b"),
     ("SELECT a FROM s.e", "SELECT a FROM s.e LIMIT 3"),
     ("SELECT a FROM s.e", "SELECT DISTINCT a FROM s.e"),

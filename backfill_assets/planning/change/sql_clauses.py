@@ -27,8 +27,8 @@ _CLAUSES = {
     "sample": "the sample",
     "windows": "a WINDOW",
 }
-_SORTS = ("order", "sort", "cluster", "distribute")
-_APART = {"with_", "expressions", "from_", "joins", "hint", "this", "expression", *_SORTS}
+SORTS = ("order", "sort", "cluster", "distribute")
+_APART = {"with_", "expressions", "from_", "joins", "hint", "this", "expression", *SORTS}
 
 
 def other_clauses(old: exp.Expr, new: exp.Expr) -> Iterator[str]:
@@ -41,7 +41,7 @@ def other_clauses(old: exp.Expr, new: exp.Expr) -> Iterator[str]:
 
 def sorted_otherwise(old: exp.Expr, new: exp.Expr) -> bool:
     """Whether rows come in another order."""
-    return any(text_of(old.args.get(key)) != text_of(new.args.get(key)) for key in _SORTS)
+    return any(text_of(old.args.get(key)) != text_of(new.args.get(key)) for key in SORTS)
 
 
 def sorts_by_edited(new: exp.Expr, edit: SqlEdit, scope: Scope) -> bool:
@@ -49,7 +49,7 @@ def sorts_by_edited(new: exp.Expr, edit: SqlEdit, scope: Scope) -> bool:
 
     A number or ALL, where it still stands, may mean any output.
     """
-    keys = [key for clause in _SORTS for part in _parts(new, clause) for key in part.expressions]
+    keys = [key for clause in SORTS for part in _parts(new, clause) for key in part.expressions]
     return any(scope.sees(key, edit) for key in keys) or (
         edit.shows and not all(key.find(exp.Column) for key in keys)
     )
@@ -63,7 +63,7 @@ def is_cut(query: exp.Expr) -> bool:
 def clause_that_sees(select: exp.Select, scope: Scope) -> str | None:
     """Name a clause, the same in both, that an edit below it reaches all the same."""
     cut = is_cut(select)
-    for key in (*_CLAUSES, *(_SORTS if cut else ())):
+    for key in (*_CLAUSES, *(SORTS if cut else ())):
         nodes = _parts(select, key)
         if key == "pivots" and nodes and scope.edited:
             return _CLAUSES[key]

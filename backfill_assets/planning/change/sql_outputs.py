@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from backfill_assets.planning.change.sql_clauses import clause_that_goes_by_order, is_cut
+from backfill_assets.planning.change.sql_clauses import (
+    SORTS,
+    clause_that_goes_by_order,
+    is_cut,
+)
 from backfill_assets.planning.change.sql_edit import SqlEdit, of_rows
 from backfill_assets.planning.change.sql_tree import (
     aggregates,
@@ -235,7 +239,7 @@ def _clauses_name(new: exp.Select, before: _Outputs, edit: SqlEdit) -> bool:
     own = _named_like_sources(before, frozenset())
     looked_at = {"group": names - own - edit.added, "having": names, "qualify": names}
     if is_cut(new):
-        looked_at["order"] = looked_at["sort"] = looked_at["cluster"] = names
+        looked_at |= dict.fromkeys(SORTS, names)
     return any(
         name in looked
         for key, looked in looked_at.items()
