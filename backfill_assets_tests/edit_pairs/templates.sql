@@ -35,6 +35,8 @@ SELECT k, COUNT(*) AS c, SUM(x) AS s[[ ;; , MIN(id) AS i ;; , MAX(ds) AS i ;; , 
 SELECT id, x, y[[ ;; , n ;; , x + y AS i ;; , UPPER(s) AS i ;; , arr AS i ;; , st AS i ;; , st.A AS i ;; , mp['a'] AS i ;; , CASE WHEN x > 1 THEN 1 END AS i ;; , DATE_FORMAT(t, 'yyyy') AS i ;; , TRANSFORM(arr, q -> q + 1) AS i ;; , NULL AS i ;; , CAST(x AS DECIMAL(9, 2)) AS i ;; , STRUCT(x, y) AS i ;; , RANK() OVER (ORDER BY x) AS i ;; , COUNT(*) OVER () AS i]] FROM e[[ ;;  WHERE x > 1]]
 SELECT DISTINCT ON_ AS k FROM (SELECT k AS ON_[[ ;; , x]] FROM e)
 SELECT st.A AS v, a.id FROM (SELECT id, k, [[st ;; NAMED_STRUCT('A', x + 1) AS st]] FROM e) a JOIN (SELECT k AS fk FROM f) st ON a.k = st.fk
+SELECT id, y AS A, [[st.A ;; A ;; st.st.A]] AS v FROM e AS st
+SELECT e.id, st.A AS v FROM e CROSS JOIN (SELECT w[[ ;; , n AS A]] FROM f) st
 
 -- case:
 SELECT k, CASE WHEN x [[> ;; >= ;; < ;; <> ;; != ;; <=> ;; =]] [[1 ;; 2 ;; y]] THEN 'hi' [[ELSE 'lo' ;;  ;; ELSE NULL ;; WHEN y = 1 THEN 'mid']] END AS c, x FROM e
@@ -141,6 +143,7 @@ SELECT id, [[STRUCT(x, y) ;; STRUCT(X, y) ;; STRUCT(y, x) ;; STRUCT(x AS p, y) ;
 SELECT id, CAST(NAMED_STRUCT('p', x) AS STRUCT<[[a ;; A ;; b]]: [[INT ;; INTEGER ;; BIGINT]]>) AS v FROM e
 SELECT id, TO_JSON(STRUCT([[x ;; X ;; x AS y ;; y]])) AS v, TRANSFORM(arr, [[q -> q + 1 ;; r -> r + 1 ;; q -> q + 2]]) AS w FROM e
 SELECT id, TRANSFORM(arr, x -> x + [[e.x ;; x ;; e.y]]) AS v FROM e
+SELECT id, TRANSFORM(arr, Q -> q + [[1 ;; 2]]) AS q, q[0] AS v FROM e
 SELECT id, g.* FROM (SELECT id, [[STRUCT(x AS p) ;; STRUCT(x + 1 AS p) ;; STRUCT(x AS p, y AS q)]] AS g[[ ;; , n]] FROM e)
 SELECT id, st[[ ;; .A]] AS v, [[MAP('a', x) ;; MAP('A', x)]] AS w, ARRAY([[x, y ;; y, x]]) AS u FROM e
 
@@ -154,4 +157,5 @@ SELECT id, t - INTERVAL [[1 DAY 2 HOURS ;; 1 DAY ;; 26 HOURS]] AS v, [[DATE_SUB(
 -- literals:
 SELECT id, [['a' ;; "a" ;; 'A' ;; 'a ' ;; 'O''Brien' ;; 'O\'Brien' ;; 'OBrien']] AS v, [[3 ;; 1e0 + 2 ;; 3L ;; 3.0 ;; 1 + 2 ;; CAST(3 AS BIGINT)]] AS w, [[x = 1 ;; x == 1 ;; x <=> 1 ;; NOT x <> 1]] AS u FROM e
 SELECT id, [[FLOOR(LOG10(1000)) ;; FLOOR(LOG(10, 1000)) ;; 3]] AS v, [[SUBSTR(s, 1, 2) ;; SUBSTRING(s, 1, 2) ;; LEFT(s, 2) ;; SUBSTR(s, 2)]] AS w, [[x % 2 ;; MOD(x, 2) ;; x / 2 ;; x DIV 2]] AS u FROM e
+SELECT id, TO_JSON(STRUCT(*)) AS v FROM (SELECT id, [[5L ;; CAST(5 AS BIGINT) ;; 5]] FROM e)
 SELECT id, [[x + 0 ;; x ;; x * 1 ;; x - x ;; 0]] AS v, [[TRUE ;; 1 = 1 ;; x IS NULL OR x IS NOT NULL ;; x = x]] AS w FROM e

@@ -356,6 +356,8 @@ WRONG_ONCE = [
      "SELECT /*+ BROADCAST(e) */ e.a FROM s.e JOIN s.f ON e.k = f.k LIMIT 3"),
     ("SELECT COLLECT_LIST(x) AS f FROM (SELECT x, b FROM s.e)",
      "SELECT COLLECT_LIST(x) AS f FROM (SELECT /*+ REPARTITION(3, b) */ x, b FROM s.e)"),
+    ("SELECT TO_JSON(STRUCT(*)) AS a FROM (SELECT x, 5L FROM s.e)",
+     "SELECT TO_JSON(STRUCT(*)) AS a FROM (SELECT x, CAST(5 AS BIGINT) FROM s.e)"),
     ("SELECT a FROM s.e WHERE (a = 1 OR b = 1) AND c = 1",
      "SELECT a FROM s.e WHERE a = 1 OR b = 1 AND c = 1"),
 ]  # fmt: skip
@@ -422,6 +424,19 @@ SOME_COLUMNS = [
      "SELECT STRUCT(c AS x) AS g, g.x AS b FROM s.e CROSS JOIN s.f g", {"g", "b"}),
     ("SELECT a, TRANSFORM(l, x -> x + e.x) AS b FROM s.e", "SELECT a, TRANSFORM(l, x -> x + x) AS b FROM s.e",
      {"b"}),
+    ("SELECT a, TRANSFORM(l, B -> b + 1) AS b, b[0] AS c FROM s.e",
+     "SELECT a, TRANSFORM(l, B -> b + 2) AS b, b[0] AS c FROM s.e", {"b", "c"}),
+    ("SELECT a, g.x AS b FROM (SELECT a, g FROM s.e) CROSS JOIN (SELECT y FROM s.f) g",
+     "SELECT a, g.x AS b FROM (SELECT a, g FROM s.e) CROSS JOIN (SELECT y, x FROM s.f) g", {"b"}),
+    # e.x may be the field x of a column e
+    ("SELECT a, UPPER(e.x) AS x, e.x AS b FROM s.e", "SELECT a, UPPER(e.x) AS x, x AS b FROM s.e",
+     {"b"}),
+    ("SELECT a, UPPER(e.x) AS x, x AS b FROM s.e", "SELECT a, LOWER(e.x) AS x, x AS b FROM s.e",
+     {"b", "x"}),
+    ("SELECT a, (SELECT MAX(f.x) FROM s.f) AS b FROM s.e",
+     "SELECT a, (SELECT MAX(x) FROM s.f) AS b FROM s.e", {"b"}),
+    ("WITH c AS (SELECT a, STRUCT(x) AS c FROM s.e) SELECT a, c.x AS b FROM c",
+     "WITH c AS (SELECT a, STRUCT(y AS x) AS c FROM s.e) SELECT a, c.x AS b FROM c", {"b"}),
 ]  # fmt: skip
 
 
@@ -632,6 +647,12 @@ def test_a_column_that_differs_is_seen_however_it_is_named(column: str):
         return sql_effect(reader, {"s.e": SqlEdit(changed=frozenset({differs}))}).touched
 
     assert (seen("a"), seen("x")) == ({"b"}, NOTHING)
+
+
+@pytest.mark.parametrize("column", ["e", "x"])
+def test_the_only_sources_name_before_a_column_may_be_a_struct_that_differs(column: str):
+    reader = SqlQuery("SELECT e.x AS b FROM s.e")
+    assert sql_effect(reader, {"s.e": SqlEdit(changed=frozenset({column}))}).touched == {"b"}
 
 
 def test_a_hint_that_goes_by_what_differs_takes_rows_in_another_order():

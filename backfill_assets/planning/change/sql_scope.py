@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from backfill_assets.models.sql.query import table_name
 from backfill_assets.planning.change.sql_edit import NO_EDIT, SqlEdit
+from backfill_assets.planning.change.sql_tree import parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -68,9 +69,11 @@ class Scope:
 
     def _column_sees(self, column: exp.Column, outputs: SqlEdit) -> bool:
         """A name whose beginning is a source's may be a struct's field all the same, but not of a new struct."""
-        parts = [part.name.lower() for part in column.parts]
+        parts = [part.lower() for part in parts_of(column)]
         pairs = [(part, then) for part, then in pairwise(parts) if part in self.sources]
-        if any(then in self.sources[part].touched for part, then in pairs):
+        if any(
+            then in self.sources[part].touched | self.sources[part].added for part, then in pairs
+        ):
             return True
         edits = (*self.sources.values(), outputs)
         return any(

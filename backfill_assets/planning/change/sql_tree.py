@@ -65,7 +65,7 @@ def comparable(query: SqlQuery) -> exp.Query | None:
     not known to hold all of the text.
     """
     tree = lossless_tree(query.sql)
-    if tree is None:
+    if tree is None or _names_by_spelling(tree):
         return None
     _settle_names(tree)
     for join in tree.find_all(exp.Join):
@@ -76,6 +76,23 @@ def comparable(query: SqlQuery) -> exp.Query | None:
         _resolve_ordinals(select)
         _drop_qualifier(select)
     return tree
+
+
+def _names_by_spelling(tree: exp.Query) -> bool:
+    """Whether the name that Spark gives an output may become a value, and is not known.
+
+    Of ``5L`` and ``CAST(5 AS BIGINT)``, which are one tree, it makes two names.
+    """
+    unnamed = (
+        projection
+        for select in tree.find_all(exp.Select)
+        for projection in select.selects
+        if _is_unnamed(projection)
+    )
+    spelled = (cast for each in unnamed for cast in each.find_all(exp.Cast))
+    return any(isinstance(cast.this, exp.Literal) for cast in spelled) and any(
+        not isinstance(star.parent, (exp.Select, exp.Count)) for star in tree.find_all(exp.Star)
+    )
 
 
 def text_of(node: object) -> str:
@@ -149,9 +166,27 @@ def is_unknown_call(node: exp.Expr) -> bool:
 def named_bare(nodes: Iterator[exp.Expr], sources: frozenset[str]) -> Iterator[str]:
     """Name the columns among some nodes that are read without saying of which source."""
     for node in nodes:
-        parts = [part.name for part in node.parts] if isinstance(node, exp.Column) else []
-        if parts and not set(parts[:-1]) & sources:
+        parts = parts_of(node) if isinstance(node, exp.Column) else []
+        if parts and not set(parts[:-1]) & sources and not _is_parameter(node, parts[0]):
             yield parts[0].lower()
+
+
+def parts_of(column: exp.Column) -> list[str]:
+    """Give a column's name part by part, as it is written: with a source's name that was left out."""
+    return [*column.meta.get(_LEFT_OUT, ()), *(part.name for part in column.parts)]
+
+
+_LEFT_OUT = "left out"
+
+
+def _is_parameter(node: exp.Expr, name: str) -> bool:
+    """Whether a name is that of a parameter of the lambda around it, in whatever case."""
+    around = node.find_ancestor(exp.Lambda)
+    while around is not None:
+        if name.lower() in (parameter.name.lower() for parameter in around.expressions):
+            return True
+        around = around.find_ancestor(exp.Lambda)
+    return False
 
 
 def _call_name(node: exp.Expr) -> str:
@@ -322,25 +357,43 @@ def _meant(key: exp.Expr, output: exp.Expr) -> exp.Expr | None:
 
 
 def _drop_qualifier(select: exp.Select) -> None:
-    """Remove the only source's name from its columns, where no output has the same name."""
+    """Remove the only source's name from its columns, where without it they mean the same.
+
+    What is left may be the field of a struct that is named like the source. Then the field's name alone may be
+    another output's, or that of a column of the query around this one.
+    """
     source = select.args.get("from_")
     if source is None or select.args.get("joins") or select.args.get("laterals"):
         return
-    alias = source.this.alias_or_name
-    parts = [*select.selects, select.args.get("where"), select.args.get("group")]
-    for part in parts:
-        for node in list(here(part)) if part is not None else ():
-            if (
-                isinstance(node, exp.Column)
-                and not node.is_star
-                and not node.find_ancestor(exp.Lambda)
-            ):
-                _unqualify(node, alias)  # in a lambda, its parameter would hide the column
+    if isinstance(select.find_ancestor(*_AROUND_A_QUERY), (exp.Select, exp.Lateral)):
+        return
+    alias, outputs = source.this.alias_or_name, set[str]()
+    _unqualify(select.args.get("where"), alias, outputs)
+    for projection in select.selects:
+        _unqualify(projection, alias, outputs)
+        column, name = projection.unalias(), output_name(projection)
+        if not isinstance(column, exp.Column) or column.table or column.name.lower() != name:
+            outputs.add(name)
+    _unqualify(select.args.get("group"), alias, outputs)
 
 
-def _unqualify(column: exp.Column, alias: str) -> None:
+_AROUND_A_QUERY = (exp.Select, exp.From, exp.Join, exp.CTE, exp.Lateral)
+
+
+def _unqualify(part: exp.Expr | None, alias: str, outputs: set[str]) -> None:
+    for node in list(here(part)) if part is not None else ():
+        if isinstance(node, exp.Column) and not node.is_star and not node.find_ancestor(exp.Lambda):
+            _leave_out(node, alias, outputs)  # in a lambda, its parameter would hide the column
+
+
+def _leave_out(column: exp.Column, alias: str, outputs: set[str]) -> None:
+    """Leave out the source's name, where the next part is no name of an output that may be meant as well."""
+    parts = [part.name for part in column.parts]
+    if alias not in parts[:-1] or parts[parts.index(alias) + 1].lower() in outputs:
+        return
     if column.table == alias:
         column.set("table", None)
         column.set("db", None)
     elif column.db == alias and not column.catalog:
         column.set("db", None)  # a field of a struct: its column stays
+    column.meta[_LEFT_OUT] = parts[: len(parts) - len(column.parts)]
