@@ -30,6 +30,9 @@ SELECT k, SUM(x) AS s[[ ;; , MAX(y) AS x ;; , MAX(y) AS z]] FROM e GROUP BY k [[
 SELECT id[[ ;; , 9 AS w ;; , y AS z ;; , n AS k]], (SELECT MAX(w) FROM f WHERE f.k = e.k) AS m FROM e
 SELECT e.id, g.b FROM e, LATERAL (SELECT w[[ ;; , 9 AS x ;; , n]], x + 1 AS b FROM f WHERE f.k = e.k) g
 SELECT id[[ ;; , y AS z ;; , 9 AS y]], y + 1 AS b, x FROM e WHERE [[y > 0 ;; y >= 0]]
+SELECT id, TIMESTAMPDIFF([[hour ;; HOUR ;; minute]], t, [[TIMESTAMP '2025-01-03 00:00:00' ;; TIMESTAMP '2025-01-04 00:00:00']]) AS hour, hour / 24 AS c FROM e
+SELECT DATE_ADD(month, [[1 ;; n]], ds) AS month, COUNT(*) AS c FROM e GROUP BY month
+WITH c AS (SELECT id, [[x ;; y]] AS session_user FROM e) SELECT id, session_user AS v FROM c
 SELECT [[y AS x ;; y AS x, id]], e.x + 1 AS c, [[x ;; e.x]] * 2 AS d FROM e
 SELECT k, COUNT(*) AS c, SUM(x) AS s[[ ;; , MIN(id) AS i ;; , MAX(ds) AS i ;; , AVG(y) AS i ;; , COUNT_IF(y > 1) AS i ;; , MEDIAN(y) AS i ;; , SUM(y) FILTER (WHERE n = 1) AS i ;; , BOOL_OR(x > 1) AS i ;; , ANY(x > 1) AS i ;; , k AS i ;; , 'z' AS i]] FROM e GROUP BY k
 SELECT id, x, y[[ ;; , n ;; , x + y AS i ;; , UPPER(s) AS i ;; , arr AS i ;; , st AS i ;; , st.A AS i ;; , mp['a'] AS i ;; , CASE WHEN x > 1 THEN 1 END AS i ;; , DATE_FORMAT(t, 'yyyy') AS i ;; , TRANSFORM(arr, q -> q + 1) AS i ;; , NULL AS i ;; , CAST(x AS DECIMAL(9, 2)) AS i ;; , STRUCT(x, y) AS i ;; , RANK() OVER (ORDER BY x) AS i ;; , COUNT(*) OVER () AS i]] FROM e[[ ;;  WHERE x > 1]]

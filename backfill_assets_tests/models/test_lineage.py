@@ -64,6 +64,11 @@ def test_a_hint_that_names_a_table_reads_no_column():
     assert lineage.reads == {"web.events": {"ds", "id"}}
 
 
+def test_the_unit_of_a_difference_of_times_is_no_column():
+    lineage = traced(f"SELECT ds, id, DATEDIFF(day, ds, ds) AS cost FROM web.events WHERE {BOUND}")
+    assert lineage.reads == {"web.events": {"ds", "id"}}
+
+
 def test_counting_rows_reads_no_column():
     lineage = traced(
         f"SELECT ds, 1 AS id, COUNT(*) AS cost FROM web.events WHERE {BOUND} GROUP BY ds"

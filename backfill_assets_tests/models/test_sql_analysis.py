@@ -145,6 +145,11 @@ def test_comments_layout_and_the_case_of_keywords_settle(same: str):
     assert settled_text(same) == settled_text("SELECT a, SUM(b) AS `B` FROM t GROUP BY a")
 
 
+def test_the_unit_of_an_amount_of_time_is_a_keyword():
+    texts = ("SELECT dateadd(day, 1, a) AS x FROM t", "SELECT DATEADD(DAY, 1, a) AS x FROM t")
+    assert settled_text(texts[0]) == settled_text(texts[1])
+
+
 @pytest.mark.parametrize(
     ("text", "other"),
     [

@@ -31,6 +31,11 @@ _KNOWN = (
     "POSEXPLODE_OUTER", "STACK", "SUM",
 )  # fmt: skip
 
+_WITH_UNIT = frozenset(
+    {"DATEADD", "DATEDIFF", "DATE_ADD", "DATE_DIFF", "TIMEDIFF", "TIMESTAMPADD", "TIMESTAMPDIFF"}
+)
+_WITH_UNIT_ARGUMENTS = 3
+
 SYNONYMS = {
     "!=": "<>", "==": "=", "!": "NOT", "MINUS": "EXCEPT", "INTEGER": "INT", "LONG": "BIGINT",
     "SHORT": "SMALLINT", "BYTE": "TINYINT", "REAL": "FLOAT", "DEC": "DECIMAL", "NUMERIC": "DECIMAL",
@@ -71,6 +76,7 @@ class AsWritten(Spark):
             for name, parser in _READER.FUNCTION_PARSERS.items()
             if name in ("CAST", "TRY_CAST", "EXTRACT", "TRIM")
         }
+        NO_PAREN_FUNCTIONS: ClassVar[dict[Any, Any]] = {}  # a column may have any of their names
         JOINS_HAVE_EQUAL_PRECEDENCE: ClassVar = False  # a comma stays a comma
 
     class Generator(Spark.Generator):
@@ -103,12 +109,24 @@ def parsed(sql: str) -> list[exp.Expr]:
     Raises:
         SqlglotError: sqlglot can't read it.
     """
-    statements = sqlglot.parse(sql, dialect=AsWritten)
-    return [
+    statements = [
         statement
-        for statement in statements
+        for statement in sqlglot.parse(sql, dialect=AsWritten)
         if statement and not isinstance(statement, exp.Semicolon)
     ]
+    for statement in statements:
+        for call in statement.find_all(exp.Anonymous):
+            _settle_unit(call)
+    return statements
+
+
+def _settle_unit(call: exp.Anonymous) -> None:
+    """Take the unit in ``DATEDIFF(day, a, b)`` for the word that it is, and for no column."""
+    arguments = call.expressions
+    if call.name.upper() in _WITH_UNIT and len(arguments) == _WITH_UNIT_ARGUMENTS:
+        unit = arguments[0]
+        if isinstance(unit, exp.Column):
+            unit.replace(exp.Var(this=unit.name))
 
 
 def written(node: exp.Expr) -> str:
