@@ -119,6 +119,8 @@ SELECT id, p, v FROM e, LATERAL [[POSEXPLODE(arr) ;; POSEXPLODE_OUTER(arr)]] AS 
 
 -- pivots:
 SELECT * FROM (SELECT k, n, x[[ ;; , y ;; + 1 AS x]] FROM e) PIVOT ([[SUM ;; MAX]](x) [[ ;; AS q]] FOR n IN ([[1, 2 ;; 2, 1 ;; 1 AS one, 2 AS two]]))
+SELECT * FROM (SELECT k, n, x[[ ;; , id ;; + 1 AS x]] FROM e) a [[JOIN ;; LEFT JOIN]] (SELECT k AS j, w[[ ;; , 1 AS one]] FROM f) b ON a.k = b.j PIVOT (SUM(x) FOR n IN (1, 2))
+SELECT w, `1` AS v FROM (SELECT k, n, x[[ ;; , id]] FROM e), (SELECT w FROM f) PIVOT (SUM(x) FOR n IN (1, 2))
 SELECT * FROM (SELECT id, x, y[[ ;; , n]] FROM e) UNPIVOT [[ ;; INCLUDE NULLS]] (v FOR c IN ([[x, y ;; y, x ;; x AS xx, y]]))
 
 -- ctes:

@@ -251,6 +251,24 @@ ROWS = [
     ("SELECT TIMESTAMPADD(month, 1, x) AS month, COUNT(*) AS n FROM s.e GROUP BY month",
      "SELECT TIMESTAMPADD(month, 2, x) AS month, COUNT(*) AS n FROM s.e GROUP BY month"),
     ("SELECT a FROM s.e ORDER BY y LIMIT 3", "SELECT a, -y AS y FROM s.e ORDER BY y LIMIT 3"),
+    ("SELECT * FROM (SELECT a, x FROM s.e) e JOIN s.f ON e.a = f.k PIVOT (SUM(x) FOR n IN (1))",
+     "SELECT * FROM (SELECT a, x, b FROM s.e) e JOIN s.f ON e.a = f.k PIVOT (SUM(x) FOR n IN (1))"),
+    ("SELECT * FROM (SELECT a, x FROM s.e), s.f PIVOT (SUM(x) FOR n IN (1))",
+     "SELECT * FROM (SELECT a, x, b FROM s.e), s.f PIVOT (SUM(x) FOR n IN (1))"),
+    ("SELECT x FROM (SELECT a, x FROM s.e) JOIN s.f USING (a)",
+     "SELECT x FROM (SELECT -a AS a, x FROM s.e) JOIN s.f USING (a)"),
+    ("WITH d AS (SELECT a AS g FROM s.e) SELECT g.* FROM d",
+     "WITH d AS (SELECT b AS g FROM s.e) SELECT g.* FROM d"),
+    ("SELECT x, v FROM (SELECT a, x FROM s.e) LATERAL VIEW EXPLODE(a) t AS v",
+     "SELECT x, v FROM (SELECT b AS a, x FROM s.e) LATERAL VIEW EXPLODE(a) t AS v"),
+    ("SELECT COUNT(*) AS n FROM (SELECT a, x FROM s.e) GROUP BY x",
+     "SELECT COUNT(*) AS n FROM (SELECT a, b AS x FROM s.e) GROUP BY x"),
+    ("SELECT a, COUNT(*) AS n FROM (SELECT a, x FROM s.e) GROUP BY a HAVING MAX(x) > 1",
+     "SELECT a, COUNT(*) AS n FROM (SELECT a, b AS x FROM s.e) GROUP BY a HAVING MAX(x) > 1"),
+    ("SELECT a FROM (SELECT a, x FROM s.e) QUALIFY RANK() OVER (ORDER BY x) = 1",
+     "SELECT a FROM (SELECT a, b AS x FROM s.e) QUALIFY RANK() OVER (ORDER BY x) = 1"),
+    ("SELECT a, SUM(a) OVER w AS s FROM (SELECT a, x FROM s.e) WINDOW w AS (ORDER BY x)",
+     "SELECT a, SUM(a) OVER w AS s FROM (SELECT a, b AS x FROM s.e) WINDOW w AS (ORDER BY x)"),
     ("SELECT a, x AS b FROM s.e DISTRIBUTE BY b LIMIT 3",
      "SELECT a, -x AS b FROM s.e DISTRIBUTE BY b LIMIT 3"),
     ("SELECT a FROM s.e", "SELECT a FROM s.e WHERE b"),
@@ -434,6 +452,20 @@ SOME_COLUMNS = [
      "SELECT a, DATEDIFF(day, x, z) AS day, day + 1 AS b FROM s.e", {"b", "day"}),
     ("WITH c AS (SELECT a, x AS session_user FROM s.e) SELECT a, session_user AS b FROM c",
      "WITH c AS (SELECT a, y AS session_user FROM s.e) SELECT a, session_user AS b FROM c", {"b"}),
+    ("SELECT a AS x, x + 1 AS b FROM (SELECT a FROM s.e)",
+     "SELECT a AS x, x + 1 AS b FROM (SELECT a, c AS x FROM s.e)", {"b"}),
+    ("SELECT x + 1 AS b, a FROM s.e", "SELECT c AS x, x + 1 AS b, a FROM s.e", {"b", "x"}),
+    ("SELECT a, HASH(*) AS b FROM (SELECT a, x FROM s.e)",
+     "SELECT a, HASH(*) AS b FROM (SELECT a, -x AS x FROM s.e)", {"b"}),
+    ("SELECT a, x AS b, HASH(*) AS h FROM s.e", "SELECT a, -x AS b, HASH(*) AS h FROM s.e", {"b"}),
+    ("WITH c AS (SELECT x FROM s.f), d AS (SELECT x FROM s.g) SELECT a, (SELECT MAX(HASH(*)) FROM c) AS b FROM s.e",
+     "WITH c AS (SELECT x, y FROM s.f), d AS (SELECT x FROM s.g) SELECT a, (SELECT MAX(HASH(*)) FROM c) AS b FROM s.e",
+     {"b"}),
+    ("WITH c AS (SELECT x FROM s.f) SELECT a, (SELECT MAX(x) FROM c) AS b FROM s.e",
+     "WITH c AS (SELECT x FROM s.f WHERE x > 1) SELECT a, (SELECT MAX(x) FROM c) AS b FROM s.e", {"b"}),
+    ("WITH c AS (SELECT x FROM s.f) SELECT a, (SELECT FIRST(x) FROM c) AS b FROM s.e",
+     "WITH c AS (SELECT x, RANK() OVER (ORDER BY y) AS r FROM s.f) SELECT a, (SELECT FIRST(x) FROM c) AS b FROM s.e",
+     {"b"}),
     # e.x may be the field x of a column e
     ("SELECT a, UPPER(e.x) AS x, e.x AS b FROM s.e", "SELECT a, UPPER(e.x) AS x, x AS b FROM s.e",
      {"b"}),
@@ -670,6 +702,14 @@ def test_a_hint_that_goes_by_what_differs_takes_rows_in_another_order():
 def test_a_star_gives_what_differs_in_its_own_table(star: str, seen: set[str]):
     reader = SqlQuery(f"SELECT {star} FROM s.e JOIN s.f ON e.k = f.k")
     assert sql_effect(reader, {"s.f": SqlEdit(changed=frozenset({"b"}))}).touched == seen
+
+
+@pytest.mark.parametrize(("call", "seen"), [("COUNT(*)", set[str]()), ("HASH(*)", {"b"})])
+def test_a_star_in_a_call_looks_at_every_column_but_where_rows_are_counted(
+    call: str, seen: set[str]
+):
+    reader = SqlQuery(f"SELECT a, {call} AS b FROM s.e")
+    assert sql_effect(reader, {"s.e": SqlEdit(changed=frozenset({"x"}))}).touched == seen
 
 
 @pytest.mark.parametrize("how", ["changed", "removed", "moved"])

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 _CLAUSES = {
     "distinct": "DISTINCT",
     "laterals": "a LATERAL VIEW",
-    "pivots": "a PIVOT",
     "where": "the filter (WHERE)",
     "group": "the grouping (GROUP BY)",
     "having": "the filter of groups (HAVING)",
@@ -64,14 +63,21 @@ def clause_that_sees(select: exp.Select, scope: Scope) -> str | None:
     """Name a clause, the same in both, that an edit below it reaches all the same."""
     cut = is_cut(select)
     for key in (*_CLAUSES, *(SORTS if cut else ())):
-        nodes = _parts(select, key)
-        if key == "pivots" and nodes and scope.edited:
-            return _CLAUSES[key]
-        if any(scope.sees(node) for node in nodes):
+        if any(scope.sees(node) for node in _parts(select, key)):
             return _CLAUSES.get(key, "ORDER BY")
     if any(_join_sees(join, scope) for join in joins_of(select)):
         return "a JOIN"
+    if scope.edited and _is_turned(select):
+        return "a PIVOT"
     return None
+
+
+def _is_turned(select: exp.Select) -> bool:
+    """Whether a pivot follows the tables: it groups by all their columns, wherever the tree has it."""
+    from_: exp.Expr | None = select.args.get("from_")
+    joins = joins_of(select)
+    places = [*([from_.this] if from_ else []), *joins, *(join.this for join in joins)]
+    return any(place.args.get("pivots") for place in places)
 
 
 def clause_that_goes_by_order(select: exp.Select) -> str | None:
@@ -97,7 +103,9 @@ def _join_sees(join: exp.Join, scope: Scope) -> bool:
     if join.method.upper() == "NATURAL" and scope.edited:
         return True
     using = {column.name.lower() for column in join.args.get("using") or ()}
-    return bool(using & scope.loose) or scope.sees(join.args.get("on"))
+    return any(using & source.touched for source in scope.sources.values()) or scope.sees(
+        join.args.get("on")
+    )
 
 
 def joins_of(select: exp.Select) -> list[exp.Join]:

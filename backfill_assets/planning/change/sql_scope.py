@@ -38,12 +38,6 @@ class Scope:
         """Whether rows may come from a source in another order."""
         return any(source.shuffled for source in self.sources.values())
 
-    @property
-    def loose(self) -> frozenset[str]:
-        """Names that, written without a source, may mean something else than before."""
-        names = (source.touched | source.added for source in self.sources.values())
-        return frozenset[str]().union(*names)
-
     def sees(self, node: exp.Expr | None, outputs: SqlEdit = NO_EDIT) -> bool:
         """Whether an expression, which both queries have, may give something else.
 
