@@ -73,10 +73,8 @@ def clause_that_sees(select: exp.Select, scope: Scope) -> str | None:
 
 
 def _is_turned(select: exp.Select) -> bool:
-    """Whether a pivot follows the tables: it groups by all their columns, wherever the tree has it."""
-    from_: exp.Expr | None = select.args.get("from_")
-    joins = joins_of(select)
-    places = [*([from_.this] if from_ else []), *joins, *(join.this for join in joins)]
+    """Whether a pivot follows joined tables: it groups by all their columns, wherever the tree has it."""
+    places = (place for join in joins_of(select) for place in (join, join.this))
     return any(place.args.get("pivots") for place in places)
 
 
