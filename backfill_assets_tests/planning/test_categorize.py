@@ -162,6 +162,7 @@ ADDITIVE = [
      "WITH c AS (SELECT a, b FROM s.e) SELECT * FROM c", set()),  # by its declaration
     ("WITH c AS (SELECT a FROM s.e) SELECT a FROM c",
      "WITH c AS (SELECT a, b FROM s.e) SELECT a, b * 2 AS d FROM c", {"d"}),
+    ("SELECT a FROM s.e NATURAL JOIN s.f", "SELECT a, b FROM s.e NATURAL JOIN s.f", {"b"}),
     ("SELECT k AS a FROM s.e JOIN s.f USING (k) PIVOT (SUM(x) FOR n IN (1, 2))",
      "SELECT k AS a, `1` AS b FROM s.e JOIN s.f USING (k) PIVOT (SUM(x) FOR n IN (1, 2))", {"b"}),
     ("SELECT a FROM s.e LATERAL VIEW EXPLODE(l) t AS v",
@@ -273,6 +274,8 @@ ROWS = [
      "SELECT a, RANK() OVER (ORDER BY y) AS r FROM s.e QUALIFY ROW_NUMBER() OVER (ORDER BY x) = 1"),
     ("SELECT a FROM (SELECT a, x FROM s.e) QUALIFY ROW_NUMBER() OVER (ORDER BY x) = 1",
      "SELECT a FROM (SELECT a, x, RANK() OVER (ORDER BY y) AS r FROM s.e) QUALIFY ROW_NUMBER() OVER (ORDER BY x) = 1"),
+    ("SELECT a, v FROM (SELECT a, x FROM s.e) g, LATERAL EXPLODE(x) AS t(v)",
+     "SELECT a, v FROM (SELECT a, y AS x FROM s.e) g, LATERAL EXPLODE(x) AS t(v)"),
     ("SELECT a FROM s.e GROUP BY a HAVING FIRST(x) > 1",
      "SELECT a, MAX(b) AS m FROM s.e GROUP BY a HAVING FIRST(x) > 1"),
     ("SELECT a FROM (SELECT a, x FROM s.e) ORDER BY x LIMIT 3",
