@@ -102,6 +102,7 @@ SELECT k, x FROM e [[ORDER BY id ;;  ;; ORDER BY id DESC]] LIMIT [[3 ;; 4]]
 SELECT id, x[[ ;; , RANK() OVER (ORDER BY y DESC) AS r ;; , (SELECT MAX(w) FROM f) AS r ;; , y]] FROM e LIMIT 4
 SELECT MAX(id) AS m FROM (SELECT id, x[[ ;; , y]] FROM e ORDER BY [[x ;; y ;; id]] LIMIT 3)
 SELECT id, [[x ;; -x]] AS b FROM e DISTRIBUTE BY b[[ ;;  LIMIT 3]]
+SELECT [[x ;; -x]] AS x, id FROM e CLUSTER BY [[1 ;; x]][[ ;;  LIMIT 3]]
 
 -- hints:
 SELECT [[ ;; /*+ REPARTITION(3, y) */ ;; /*+ COALESCE(1) */]] id, x[[ ;; , y]] FROM e[[ ;;  LIMIT 3]]

@@ -101,8 +101,7 @@ def _ctes(old: exp.Expr, new: exp.Expr, outside: _Edits) -> dict[str, SqlEdit]:
     for cte in _with(new):
         old_cte = before.get(cte.alias)
         if old_cte is None:
-            edits[cte.alias] = NO_EDIT  # its readers are new as well, and are found there
-            continue
+            continue  # its readers are new as well, and are found there
         edit = _inside(_query(old_cte.this, cte.this, {**outside, **edits}))
         renamed = text_of(old_cte.args["alias"]) != text_of(cte.args["alias"])
         opaque = recursive or bool(cte.args["alias"].args.get("columns"))

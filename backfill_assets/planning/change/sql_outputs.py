@@ -200,16 +200,19 @@ def _order_reasons(new: exp.Select, edit: SqlEdit, concerned: list[exp.Expr]) ->
     shifts = edit.added or edit.removed or edit.moved or any(map(is_star, concerned))
     if shifts and ordinals(new):
         yield ", which moves what a number in another clause stands for"
-    if is_cut(new) and _sorts_by_all(new):
-        yield ", and LIMIT keeps rows by the order of all columns"
+    if is_cut(new) and _sorts_by_any(new):
+        yield ", and LIMIT keeps rows by the order of columns that no name tells"
     if edit.shuffled and (clause := clause_that_goes_by_order(new)):
         yield f", and {clause} goes by the order of rows"
 
 
-def _sorts_by_all(select: exp.Select) -> bool:
+def _sorts_by_any(select: exp.Select) -> bool:
+    """Whether rows are sorted by ALL columns, or CLUSTER BY has a number."""
+    cluster: exp.Expr | None = select.args.get("cluster")
     orders = (select.args.get(key) for key in ("order", "sort"))
     keys = (key for order in orders if order for key in order.expressions)
-    return any(isinstance(key.this, exp.Var) for key in keys)
+    by_number = cluster is not None and cluster.find(exp.Literal) is not None
+    return by_number or any(isinstance(key.this, exp.Var) for key in keys)
 
 
 def _folds(outputs: _Outputs) -> bool:

@@ -348,10 +348,14 @@ def _resolve_ordinals(select: exp.Select) -> None:
 
 
 def _meant(key: exp.Expr, output: exp.Expr) -> exp.Expr | None:
-    """Where rows are grouped, a name is a source's column; where they are sorted, an output's."""
-    if key.find_ancestor(exp.Group) is not None:
+    """Where rows are grouped, a name is a source's column; where they are sorted, an output's.
+
+    CLUSTER BY 1 sorts by an output, and distributes rows by the number: no name means both.
+    """
+    clause = key.find_ancestor(*_KEYED)
+    if isinstance(clause, exp.Group):
         return output.unalias().copy()
-    if isinstance(output, (exp.Alias, exp.Column)):
+    if isinstance(output, (exp.Alias, exp.Column)) and not isinstance(clause, exp.Cluster):
         return exp.column(exp.to_identifier(output.alias_or_name))
     return None
 
