@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import given, strategies as st
 
 from backfill_assets.intervals import Interval
+from backfill_assets.models.content import Content
 from backfill_assets.planning.review.number_changes import (
     Cause,
     CauseKind,
@@ -19,6 +21,7 @@ from backfill_assets.planning.review.number_changes import (
     HeldContent,
     HistoryStep,
     explain,
+    merged,
 )
 from backfill_assets_tests.builders import FIRST, day, days
 
@@ -137,6 +140,62 @@ def test_a_part_of_several_steps_goes_around_what_can_not_be_read(history: list[
 
 def number(links: Links, cell: Interval) -> Decimal:
     return links[cell].number if cell in links else Decimal(0)
+
+
+def of_day_one(batch: str, *, readable: bool) -> Links:
+    held = HeldContent("t", 0, batch, "f", None)
+    return {day(1): Link(held, Decimal(len(batch)), readable=readable)}
+
+
+@pytest.mark.parametrize("ends", [(True, False), (False, True), (False, False)])
+def test_what_can_not_be_read_at_an_end_is_in_a_part(ends: tuple[bool, bool]):
+    found = told([of_day_one("a", readable=ends[0]), of_day_one("bb", readable=ends[1])])
+    assert [(part.before is not None, part.after is not None) for part in found.parts] == [ends]
+    assert found.equal == 0
+
+
+def test_all_steps_around_what_can_not_be_read_are_in_one_part():
+    found = told([of_day_one(batch, readable=batch != "bb") for batch in ("a", "bb", "ccc")])
+    assert [[each.step for each in part.happened] for part in found.parts] == [[0, 1]]
+
+
+def test_a_cell_that_holds_the_same_has_no_step_even_where_its_record_is_gone():
+    old = of_day_one("a", readable=True)
+    content = Content(1, 1, {})
+    recorded = {day(1): replace(old[day(1)], held=replace(old[day(1)].held, content=content))}
+    found = explain(
+        held(old),
+        [HistoryStep(FIRST, "batch", held(recorded))],
+        lambda _cell, there: Decimal(1 if there.content is None else 2),
+        causes,
+    )
+    assert (found.parts, found.equal) == ((), 0)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Cause(CauseKind.LATE, "shop.orders", note="n"),
+        Cause(CauseKind.LOGIC, "shop.items", note="n"),
+        Cause(CauseKind.LOGIC, "shop.orders", note="m"),
+    ],
+)
+def test_cells_that_changed_for_other_causes_are_other_parts(other: Cause):
+    cause = Cause(CauseKind.LOGIC, "shop.orders", note="n")
+    now = {day(n): HeldContent("t", 1, "b", "f", None) for n in (1, 2)}
+    found = explain(
+        {},
+        [HistoryStep(FIRST, "batch", now)],
+        lambda _cell, _there: Decimal(1),
+        lambda _step, cell, _old, _new: (cause if cell == day(1) else other,),
+    )
+    assert [part.cells for part in found.parts] == [days(1), days(2)]
+
+
+def test_causes_of_one_sort_are_one_over_all_their_cells():
+    late = [Cause(CauseKind.LATE, "shop.orders", days(n)) for n in (1, 2)]
+    other = Cause(CauseKind.LATE, "shop.items", days(1))
+    assert merged([late[0], other, late[1]]) == (replace(late[0], cells=days(1, 2)), other)
 
 
 def test_cells_that_changed_for_one_cause_are_one_part():
