@@ -124,6 +124,24 @@ def test_a_name_that_may_be_two_things_is_refused_with_its_token(sql: str, token
     assert f": '{token}' " in str(caught.value)
 
 
+@pytest.mark.parametrize("word", ["RANGE", "EXTEND", "AGGREGATE", "SET", "IF", "USING", "AS"])
+def test_a_word_that_may_be_a_column_is_refused_before_a_parameter(word: str):
+    with pytest.raises(DeclarationError, match=f"'{word}:start_ds' may be a column with a path"):
+        SqlQuery(f"SELECT 1 FROM web.events {word} :start_ds")
+
+
+BEFORE_A_PARAMETER = (
+    "ALL", "AND", "BETWEEN", "BY", "DISTINCT", "DIV", "ELSE", "ESCAPE", "FOR", "FROM", "HAVING",
+    "ILIKE", "IN", "LIKE", "LIMIT", "OFFSET", "ON", "OR", "PLACING", "QUALIFY", "REGEXP", "RLIKE",
+    "THEN", "TO", "WHEN", "WHERE", ", NOT", ", CASE", ", INTERVAL", ", VALUES",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("word", BEFORE_A_PARAMETER)
+def test_what_follows_a_word_that_a_value_follows_is_a_parameter(word: str):
+    assert SqlQuery(f"SELECT a {word} :start_ds").parameters() == {"start_ds"}
+
+
 def test_a_parameter_does_not_grow_together_with_the_word_before_it():
     assert bound("SELECT 1 WHERE a AND:start_ds=b") == (
         "SELECT 1 WHERE a AND CAST('2024-03-31' AS DATE)=b"
@@ -206,6 +224,9 @@ def test_table_functions_are_no_tables():
         "SELECT 1 FROM web.events group JOIN web.orders USING (id) GROUP BY `a`, `b`",
         "SELECT 1 FROM web.events, web.orders ORDER BY `a`, `b`",
         "SELECT 1 FROM web.events, web.orders WHERE 1 = left(a, 1) ORDER BY a, b",
+        "SELECT 1 FROM web.events, web.orders SORT BY a, b",
+        "SELECT 1 FROM web.events, web.orders CLUSTER BY a, b",
+        "SELECT 1 FROM web.events, web.orders DISTRIBUTE BY a, b",
     ],
 )
 def test_a_word_begins_a_clause_or_is_an_alias_as_what_follows_says(sql: str):
