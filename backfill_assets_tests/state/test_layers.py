@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import sqlalchemy as sa
@@ -17,7 +17,7 @@ from backfill_assets.snapshots.environment import Layer, Pointer
 from backfill_assets.snapshots.ready import ReadyRecord
 from backfill_assets.state import layered_view, layers, ready
 from backfill_assets.state.tables import READY_RECORDS
-from backfill_assets_tests.state.building import content, days
+from backfill_assets_tests.state.building import NOON, content, days
 
 if TYPE_CHECKING:
     from backfill_assets.intervals.interval import Interval
@@ -117,3 +117,31 @@ def test_only_the_upper_table_may_be_the_environments_own(own: bool):  # noqa: F
     below = layered_view.Cell(10, 20, top.batch_id, 1, top.changed_at, "", 1)
     runs = layered_view.runs_of([top, below], own=own)
     assert [run.own for run in runs] == [own, False]
+
+
+_STAMPS, _LATER = dumps(ChangedAt(1, {})), dumps(ChangedAt(2, {}))
+_CELL = layered_view.Cell(0, 10, "b", 1, _STAMPS, "", 0)
+
+
+@pytest.mark.parametrize(
+    "otherwise",
+    [
+        {"batch_id": "c"},
+        {"built_at": 2},
+        {"changed_at": _LATER},
+        {"layer": 1},
+        {"unread": _LATER},
+        {"replaces": 2},
+    ],
+)
+def test_touching_cells_are_one_run_where_batch_stamps_and_table_are_the_same(
+    otherwise: dict[str, Any],
+):
+    following = replace(_CELL, starts=10, ends=20)
+    assert len(layered_view.runs_of([_CELL, following], own=True)) == 1
+    assert len(layered_view.runs_of([_CELL, replace(following, **otherwise)], own=True)) == 2
+
+
+def test_a_run_tells_when_its_batch_pinned_its_sources_and_began():
+    (run,) = layered_view.runs_of([replace(_CELL, pinned_at=0, began_at=NOON)], own=True)
+    assert (run.sources_at, run.began_at) == (0, NOON)
