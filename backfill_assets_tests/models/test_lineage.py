@@ -242,6 +242,10 @@ def test_the_columns_of_a_join_are_read(join: str):
         f"FROM web.events |> WHERE {BOUND} |> SELECT ds, id, cost",
         f"SELECT ds, id, max_by(cost, id, 2)[0]::double AS cost FROM web.events WHERE {BOUND}",
         f"SELECT ds, id, ds - INTERVAL 1 DAY 2 HOURS AS cost FROM web.events WHERE {BOUND}",
+        (
+            f"SELECT ds, id, cost FROM (SELECT ds, id, cost FROM web.events WHERE {BOUND} UNION ALL "
+            f"SELECT ds, id FROM web.events WHERE {BOUND})"
+        ),
     ],
 )
 def test_sql_that_is_not_analysed_loads_and_reads_everything(sql: str):

@@ -65,16 +65,16 @@ def _traced(query: SqlQuery, upstreams: tuple[tuple[str, tuple[Column, ...]], ..
             identify=False,
         )
         root = build_scope(tree)
+        if root is None:
+            return OPAQUE
+        tables = set(query.tables())
+        outputs = _outputs(root, tables)
+        reads = _reads(root, tables)
+        if reads and _may_lose_outputs(tree):
+            needed = build_scope(pushdown_projections(tree))
+            reads = _reads(needed, tables) if needed is not None else reads
     except SqlglotError:
         return OPAQUE
-    if root is None:
-        return OPAQUE
-    tables = set(query.tables())
-    outputs = _outputs(root, tables)
-    reads = _reads(root, tables)
-    if reads and _may_lose_outputs(tree):
-        needed = build_scope(pushdown_projections(tree))
-        reads = _reads(needed, tables) if needed is not None else reads
     schemas = dict(upstreams)
     declared = {name: _as_declared(schemas[name], columns) for name, columns in reads.items()}
     return Lineage(declared, outputs)
