@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from collections.abc import Container
+
+    from pyspark.sql import DataFrame, SparkSession
 
 _EVENTS = """
 SELECT ds, id, k, n, x, y, s, TIMESTAMP '2024-12-30 23:30:00' + MAKE_DT_INTERVAL(id, 0) AS t,
@@ -25,11 +27,35 @@ SELECT * FROM VALUES ('a', 1, 1), ('a', 2, 4), ('b', 1, 2), ('b', 1, 2), (NULL, 
 AS v(k, n, w)
 """
 TABLES = {"e": _EVENTS, "f": _DIMENSION}
+_FAR = 3
+"""By how many rows values move, which puts others beside those that stay."""
 
 
 def put_up(spark: SparkSession) -> None:
     """Make the tables readable by name, each computed once."""
-    for name, rows in TABLES.items():
-        spark.createDataFrame(spark.sql(rows).collect(), spark.sql(rows).schema).coalesce(
-            1
-        ).createOrReplaceTempView(name)
+    for name in TABLES:
+        table(spark, name).createOrReplaceTempView(name)
+
+
+def table(spark: SparkSession, name: str, changed: Container[str] = ()) -> DataFrame:
+    """Compute a table; with other values in some columns, while its other columns and the order of its rows stay."""
+    made = spark.sql(TABLES[name])
+    rows = made.collect()
+    others = [
+        tuple(
+            _another(rows[(at + _FAR) % len(rows)][column]) if column in changed else row[column]
+            for column in made.columns
+        )
+        for at, row in enumerate(rows)
+    ]
+    return spark.createDataFrame(others, made.schema).coalesce(1)
+
+
+def _another(value: Any) -> Any:  # noqa: ANN401 - a value of any column
+    match value:
+        case int():
+            return value * 7 - 3
+        case str():
+            return value + "q"
+        case _:
+            return value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -19,11 +20,12 @@ from backfill_assets.planning.change.sql_change import sql_effect
 from backfill_assets.planning.change.sql_edit import SqlEdit
 from backfill_assets.planning.plan.request import Category
 from backfill_assets_tests.builders import a_whole
+from backfill_assets_tests.edit_pairs.data import TABLES, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from backfill_assets_tests.edit_pairs.generate import Pair
 
@@ -44,7 +46,7 @@ class Answer:
 
     Attributes:
         types: per output column, its type.
-        rows: in no order, each as text per column.
+        rows: sorted, each as text per column; Spark gives them in any order.
     """
 
     types: dict[str, str]
@@ -116,10 +118,14 @@ class Bench:
     Attributes:
         spark: with the tables put up.
         answers: by query; None where Spark refuses it.
+        tables: each as it is, and with other values in some columns.
     """
 
     spark: SparkSession
     answers: dict[str, Answer | None] = field(default_factory=dict[str, "Answer | None"])
+    tables: dict[tuple[str, frozenset[str]], DataFrame] = field(
+        default_factory=dict["tuple[str, frozenset[str]]", "DataFrame"]
+    )
 
     def answer(self, sql: str) -> Answer | None:
         """Run a query, once."""
@@ -130,6 +136,19 @@ class Bench:
                 self.answers[sql] = None
         return self.answers[sql]
 
+    def changed(self, sql: str, name: str, columns: frozenset[str]) -> Answer | None:
+        """Run a query where one table has other values in some columns."""
+        for each in (frozenset[str](), columns):
+            if (name, each) not in self.tables:
+                self.tables[name, each] = table(self.spark, name, each)
+        self.tables[name, columns].createOrReplaceTempView(name)
+        try:
+            return _collected(self.spark.sql(sql))
+        except PySparkException:
+            return None
+        finally:
+            self.tables[name, frozenset()].createOrReplaceTempView(name)
+
     def read(self, query: str, of: str) -> Answer | None:
         """Run a reader of ``m``, which holds what a query gives."""
         return self.answer(
@@ -138,6 +157,30 @@ class Bench:
             else query.replace("WITH ", f"WITH m AS ({of}), ", 1)
         )
 
+
+def unread(spark: SparkSession, sql: str) -> dict[str, frozenset[str]]:
+    """Name by table the columns that a query is said not to read; no table where that is not known of all of them."""
+    named = _TABLE.sub(r"\1 web.\2", sql)
+    read = {name: name.removeprefix("web.") for name in SqlQuery(named).tables()}
+    if not set(read.values()) <= TABLES.keys() or read.keys() & TABLES.keys():
+        return {}
+    types = {
+        name: [_KEY, *(Column(*each) for each in spark.table(of).dtypes)]
+        for name, of in read.items()
+    }
+    tables = [
+        a_whole(name, columns=types[name], unique_key=["_key"], upstreams=[]) for name in read
+    ]
+    reader = a_whole("web.r", sql=named, upstreams=sorted(read))
+    reads = lineage_of(stored_graph([*tables, reader], []), reader).reads
+    return {
+        read[name]: frozenset(column.name for column in types[name]) - columns - {_KEY.name}
+        for name, columns in reads.items()
+    }
+
+
+_TABLE = re.compile(r"\b(FROM|JOIN)\s+([ef])\b(?!\s*\()", re.IGNORECASE)
+"""A table where a query reads it: models have names of two parts."""
 
 _READ = "web.m"
 READERS = (
@@ -199,8 +242,8 @@ def _collected(frame: Any) -> Answer | None:  # noqa: ANN401 - a DataFrame of ei
     names = frame.columns
     if len({name.lower() for name in names}) < len(names):
         return None  # can't be published: two columns share a name
-    rows = tuple(
+    rows = (
         {name: repr(value) for name, value in zip(names, row, strict=True)}
         for row in frame.collect()
     )
-    return Answer(dict(frame.dtypes), rows)
+    return Answer(dict(frame.dtypes), tuple(sorted(rows, key=str)))

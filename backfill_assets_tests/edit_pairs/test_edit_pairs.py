@@ -19,6 +19,7 @@ from backfill_assets_tests.edit_pairs.judging import (
     Verdict,
     planner_says,
     reader_violations,
+    unread,
     violation,
 )
 
@@ -90,6 +91,31 @@ def test_what_is_followed_to_readers_reaches_every_column_that_differs_there(ben
 
     assert not wrong, "\n".join(wrong)
     assert followed >= 50
+
+
+@pytest.mark.slow
+def test_no_answer_of_any_query_follows_from_a_column_that_it_is_said_not_to_read(bench: Bench):
+    judged, wrong = 0, list[str]()
+    for sql in dict.fromkeys(sql for pair in pairs() for sql in (pair.old, pair.new)):
+        before, columns = bench.answer(sql), unread(bench.spark, sql)
+        if before is None:
+            continue
+        for table, names in columns.items():
+            judged += bool(names)
+            if names and bench.changed(sql, table, names) not in (before, None):
+                wrong.append(f"{table} without {sorted(names)}\n  {sql}")
+    print(f"{judged} queries that are said not to read a column")  # noqa: T201 - the long run's numbers
+
+    assert not wrong, "\n".join(wrong)
+    assert judged >= 500
+
+
+def test_an_answer_that_follows_from_a_column_is_another_one_with_its_values(bench: Bench):
+    sql = "SELECT k FROM e WHERE x > 1"
+
+    assert unread(bench.spark, sql) == {"e": frozenset(bench.spark.table("e").columns) - {"k", "x"}}
+    assert bench.changed(sql, "e", frozenset({"y", "n"})) == bench.answer(sql)
+    assert bench.changed(sql, "e", frozenset({"x"})) != bench.answer(sql)
 
 
 def test_every_clause_has_edits_and_every_edit_differs_in_its_text():
