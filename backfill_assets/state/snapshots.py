@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
@@ -140,8 +140,10 @@ def find_snapshot(connection: sa.Connection, fingerprint: str) -> StoredSnapshot
     """
     query = sa.select(SNAPSHOTS).where(SNAPSHOTS.c.fingerprint == fingerprint)
     row = connection.execute(query).first()
-    if row is None:
-        return None
+    return None if row is None else _read(connection, row)
+
+
+def _read(connection: sa.Connection, row: sa.Row[Any]) -> StoredSnapshot:
     return read_as(StoredSnapshot, row, definition=put_together(connection, row.definition))
 
 
@@ -154,13 +156,15 @@ def computing_otherwise(connection: sa.Connection, made_by: Mapping[str, str]) -
     """
     if not made_by:
         return {}
-    named = {*made_by, *made_by.values()}
-    query = sa.select(SNAPSHOTS.c.fingerprint, SNAPSHOTS.c.logic)
-    rows = connection.execute(query.where(SNAPSHOTS.c.fingerprint.in_(named)))
+    column = SNAPSHOTS.c.fingerprint
+    named = column.in_({*made_by, *made_by.values()})
+    rows = connection.execute(sa.select(column, SNAPSHOTS.c.logic).where(named))
     logic = {row.fingerprint: row.logic for row in rows}
-    others = (each for each, now in made_by.items() if logic.get(each) != logic.get(now))
-    read = {each: model(connection, each) for each in others}
-    return {each: declared for each, declared in read.items() if declared is not None}
+    others = {each for each, now in made_by.items() if logic.get(each) != logic.get(now)}
+    if not others:
+        return {}
+    found = connection.execute(sa.select(SNAPSHOTS).where(column.in_(others)))
+    return {row.fingerprint: _read(connection, row).declared for row in found}
 
 
 def last_cadence(connection: sa.Connection, name: str) -> Cadence | None:

@@ -425,3 +425,16 @@ def test_a_cell_that_a_forward_only_change_keeps_is_stale_in_its_environment_onc
     run = world.open(looking_back(0))
     work = run.work(COSTS, run.view())
     assert text(looking_back(0), COSTS, work.stale_cells) == "2024-01-08..2024-01-09 (2)"
+
+
+def test_of_earlier_definitions_those_count_that_compute_rows_otherwise(world: World, plans: Plans):
+    old = looking_back(1)
+    world.begin(old, *ROWS)
+    described = a_graph(*(replace(each, description="of a day") for each in old.models.values()))
+    plans.published(described)
+    assert not world.store.views.of(PROD).earlier
+
+    plans.published(looking_back(0), forward_only=True)
+
+    earlier = world.store.views.of(PROD).earlier
+    assert [*earlier.values()] == [old.models[COSTS]]
