@@ -72,8 +72,9 @@ def test_an_overwritten_source_is_looked_at_by_status_and_by_plan_without_spark(
     assert planned.code == 2
     assert planned.lines[-1].endswith(" 2 stale: 2 need a plan.")
     assert (looked.code, planned.err) == (0, "")
+    plan_id = planned.lines[0].split()[1]
     assert looked.lines[-2:] == [
-        "Next: backfill plan",
+        f"Next: backfill show {plan_id}",
         "prod: 1 model, 0 cells missing, 2 stale: 2 need a plan.",
     ]
     assert "late     toy.sales: 2024-01-29, 2024-01-31" in looked.out
