@@ -238,14 +238,21 @@ class StateView:
         cutoff = self.cutoffs.get(model.name)
         return IntervalSet.empty() if cutoff is None else cutoff.kept(model.cadence, cells)
 
-    def made_by_earlier(self, model: str) -> dict[str, IntervalSet]:
-        """Those ready intervals of a model that an earlier definition has made, by its fingerprint."""
-        runs = self.models[model].runs if self.earlier and model in self.models else ()
+    def definitions_of(
+        self, model: Model, cells: IntervalSet
+    ) -> Iterator[tuple[Model, IntervalSet]]:
+        """Give the definitions that say what ready cells of a model read, each with the cells that it counts for.
+
+        The one that runs counts for all of them, an earlier one for those that it has made.
+        """
+        yield model, cells
+        state = self.models.get(model.name) if self.earlier else None
         made: dict[str, list[Interval]] = {}
-        for run in runs:
+        for run in state.runs if state else ():
             if run.fingerprint is not None and run.fingerprint in self.earlier:
                 made.setdefault(run.fingerprint, []).append(run.interval)
-        return {fingerprint: IntervalSet.of(cells) for fingerprint, cells in made.items()}
+        for fingerprint, intervals in made.items():
+            yield self.earlier[fingerprint], IntervalSet.of(intervals) & cells
 
     def own(self, model: str) -> IntervalSet:
         """The ready intervals that the environment's own table holds."""

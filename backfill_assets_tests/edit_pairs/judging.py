@@ -130,10 +130,7 @@ class Bench:
     def answer(self, sql: str) -> Answer | None:
         """Run a query, once."""
         if sql not in self.answers:
-            try:
-                self.answers[sql] = _collected(self.spark.sql(sql))
-            except PySparkException:
-                self.answers[sql] = None
+            self.answers[sql] = self._asked(sql)
         return self.answers[sql]
 
     def changed(self, sql: str, name: str, columns: frozenset[str]) -> Answer | None:
@@ -143,11 +140,15 @@ class Bench:
                 self.tables[name, each] = table(self.spark, name, each)
         self.tables[name, columns].createOrReplaceTempView(name)
         try:
+            return self._asked(sql)
+        finally:
+            self.tables[name, frozenset()].createOrReplaceTempView(name)
+
+    def _asked(self, sql: str) -> Answer | None:
+        try:
             return _collected(self.spark.sql(sql))
         except PySparkException:
             return None
-        finally:
-            self.tables[name, frozenset()].createOrReplaceTempView(name)
 
     def read(self, query: str, of: str) -> Answer | None:
         """Run a reader of ``m``, which holds what a query gives."""

@@ -122,8 +122,10 @@ def _with_sources(run: RunContext, reason: Reason) -> Reason:
 
 def _with_edits(run: RunContext, reason: Reason) -> Reason:
     """Say of a gap which columns it reads that only an edit which is not promoted has: no run can build it before."""
+    if reason.branch != "gap":
+        return reason
     lacking = unpromoted_columns(run, run.graph.model(reason.model))
-    if reason.branch != "gap" or not lacking:
+    if not lacking:
         return reason
     named = ", ".join(
         f"it reads {', '.join(columns)} of an edit of {name} that is not promoted"

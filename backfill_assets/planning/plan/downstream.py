@@ -53,10 +53,7 @@ class Downstream:
         self.unsettled |= {name: self._unsettled(name, model, model_cells)}
 
     def _may_follow(self, name: str, model: Model, model_cells: ModelCells) -> None:
-        definitions = [(model, model_cells.ready)]
-        for fingerprint, made in self.view.made_by_earlier(name).items():
-            definitions.append((self.view.earlier[fingerprint], made & model_cells.ready))
-        for definition, made in definitions:
+        for definition, made in self.view.definitions_of(model, model_cells.ready):
             for upstream, upstream_model in self.planned.upstreams_of(definition):
                 changed = self._may_change(name, upstream.name)
                 cells = self._reading(definition, upstream, upstream_model, changed) & made

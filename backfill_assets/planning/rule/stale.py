@@ -274,12 +274,9 @@ def stale_of(
         now: the instant that history ends at (UTC).
     """
     found: dict[str, Stale] = {}
-    for stale in _stale_by(graph, view, model, needed, reads, now):
-        found[stale.upstream] = stale
-    for fingerprint, cells in view.made_by_earlier(model.name).items():
-        earlier = view.earlier[fingerprint]
-        columns = _columns_read(graph, earlier)
-        for stale in _stale_by(graph, view, earlier, cells & needed, columns, now):
+    for definition, cells in view.definitions_of(model, needed):
+        columns = reads if definition is model else _columns_read(graph, definition)
+        for stale in _stale_by(graph, view, definition, cells, columns, now):
             known = found.get(stale.upstream)
             found[stale.upstream] = stale if known is None else known.joined(stale)
     yield from found.values()
