@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -248,3 +249,14 @@ def test_files_that_are_gone_are_left_to_spark(tmp_path: Path):
         file.unlink()
     with pytest.raises(NeedsSparkError):
         compare_rows(Compared(sales(columns=WIDE), table, table), Question(cells=CELLS))
+
+
+def test_the_sql_of_a_comparison_is_written_without_opening_a_log_again(tmp_path: Path):
+    lacking = {name: value for name, value in a_row(1, "a", rate=1.5).items() if name != "sold"}
+    old, new = landed(tmp_path / "old", [lacking]), landed(tmp_path / "new", [a_row(1, "a")])
+    compared = compare_rows(Compared(sales(columns=WIDE), old, new), Question(cells=CELLS))
+    before = compared.comparison().sql
+    shutil.rmtree(tmp_path / "old" / "_delta_log")
+    shutil.rmtree(tmp_path / "new" / "_delta_log")
+    assert compared.comparison().sql == before
+    assert "CAST(NULL AS bigint) AS `sold`" in before

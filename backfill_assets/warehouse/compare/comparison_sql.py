@@ -19,7 +19,8 @@ from backfill_assets.warehouse.log.delta_log import delta_json_schema, opened_lo
 from backfill_assets.warehouse.rows.checksum import canonical, exact_sum, same_value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from typing import TypeAlias
 
     from pyspark.sql.types import DataType
 
@@ -28,7 +29,10 @@ if TYPE_CHECKING:
     from backfill_assets.warehouse.files.layers import ResolvedLayer
     from backfill_assets.warehouse.files.tables import Table
 
+    _Stored: TypeAlias = Mapping[tuple[str, int], Mapping[str, dict[str, Any]]]
+
 BY_CELL = (CELL_COLUMN,)
+_HIDDEN = {CELL_COLUMN, *AUDIT_COLUMNS}
 COUNTS = ("old_rows", "new_rows", "keys_added", "keys_removed", "rows_changed")
 
 
@@ -106,6 +110,8 @@ class Sides:
         new: the same of the new ones.
         old_types: the old columns.
         new_types: the new columns.
+        stored: the columns of each table among the parts, by its path and delta_version, as Delta and Spark
+            describe them in JSON.
         old_cell: Spark SQL that gives the new table's cell of an old row.
         old_where: Spark SQL over that cell that keeps the old rows of the cells in question.
     """
@@ -115,6 +121,7 @@ class Sides:
     new: tuple[ResolvedLayer, ...]
     old_types: Mapping[str, DataType]
     new_types: Mapping[str, DataType]
+    stored: _Stored
     old_cell: str = quoted(CELL_COLUMN)
     old_where: str = EVERY_ROW
 
@@ -163,8 +170,9 @@ def sides_of(compared: Compared, cells: IntervalSet | None) -> Sides:
         parts_of(model.cadence, table, cells and model.cadence.snap_out(cells))
         for model, table in compared.sides
     )
-    before, after = _columns(compared.model, old, new)
-    sides = Sides(compared.model, old, new, _typed(before), _typed(after))
+    stored = _stored((*old, *new))
+    before, after = _columns(compared.model, stored, old, new)
+    sides = Sides(compared.model, old, new, _typed(before), _typed(after), stored)
     if compared.recut is None or not old:
         return sides
     where = EVERY_ROW if cells is None else cells_predicate(compared.model.cadence, cells)
@@ -189,11 +197,11 @@ def _new_cell(old: Model, new: Model, columns: Mapping[str, Mapping[str, Any]]) 
 
 
 def _columns(
-    model: Model, old: Sequence[ResolvedLayer], new: Sequence[ResolvedLayer]
+    model: Model, stored: _Stored, old: Sequence[ResolvedLayer], new: Sequence[ResolvedLayer]
 ) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
     """Give the columns of both sides, as Delta and Spark describe them in JSON."""
-    before = _fields(old)
-    fields = before | _fields(new)
+    before = _own_columns(stored, old)
+    fields = before | _own_columns(stored, new)
     declared = {
         column.name: fields[column.name] for column in model.schema if column.name in fields
     }
@@ -334,7 +342,7 @@ def _rows(
     cell: str = quoted(CELL_COLUMN),
 ) -> str:
     columns = _everything(sides, own_types)
-    parts_sql = (_part(part, columns, cell) for part in parts)
+    parts_sql = (_part(part, sides.stored[_table(part)], columns, cell) for part in parts)
     return "\n  UNION ALL\n".join(parts_sql) or _no_rows(
         {**columns, CELL_COLUMN: cell_type(sides.model.cadence)}
     )
@@ -353,8 +361,9 @@ def _side(rows: str, question: Question) -> str:
     return f"  SELECT {listed} FROM (\n{rows})"
 
 
-def _part(part: ResolvedLayer, columns: Mapping[str, str], cell: str) -> str:
-    names = _fields((part,), own_columns_only=False)
+def _part(
+    part: ResolvedLayer, names: Collection[str], columns: Mapping[str, str], cell: str
+) -> str:
     selected = ", ".join(
         quoted(name) if name in names else f"CAST(NULL AS {dtype}) AS {quoted(name)}"
         for name, dtype in columns.items()
@@ -371,16 +380,25 @@ def _no_rows(columns: Mapping[str, str]) -> str:
     return f"  SELECT {nothing} WHERE FALSE"
 
 
-def _fields(
-    parts: Iterable[ResolvedLayer], *, own_columns_only: bool = True
-) -> dict[str, dict[str, Any]]:
-    hidden = {CELL_COLUMN, *AUDIT_COLUMNS} if own_columns_only else set[str]()
+def _table(part: ResolvedLayer) -> tuple[str, int]:
+    return part.path, part.delta_version
+
+
+def _stored(parts: Iterable[ResolvedLayer]) -> _Stored:
+    """Read the columns of every table among some parts, each log once: in a bucket each opening takes requests."""
+    return {
+        (path, at): {column["name"]: column for column in delta_json_schema(opened_log(path, at))}
+        for path, at in dict.fromkeys(map(_table, parts))
+    }
+
+
+def _own_columns(stored: _Stored, parts: Iterable[ResolvedLayer]) -> dict[str, dict[str, Any]]:
+    """Give the columns of some parts that a model declares; the first part that has one describes it."""
     fields: dict[str, dict[str, Any]] = {}
     for part in parts:
-        for column in delta_json_schema(opened_log(part.path, part.delta_version)):
-            if column["name"] not in hidden:
-                fields.setdefault(column["name"], column)
-    return fields
+        for name, column in stored[_table(part)].items():
+            fields.setdefault(name, column)
+    return {name: column for name, column in fields.items() if name not in _HIDDEN}
 
 
 def _typed(fields: Mapping[str, dict[str, Any]]) -> dict[str, DataType]:

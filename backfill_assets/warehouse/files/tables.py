@@ -21,6 +21,7 @@ from backfill_assets.warehouse.log.places import file_system, folder_entries
 from backfill_assets.warehouse.spark.spark_errors import explaining_errors
 
 if TYPE_CHECKING:
+    from deltalake import DeltaTable
     from pyarrow.fs import FileSystem
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import DataType
@@ -197,8 +198,12 @@ def delta_schema(path: str, delta_version: int) -> tuple[tuple[str, str], ...]:
     Raises:
         CorruptTableError: the log is damaged.
     """
-    fields = delta_json_schema(opened_log(path, delta_version))
-    return tuple((field["name"], sql_type(field["type"])) for field in fields)
+    return columns_in(opened_log(path, delta_version))
+
+
+def columns_in(log: DeltaTable) -> tuple[tuple[str, str], ...]:
+    """Read (column, Spark type) of a table whose log is open."""
+    return tuple((field["name"], sql_type(field["type"])) for field in delta_json_schema(log))
 
 
 def delta_type(dtype: str) -> str | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from backfill_assets.snapshots.batch import BatchCommit
-from backfill_assets.warehouse.files.cell_files import files_at, partition_columns
+from backfill_assets.warehouse.files.cell_files import files_at
 from backfill_assets.warehouse.files.cells import cell_text
 from backfill_assets.warehouse.files.commit import (
     copied_cells,
@@ -20,8 +20,8 @@ from backfill_assets.warehouse.files.commit import (
 )
 from backfill_assets.warehouse.files.housekeeping import cells_touched
 from backfill_assets.warehouse.files.layers import files_read, rows_of
-from backfill_assets.warehouse.files.tables import Table, delta_schema, table_now
-from backfill_assets.warehouse.log.delta_log import ABSENT, head, logged_commits
+from backfill_assets.warehouse.files.tables import Table, columns_in, table_now
+from backfill_assets.warehouse.log.delta_log import ABSENT, head, logged_commits, opened_log
 from backfill_assets.warehouse.rows.doubles import may_be_twice, refuse_doubles
 from backfill_assets.warehouse.rows.moves import key_in_another_cell, keys_in_other_cells
 
@@ -134,13 +134,17 @@ def _fits(source: Table, path: str) -> bool:
     They must be cut in the same way, and hold no column that the table lacks: such a column would
     appear with another meaning once the table gains one of the same name.
     """
-    columns, cut = dict(delta_schema(path, head(path))), partition_columns(path)
-    return all(
-        partition_columns(table.path) == cut
-        and columns.items() >= {*delta_schema(table.path, table.delta_version)}
-        for table in (source, *source.under)
-        if table.delta_version > ABSENT
+    columns, cut = _columns_and_cut(Table(path, head(path)))
+    others = (
+        _columns_and_cut(table) for table in (source, *source.under) if table.delta_version > ABSENT
     )
+    return all(other_cut == cut and columns >= other for other, other_cut in others)
+
+
+def _columns_and_cut(table: Table) -> tuple[set[tuple[str, str]], list[str]]:
+    """Read the columns of a table, with their types, and those by which it is partitioned, from its log at once."""
+    log = opened_log(table.path, table.delta_version)
+    return set(columns_in(log)), log.metadata().partition_columns
 
 
 def _refuse_twice(
