@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         Reading,
     )
     from backfill_assets.models.dbt_exposures import dbt_exposures
+    from backfill_assets.models.key_ranges import KeyRanges
     from backfill_assets.models.kind import (
         Full,
         IncrementalByTimeRange,
@@ -72,6 +73,7 @@ __all__ = [
     "IncrementalByTimeRange",
     "IncrementalByUniqueKey",
     "Interval",
+    "KeyRanges",
     "Model",
     "Monthly",
     "OnChange",
@@ -127,6 +129,7 @@ _HOME = {
     "IncrementalByTimeRange": "models.kind",
     "IncrementalByUniqueKey": "models.kind",
     "Interval": "intervals.interval",
+    "KeyRanges": "models.key_ranges",
     "Model": "models.model",
     "Monthly": "intervals.cadence",
     "OnChange": "models.consumer",

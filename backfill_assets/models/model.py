@@ -13,6 +13,7 @@ from backfill_assets.models.automation import Automation
 from backfill_assets.models.codec import ADDED_LATER
 from backfill_assets.models.column import Column, SchemaModel, columns_of
 from backfill_assets.models.declared_values import require_values, settle_lists, settle_words
+from backfill_assets.models.key_ranges import KeyRanges
 from backfill_assets.models.kind import (
     AbsentMeansDeleted,
     Deletes,
@@ -73,6 +74,7 @@ class Model:
             (``"report"``), or neither (``"off"``).
         spark: Spark settings of its batches, by name; see `TUNABLE`.
         spark_off_peak: the same for off-peak hours, over those.
+        key_ranges: by which ranges of its key the batch of a `Full` model is computed; None for all rows at once.
     """
 
     name: str
@@ -101,6 +103,7 @@ class Model:
     tags: Mapping[str, str] = field(default_factory=dict[str, str])
     description: str = ""
     forward_only: bool = field(default=False, metadata=ADDED_LATER)
+    key_ranges: KeyRanges | None = field(default=None, metadata=ADDED_LATER)
 
     def __post_init__(self) -> None:
         check_name(self.name)
@@ -210,6 +213,7 @@ _VALUES = {
     "batch_size": (int | None, "a number of cells, or None"),
     "batch_concurrency": (int, "a number of batches"),
     "batch_timeout": (float | int | None, "a number of seconds, or None"),
+    "key_ranges": (KeyRanges | None, "KeyRanges(column, starts), or None"),
     "tags": (Mapping, "texts by name"),
     "spark": (Mapping, "settings by name"),
     "spark_off_peak": (Mapping, "settings by name"),

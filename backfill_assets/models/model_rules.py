@@ -134,6 +134,7 @@ def _out_of_range(model: Model) -> Iterator[tuple[str, str]]:
     if model.batch_timeout is not None and not 0 < model.batch_timeout < float("inf"):
         yield f"batch_timeout={model.batch_timeout}", "a number of seconds above 0, or None"
     yield from _tolerant_keys(model)
+    yield from _key_ranges(model)
     for audit in model.audits:
         if not 0 <= _slack(audit) <= 1:
             yield f"audit '{audit.name}' with {_slack(audit)}", "a fraction from 0 to 1"
@@ -156,6 +157,27 @@ def _tolerant_keys(model: Model) -> Iterator[tuple[str, str]]:
             yield f"a tolerance on '{column.name}'", "none on a column that identifies rows"
 
 
+def _key_ranges(model: Model) -> Iterator[tuple[str, str]]:
+    ranges = model.key_ranges
+    if ranges is None:
+        return
+    if not isinstance(model.kind, Full):
+        yield (
+            "key_ranges on a model with cells",
+            "them on a Full() model: others are built cell by cell",
+        )
+    if model.volatile:
+        yield "key_ranges on a volatile model", "a query that gives the same rows each time it runs"
+    if ranges.column not in model.key:
+        yield f"key_ranges of '{ranges.column}'", "a column of the unique key"
+    types = {column.name: column.dtype for column in model.schema}
+    if not ranges.are_of(types[ranges.column]):
+        yield (
+            f"key_ranges of '{ranges.column}', a {types[ranges.column]}, from {ranges.starts[0]!r} on",
+            ("whole numbers where the column holds whole numbers, and texts where it is a string"),
+        )
+
+
 def _slack(audit: Audit) -> float:
     match audit:
         case RowRule() | References():
@@ -174,6 +196,8 @@ def _named_columns(model: Model) -> Iterator[tuple[str, str]]:
         yield "ordering column (latest_by)", model.kind.latest_by
     if isinstance(model.delete_policy, (SoftDelete, Tombstone)):
         yield "delete marker", model.delete_policy.column
+    if model.key_ranges is not None:
+        yield "column of key ranges", model.key_ranges.column
     yield from ((f"{role} time", column) for role, column in model.times.named())
     for audit in model.audits:
         for column in _audited(model, audit):

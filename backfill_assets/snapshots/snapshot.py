@@ -12,6 +12,7 @@ from backfill_assets.models.automation import Automation
 from backfill_assets.models.codec import dumps, loads
 from backfill_assets.models.column import Column
 from backfill_assets.models.fingerprint import Fingerprint, fingerprints
+from backfill_assets.models.key_ranges import KeyRanges
 from backfill_assets.models.model import Model
 from backfill_assets.models.python.function_query import FunctionQuery, ModuleQuery, StoredFile
 from backfill_assets.models.python.own_modules import StoredModule
@@ -69,7 +70,7 @@ STORED = (
     audit.RowRule, audit.Unique, audit.RowCountWithin, audit.References, audit.Reconciles,
     audit.NumberWithin, audit.NearPublished, audit.NearNeighbours, audit.Fresh, audit.Complete, audit.KnownRows, audit.KnownRow,
     audit.SqlAudit, audit.PythonAudit, audit.Severity, number.Number, number.Of,
-    kind.IncrementalByTimeRange, kind.IncrementalByUniqueKey, kind.Full,
+    KeyRanges, kind.IncrementalByTimeRange, kind.IncrementalByUniqueKey, kind.Full,
     kind.KeepsDeleted, kind.AbsentMeansDeleted, kind.SoftDelete, kind.Tombstone,
 )  # fmt: skip
 """Every type that occurs in a stored model."""

@@ -7,12 +7,14 @@ import pytest
 from hypothesis import given, strategies as st
 
 from backfill_assets.errors import RequestError
-from backfill_assets.intervals import Daily, Hourly, Weekly
+from backfill_assets.intervals import Daily, Hourly, Weekly, Whole
 from backfill_assets.models.audit import accepted_range, not_null, reconciles, references, unique
 from backfill_assets.models.automation import Automation
 from backfill_assets.models.codec import dumps, loads
 from backfill_assets.models.column import Column
+from backfill_assets.models.key_ranges import KeyRanges
 from backfill_assets.models.kind import (
+    Full,
     IncrementalByTimeRange,
     IncrementalByUniqueKey,
     KeepsDeleted,
@@ -85,6 +87,13 @@ models = st.builds(
 @given(models)
 def test_a_stored_model_reads_back_as_it_was(model: Model):
     assert stored_model(dumps(model)) == model
+
+
+def test_a_stored_model_has_its_key_ranges_and_one_without_them_says_nothing_of_them():
+    whole = a_model(kind=Full(), cadence=Whole(), sql="SELECT ds, id, cost FROM web.events")
+    ranged = replace(whole, key_ranges=KeyRanges("id", [7, 9]))
+    assert stored_model(dumps(ranged)) == ranged
+    assert "key_ranges" not in dumps(whole)
 
 
 @given(models, st.randoms())

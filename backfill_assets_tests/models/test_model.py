@@ -18,6 +18,7 @@ from backfill_assets.models.audit import (
     unique,
 )
 from backfill_assets.models.column import Column
+from backfill_assets.models.key_ranges import KeyRanges
 from backfill_assets.models.kind import (
     Full,
     IncrementalByTimeRange,
@@ -31,6 +32,8 @@ from backfill_assets.models.sql.query import SqlQuery
 from backfill_assets.models.sql.sql_file import sql_file
 from backfill_assets.models.upstream import Reopens, Upstream, own_cells
 from backfill_assets_tests.builders import COLUMNS, a_model, a_source
+
+WHOLE: dict[str, Any] = {"kind": Full(), "cadence": Whole()}
 
 
 @pytest.mark.parametrize(
@@ -63,6 +66,7 @@ def test_a_model_that_lacks_a_declaration_does_not_load_and_learns_why(
         ({"deletes": SoftDelete("nope")}, "delete marker"),
         ({"deletes": Tombstone("nope")}, "delete marker"),
         ({"times": TimeColumns(ingested="nope")}, "ingested time"),
+        ({"key_ranges": KeyRanges("nope", [1])}, "column of key ranges"),
         ({"audits": [not_null("nope")]}, "not_null_nope"),
         ({"audits": [row_rule("r", "cost > 0 AND nope = 1")]}, "'r'"),
         ({"audits": [unique("id", "nope")]}, "unique_id_nope"),
@@ -80,6 +84,12 @@ def test_a_declaration_that_names_no_column_is_told_the_columns(
     assert role in str(caught.value)
 
 
+@pytest.mark.parametrize("starts", [[], [2, 1], [1, 1], [1, "a"], [1.5], [True], None, "b"])
+def test_starts_of_key_ranges_rise_and_are_of_one_type(starts: Any):  # noqa: ANN401
+    with pytest.raises(DeclarationError, match=r"key ranges of 'id': found .*; expected "):
+        KeyRanges("id", starts)
+
+
 @pytest.mark.parametrize(
     ("declared", "found"),
     [
@@ -91,6 +101,17 @@ def test_a_declaration_that_names_no_column_is_told_the_columns(
         ({"batch_timeout": 0}, "batch_timeout=0"),
         ({"batch_timeout": float("nan")}, "batch_timeout=nan"),
         ({"late_window": -1}, "late_window=-1"),
+        ({"key_ranges": ["id", 3]}, "['id', 3] as key_ranges"),
+        ({"key_ranges": KeyRanges("id", [3])}, "key_ranges on a model with cells"),
+        ({**WHOLE, "key_ranges": KeyRanges("id", [3]), "volatile": True}, "on a volatile model"),
+        (
+            {**WHOLE, "key_ranges": KeyRanges("cost", [3])},
+            "key_ranges of 'cost'; expected a column",
+        ),
+        (
+            {**WHOLE, "key_ranges": KeyRanges("id", ["a"])},
+            "key_ranges of 'id', a bigint, from 'a' on",
+        ),
         ({"owner": "somebody"}, "owner 'somebody'"),
         ({"unique_key": "ds"}, "the single value 'ds' as unique_key"),
         (

@@ -9,10 +9,11 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
-from backfill_assets.intervals import Daily, Hourly
+from backfill_assets.intervals import Daily, Hourly, Whole
 from backfill_assets.models.audit import not_null
 from backfill_assets.models.column import Column
-from backfill_assets.models.kind import IncrementalByUniqueKey
+from backfill_assets.models.key_ranges import KeyRanges
+from backfill_assets.models.kind import Full, IncrementalByUniqueKey
 from backfill_assets.models.model import Model
 from backfill_assets.models.python.function_query import FunctionQuery
 from backfill_assets.models.sql.query import SqlQuery
@@ -59,6 +60,7 @@ def edited(old: str, new: str) -> DeclarationDifference:
         ({"audits": [not_null("id")]}, "audits"),
         ({"batch_size": 7}, "batch size"),
         ({"late_window": 3}, "late window"),
+        ({"spark": {"spark.sql.shuffle.partitions": 4}}, "Spark settings"),
         ({"cadence": Daily(start="2023-01-01")}, "start"),
         ({"cadence": Daily(start="2024-01-01", cron="0 5 * * *")}, "cron"),
         ({"upstreams": [Upstream("web.events", reopens=Reopens.ALL)]}, "upstreams"),
@@ -71,6 +73,15 @@ def test_words_and_pace_are_metadata_and_are_named(edit: dict[str, Any], named: 
 
     assert (found.category, found.rows, found.columns) == (Category.METADATA, False, NOTHING)
     assert named in found.why
+
+
+def test_other_ranges_of_a_key_are_metadata():
+    whole = a_model(kind=Full(), cadence=Whole(), sql="SELECT ds, id, cost FROM web.events")
+    ranged = replace(whole, key_ranges=KeyRanges("id", [7]))
+    for old, new in ((whole, ranged), (ranged, replace(ranged, key_ranges=KeyRanges("id", [8])))):
+        found = difference(old, new)
+        assert found.category is Category.METADATA
+        assert "key ranges" in found.why
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from backfill_assets.intervals import Daily
+from backfill_assets.intervals import Daily, Whole
 from backfill_assets.models.audit import not_null
 from backfill_assets.models.column import Column
+from backfill_assets.models.key_ranges import KeyRanges
+from backfill_assets.models.kind import Full
 from backfill_assets.models.python.function_query import FunctionQuery
 from backfill_assets.models.sql.query import SqlQuery
 from backfill_assets.models.upstream import Upstream, own_cells
@@ -61,6 +63,12 @@ def test_words_that_change_show_as_one_line_each():
         "+ owner: team:other",
         "+ tags: domain=web, tier=1",
     ]
+
+
+def test_key_ranges_show_as_their_author_wrote_them():
+    whole = replace(MODEL, kind=Full(), cadence=Whole(), query=SqlQuery("SELECT * FROM web.events"))
+    ranged = replace(whole, key_ranges=KeyRanges("id", [7, 9]))
+    assert model_diff(whole, ranged) == "+ key ranges: KeyRanges(column=id, starts=7, 9)"
 
 
 def test_every_attribute_shows_as_its_author_could_have_written_it():

@@ -61,6 +61,7 @@ def described_changes(old: Model, new: Model) -> tuple[str, ...]:
         "batch size": (old.batch_size, new.batch_size),
         "batch concurrency": (old.batch_concurrency, new.batch_concurrency),
         "batch timeout": (old.batch_timeout, new.batch_timeout),
+        "key ranges": (old.key_ranges, new.key_ranges),
         "times": (old.times, new.times),
         "volatile": (old.volatile, new.volatile),
         "forward-only": (old.forward_only, new.forward_only),

@@ -91,6 +91,7 @@ def _sections(model: Model | None) -> dict[str, list[str]]:
         "batch size": _number(model.batch_size or 0),
         "batches at once": _number(model.batch_concurrency - 1 and model.batch_concurrency),
         "batch timeout": [] if model.batch_timeout is None else [f"{model.batch_timeout:g} s"],
+        "key ranges": [] if model.key_ranges is None else [_worded(model.key_ranges)],
         "audit columns": ["yes"] if model.audit_columns else [],
         "volatile": ["yes"] if model.volatile else [],
         "forward only": ["yes"] if model.forward_only else [],

@@ -190,12 +190,13 @@ def partition_columns(path: str) -> list[str]:
 
 
 def write_files(
-    rows: DataFrame, block: str | None, path: str, folder: str, *, together: bool
+    parts: Sequence[DataFrame], block: str | None, path: str, folder: str, *, together: bool
 ) -> tuple[CellFile, ...]:
     """Write rows as files of a table's cells, into a new folder below it that no log names.
 
     Args:
-        rows: with `_cell`; rows of other cells are written like any.
+        parts: rows with `_cell`, all with the same columns; rows of other cells are written like any. One part is
+            computed and written after the other.
         block: Spark SQL that gives the block of a row; None for a table in which each cell has files
             of its own.
         path: of the table, which need not be there yet.
@@ -208,6 +209,17 @@ def write_files(
     Raises:
         UnseenFilesError: a file that Spark has written is missing.
     """
+    to = f"{path.rstrip('/')}/{folder}"
+    written = sum(_written_rows(rows, block, to, together=together) for rows in parts)
+    files = files_in(path, folder)
+    visible = sum(file.rows for file in files)
+    if visible != written:
+        raise UnseenFilesError(path=path, written=written, found=visible)
+    return files
+
+
+def _written_rows(rows: DataFrame, block: str | None, to: str, *, together: bool) -> int:
+    """Add rows to a folder as files, and give their number."""
     from pyspark.sql import Observation, functions as F  # noqa: PLC0415 - only writers need it
 
     by, counted = CELL_COLUMN, Observation()
@@ -217,13 +229,9 @@ def write_files(
     # The rows of each cell or block are brought together in one file; a large one is split.
     brought = rows.hint("rebalance") if together else rows.repartition(by)
     seen = brought.observe(counted, F.count(F.lit(1)).alias("rows"))
-    writer = seen.write.partitionBy(by).options(**_COMMITTER, **FOLDERS)
-    writer.parquet(f"{path.rstrip('/')}/{folder}")
-    files = files_in(path, folder)
-    visible, written = sum(file.rows for file in files), counted.get["rows"]
-    if visible != written:
-        raise UnseenFilesError(path=path, written=written, found=visible)
-    return files
+    writer = seen.write.mode("append").partitionBy(by).options(**_COMMITTER, **FOLDERS)
+    writer.parquet(to)
+    return counted.get["rows"]
 
 
 def _unused(names: Sequence[str]) -> str:

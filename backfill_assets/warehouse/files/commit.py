@@ -155,7 +155,9 @@ def written_cells(
     with unwritten_cells(path, model.cadence) as written:
         spelled, single = _spelled(rows, model, path), len(cells) == 1
         block = block_expression(model.cadence) if has_blocks(model.cadence, path) else None
-        written.files = write_files(spelled, block, path, written.folder, together=single)
+        ranges = model.key_ranges.conditions() if model.key_ranges is not None else ()
+        parts = [spelled.where(rows_of_range) for rows_of_range in ranges] or [spelled]
+        written.files = write_files(parts, block, path, written.folder, together=single)
         if block is not None:
             written.prepare(cell_text(model.cadence, cell) for cell in cells)
         yield written
