@@ -30,6 +30,10 @@ Ts = TypeVarTuple("Ts")
 class Readable(Protocol):
     """A database, as far as it is read."""
 
+    def ask(self, query: Select[*tuple[Any, ...]]) -> Sequence[Row[Any]]:
+        """Read the rows of one query, which has one consistent picture of the state."""
+        ...
+
     def read(self, work: Callable[[Connection, *Ts], T], *args: *Ts) -> T:
         """Run work that only reads, with these arguments, on one consistent picture of the state."""
         ...
@@ -55,7 +59,11 @@ class Aggregate(Generic[D]):
 
     def _rows(self, query: Select[*tuple[Any, ...]]) -> Sequence[Row[Any]]:
         """Read the rows of a query."""
-        return self._database.read(lambda connection: connection.execute(query).all())
+        return self._database.ask(query)
+
+    def _row(self, query: Select[*tuple[Any, ...]]) -> Row[Any] | None:
+        """Read the first row of a query; None where it has none."""
+        return next(iter(self._rows(query)), None)
 
     def place(self, path: str) -> str:
         """Give what the state keeps of a table's path: see `snapshots.places`."""

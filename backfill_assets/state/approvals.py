@@ -26,11 +26,11 @@ class Approvals(Aggregate[D]):
 
     def governed_since(self, environment: str) -> datetime | None:
         """Read when something was first signed about a plan of an environment; None: never."""
-        first = sa.select(sa.func.min(APPROVALS.c.at)).join(
+        first = sa.select(sa.func.min(APPROVALS.c.at).label("at")).join(
             PLANS, PLANS.c.plan_id == APPROVALS.c.plan_id
         )
-        query = first.where(PLANS.c.environment == environment)
-        return self._database.read(lambda connection: connection.execute(query).scalar())
+        row = self._row(first.where(PLANS.c.environment == environment))
+        return None if row is None else row.at
 
     def keep(self: Approvals[Database], signed: SignedStatement) -> None:
         """Keep a signed statement; the same one again changes nothing."""

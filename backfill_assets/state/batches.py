@@ -110,7 +110,8 @@ class Batches(Aggregate[D]):
         tried = sa.select(sa.func.coalesce(sa.func.max(at.attempt), 0)).where(
             at.version == version, at.starts == cells["starts"], at.ends == cells["ends"]
         )
-        return self._database.read(lambda connection: connection.execute(tried).scalar_one())
+        ((attempts,),) = self._rows(tried)
+        return attempts
 
     def audit_results(
         self, *, model: str | None = None, batch_id: str | None = None

@@ -29,7 +29,7 @@ from backfill_assets.state.database_failures import (
 from backfill_assets.state.tables import COUNTER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
@@ -55,6 +55,7 @@ class Database:
         self.where = url.database or "" if _is_sqlite(url) else _shown(url)
         self._busy_seconds = busy_seconds
         self._engine = _engine(url, busy_seconds)
+        self._asker = self._engine.execution_options(**_asking(url))
         self._reader = self._engine.execution_options(**_reading(url))
         self._writer = self._engine.execution_options(**_writing(url))
         self._retrying = Retrying(
@@ -92,6 +93,18 @@ class Database:
     def close(self) -> None:
         """Close every connection."""
         self._engine.dispose()
+
+    def ask(self, query: sa.Select[*tuple[Any, ...]]) -> Sequence[sa.Row[Any]]:
+        """Read the rows of one query: it has one consistent picture of the state without a transaction.
+
+        A server that is far away is so waited for once, and not for the beginning and the end as well.
+        """
+
+        def rows() -> Sequence[sa.Row[Any]]:
+            with self._asker.connect() as connection:
+                return connection.execute(query).all()
+
+        return self._with_retries(rows)
 
     def read(self, work: Callable[[sa.Connection, *Ts], T], *args: *Ts) -> T:
         """Run work that only reads, with these arguments, on one consistent picture of the state."""
@@ -181,7 +194,11 @@ class ReadDatabase:
     """A database that can only be read."""
 
     def __init__(self, database: Database) -> None:
-        self._read = database.read
+        self._ask, self._read = database.ask, database.read
+
+    def ask(self, query: sa.Select[*tuple[Any, ...]]) -> Sequence[sa.Row[Any]]:
+        """Read the rows of one query, which has one consistent picture of the state."""
+        return self._ask(query)
 
     def read(self, work: Callable[[sa.Connection, *Ts], T], *args: *Ts) -> T:
         """Run work that only reads, with these arguments, on one consistent picture of the state."""
@@ -242,7 +259,8 @@ def _create_private(path: Path) -> None:
 def _engine(url: sa.URL, busy_seconds: float) -> sa.Engine:
     if not _is_sqlite(url):
         try:
-            return sa.create_engine(_with_ours(url, busy_seconds), pool_pre_ping=True)
+            # A connection that broke while it was idle is found by the first statement, which is then tried again.
+            return sa.create_engine(_with_ours(url, busy_seconds))
         except ImportError as error:
             raise DeclarationError(
                 found=f"state URL '{_shown(url)}' needs psycopg, which can't be imported: {error}",
@@ -276,6 +294,10 @@ def _with_ours(url: sa.URL, busy_seconds: float) -> sa.URL:
         "client_encoding": "utf8",  # whatever PGCLIENTENCODING says: texts are of any language
     }
     return url.set(query=asked)
+
+
+def _asking(url: sa.URL) -> dict[str, Any]:
+    return {} if _is_sqlite(url) else {"isolation_level": "AUTOCOMMIT"}
 
 
 def _reading(url: sa.URL) -> dict[str, Any]:

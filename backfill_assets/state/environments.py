@@ -87,7 +87,12 @@ class Environments(Aggregate[D]):
 
     def get(self, name: str) -> Environment:
         """Read an environment; `UnknownEnvironmentError` lists those that exist."""
-        return self._database.read(environment, name)
+        stored = self._row(_NAMED.params(named=name))
+        return (
+            self._database.read(environment, name)
+            if stored is None
+            else read_as(Environment, stored)
+        )
 
     def by_name(self) -> list[Environment]:
         """Read all environments by name, the workspaces of plans included."""
@@ -99,8 +104,7 @@ class Environments(Aggregate[D]):
 
     def finalized(self, environment: str) -> Finalized | None:
         """Read what was last published in an environment; None where nothing was."""
-        query = sa.select(ENVIRONMENTS).where(ENVIRONMENTS.c.name == environment)
-        row = self._database.read(lambda connection: connection.execute(query).first())
+        row = self._row(_NAMED.params(named=environment))
         if row is None or row.finalized_at is None:
             return None
         return Finalized(row.finalized_at, row.finalized_by, row.removed or ())

@@ -46,9 +46,8 @@ class Iceberg(Aggregate[D]):
 
     def catalogue(self) -> str | None:
         """Give the catalogue's name; None while there is none."""
-        return self._database.read(
-            lambda connection: connection.execute(sa.select(ICEBERG_CATALOG)).scalar()
-        )
+        row = self._row(sa.select(ICEBERG_CATALOG.c.name))
+        return None if row is None else row.name
 
     def enable(self: Iceberg[Database], name: str) -> None:
         """Create the catalogue under this name, in place of another one."""
@@ -94,8 +93,8 @@ class Iceberg(Aggregate[D]):
         """Give the metadata file of a table's newest delta_version, up to one, that has a file."""
         until = sa.and_(_AT.version == version, _AT.delta_version <= delta_version)
         query = sa.select(_AT.location).where(until)
-        newest = query.order_by(_AT.delta_version.desc()).limit(1)
-        return self._database.read(lambda connection: connection.execute(newest).scalar())
+        row = self._row(query.order_by(_AT.delta_version.desc()).limit(1))
+        return None if row is None else row.location
 
     def entries(self, version: str) -> dict[int, str]:
         """Read all metadata files of a table, by delta_version."""

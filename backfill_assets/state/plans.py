@@ -89,7 +89,8 @@ class Plans(Aggregate[D]):
             UnknownPlanError: none begins with it; the latest are named.
             RequestError: several do.
         """
-        return self._database.read(plan, plan_id)
+        exact = self._row(_NAMED.params(named=plan_id))
+        return self._database.read(plan, plan_id) if exact is None else _plan(exact)
 
     def latest(
         self, environment: str | None = None, statuses: Iterable[PlanStatus] | None = None

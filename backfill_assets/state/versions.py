@@ -124,7 +124,7 @@ class Versions(Aggregate[D]):
         Raises:
             UnknownVersionError: there is none.
         """
-        return self._database.read(owner, version)
+        return self._known(version).owner
 
     def owners(self, versions: Collection[str]) -> dict[str, str]:
         """Read which environment alone writes each of these versions, without those that none writes yet, or that are unknown."""
@@ -136,19 +136,22 @@ class Versions(Aggregate[D]):
 
     def version_path(self, version: str) -> str:
         """Read where a version's table lies; `UnknownVersionError` when there is none."""
-        return self.located(self._database.read(place, version))
+        return self.located(self._known(version).path)
 
     def model(self, version: str) -> str:
         """Read whose table a version is; `UnknownVersionError` when there is none."""
-        return self._database.read(lambda connection: _known_version(connection, version).model)
+        return self._known(version).model
 
     def is_known(self, version: str) -> bool:
         """Whether the state still knows a version; not one whose table was collected."""
-        return self._database.read(lambda connection: _version(connection, version) is not None)
+        return self._row(_named(version)) is not None
 
     def known_head(self, version: str) -> int:
         """Read the last delta_version that the state accounts for; -1 before the first commit."""
-        return self._database.read(known_head, version)
+        return self._known(version).known_head
+
+    def _known(self, version: str) -> sa.Row[Any]:
+        return _refuse_unknown(self._row(_named(version)), version)
 
     def ready_records(self, version: str, at: int | None = None) -> list[ReadyRecord]:
         """Read a version's records that are valid at a delta_version; None is the latest."""
@@ -208,10 +211,9 @@ class Versions(Aggregate[D]):
 
     def watermark(self, version: str) -> datetime | None:
         """Read where the last ready cell of a version ends."""
-        last = sa.select(sa.func.max(_RECORDS.ends))
-        query = last.where(_RECORDS.version == version, valid_at(None))
-        ends = self._database.read(lambda connection: connection.execute(query).scalar())
-        return None if ends is None else instant_of(ends)
+        last = sa.select(sa.func.max(_RECORDS.ends).label("ends"))
+        row = self._row(last.where(_RECORDS.version == version, valid_at(None)))
+        return None if row is None or row.ends is None else instant_of(row.ends)
 
     def held_contents(
         self, version: str, cells: IntervalSet, at: int | None = None
@@ -297,12 +299,19 @@ def set_known_head(connection: sa.Connection, version: str, delta_version: int) 
     connection.execute(head.values(known_head=delta_version))
 
 
+def _named(version: str) -> sa.Select[Any]:
+    return _NAMED.params(named=version)
+
+
 def _version(connection: sa.Connection, version: str) -> sa.Row[Any] | None:
-    return connection.execute(_NAMED, {"named": version}).first()
+    return connection.execute(_named(version)).first()
 
 
 def _known_version(connection: sa.Connection, version: str) -> sa.Row[Any]:
-    row = _version(connection, version)
+    return _refuse_unknown(_version(connection, version), version)
+
+
+def _refuse_unknown(row: sa.Row[Any] | None, version: str) -> sa.Row[Any]:
     if row is None:
         raise UnknownVersionError(version)
     return row
