@@ -73,3 +73,8 @@ class ReadyRecord:
     batch_id: str
     content: Content
     changed_at: ChangedAt
+
+    def is_valid_at(self, delta_version: int) -> bool:
+        """Whether readers of its table at this delta_version read it."""
+        ended = self.valid_to is not None and self.valid_to <= delta_version
+        return self.valid_from <= delta_version and not ended

@@ -15,6 +15,7 @@ import sqlalchemy as sa
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.snapshots.state_view import BUILT_ELSEWHERE
 from backfill_assets.state import ready
+from backfill_assets.state.layered_view import cells_at, told_at
 from backfill_assets.state.moves import moves_in
 from backfill_assets.state.tables import BATCHES
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from backfill_assets.snapshots.environment import Environment, Pointer
-    from backfill_assets.snapshots.ready import InputPin
+    from backfill_assets.snapshots.ready import InputPin, ReadyRecord
     from backfill_assets.state.layered_view import Cell
 
 
@@ -40,8 +41,8 @@ def outdated_foreign_cells(
         pointed: where it reads every model.
         cells: of models that it does not publish as they are.
     """
-    alone = {pointed[model].version for model in cells if not pointed[model].under}
-    foreign = set(_foreign(connection, drawn, pointed, alone)) if alone else set[str]()
+    alone = {model for model in cells if not pointed[model].under}
+    foreign = set(_foreign(connection, drawn, pointed, cells, alone)) if alone else set[str]()
     if not foreign:
         return dict(cells)
     return {
@@ -57,13 +58,16 @@ def _foreign(
     connection: sa.Connection,
     drawn: Environment,
     pointed: Mapping[str, Pointer],
-    versions: set[str],
+    cells: Mapping[str, list[Cell]],
+    alone: set[str],
 ) -> Iterator[str]:
     """Name the batches whose inputs are not among the tables that are read here.
 
     A table that was published here once has the stamps of its publication, which tell what of its inputs
-    has changed since. Of an input that is not there any more no stamp tells.
+    has changed since. Of an input that is not there any more no stamp tells, nor of one that is read from another
+    environment's table again, which had published it long before.
     """
+    versions = {pointed[model].version for model in alone}
     home = drawn.follows if drawn.is_workspace and drawn.follows is not None else drawn.name
     batch = BATCHES.c
     wanted = sa.select(batch.batch_id, batch.version, batch.inputs).where(
@@ -80,23 +84,28 @@ def _foreign(
         for at in (move.old, move.new)
         if at is not None
     }
-    here = _Read(connection, pointed)
+    here, built_at = _Read(connection, pointed, cells), dict[str, int]()
+    for cell in (cell for model in alone for cell in cells[model]):
+        built_at[cell.batch_id] = min(cell.built_at, built_at.get(cell.batch_id, cell.built_at))
     for row in rows:
+        if row.batch_id not in built_at:
+            continue
         pins = [pin for pin in row.inputs if here.is_left(pin)]
         if row.version in published:
-            pins = [pin for pin in pins if here.lacks(pin)]
+            pins = [pin for pin in pins if not here.tells(pin, built_at[row.batch_id])]
         if pins:
             yield row.batch_id
 
 
 @dataclass
 class _Read:
-    """What is read of each model."""
+    """What is read of each model; `cells` where it is drawn already."""
 
     connection: sa.Connection
     pointed: Mapping[str, Pointer]
-    _ready: dict[tuple[str, int], IntervalSet] = field(
-        default_factory=dict[tuple[str, int], IntervalSet]
+    cells: Mapping[str, list[Cell]]
+    _otherwise: dict[str, list[tuple[ReadyRecord, int]]] = field(
+        default_factory=dict[str, "list[tuple[ReadyRecord, int]]"]
     )
 
     def is_left(self, pin: InputPin) -> bool:
@@ -104,15 +113,26 @@ class _Read:
         at = self.pointed.get(pin.upstream)
         return at is not None and all(layer.version != pin.version for layer in at.layers)
 
-    def lacks(self, pin: InputPin) -> bool:
-        """Whether cells are not read that were ready where a batch has read them."""
-        there = self._cells(pin.version, pin.delta_version)
-        there = there if pin.cells is None else there & pin.cells
-        layers = self.pointed[pin.upstream].layers
-        here = (self._cells(layer.version, layer.delta_version) for layer in layers)
-        return bool(there - IntervalSet.union_all(here))
+    def tells(self, pin: InputPin, since: int) -> bool:
+        """Whether all that a batch has read is read here, or stamps later than its own number tell what is otherwise."""
+        return all(
+            number > since
+            for held, number in self._read_otherwise(pin.upstream, pin.version)
+            if held.is_valid_at(pin.delta_version) and (pin.cells is None or held.cell in pin.cells)
+        )
 
-    def _cells(self, version: str, at: int) -> IntervalSet:
-        if (version, at) not in self._ready:
-            self._ready[version, at] = ready.ready_cells(self.connection, version, at)
-        return self._ready[version, at]
+    def _read_otherwise(self, model: str, version: str) -> list[tuple[ReadyRecord, int]]:
+        """Give what a table has ever held and that is not read here as it was, each with the number that tells of it."""
+        if version not in self._otherwise:
+            there = self._there(model)
+            ever = ready.records_ever(self.connection, version)
+            told = ((held, told_at(there, held)) for held in ever)
+            self._otherwise[version] = [(held, at) for held, at in told if at is not None]
+        return self._otherwise[version]
+
+    def _there(self, model: str) -> list[Cell]:
+        """Give the cells that are read of a model, those included that a plan is to build again."""
+        at = replace(self.pointed[model], certain=IntervalSet.empty())
+        read = (*cells_at(self.connection, at), *self.cells.get(model, ()))
+        by_start = {cell.starts: cell for cell in read}
+        return [by_start[starts] for starts in sorted(by_start)]

@@ -13,11 +13,11 @@ import sqlalchemy as sa
 from backfill_assets.intervals.interval import Interval, instant_of
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.codec import dumps, loads
-from backfill_assets.models.content import ChangedAt, Content
+from backfill_assets.models.content import ChangedAt, Content, changed_at
 from backfill_assets.snapshots.restamp import earlier, stamps_in_workspace, unread
 from backfill_assets.snapshots.state_view import ReadyRun
 from backfill_assets.state.batch_rows import OF_BATCH
-from backfill_assets.state.cells import reached
+from backfill_assets.state.cells import bounds, reached
 from backfill_assets.state.ready import valid_at
 from backfill_assets.state.tables import BATCHES, READY_RECORDS
 
@@ -26,8 +26,10 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from backfill_assets.snapshots.environment import Layer, Pointer
+    from backfill_assets.snapshots.ready import ReadyRecord
 
 _RECORDS = READY_RECORDS.c
+_SAME, _OTHERWISE = 0, 1
 _OF_LAYER = (
     sa.select(
         _RECORDS.starts,
@@ -89,13 +91,47 @@ def restamp_against(
     """Restamp the cells of a workspace's own table against what people read there now."""
     mine = IntervalSet.of_pairs((cell.starts, cell.ends) for cell in own if cell.layer == 0)
     there = [] if published is None or not mine else cells_at(connection, published, mine)
-    return [_restamped(cell, _replaced(cell, there)) if cell.layer == 0 else cell for cell in own]
+    return [
+        _restamped(cell, _within(there, *_bounds(cell))) if cell.layer == 0 else cell
+        for cell in own
+    ]
 
 
-def _replaced(own: Cell, there: Sequence[Cell]) -> Sequence[Cell]:
-    """Give the published cells that a cell would replace: several, or a longer one, where the cadence has changed."""
-    first = bisect_right(there, own.starts, key=attrgetter("ends"))
-    return there[first : bisect_left(there, own.ends, key=attrgetter("starts"))]
+def told_at(there: Sequence[Cell], held: ReadyRecord) -> int | None:
+    """Give the number by which stamps tell who has read a cell that something else is read there now.
+
+    Args:
+        there: the cells that are read now, in order.
+        held: what was read.
+
+    Returns:
+        The lowest number of all that differs; 0 where something is gone; None where all is as it was.
+    """
+    at = bounds(held.cell)
+    now = _within(there, at["starts"], at["ends"])
+    spans = [*map(_bounds, now)]
+    if not IntervalSet.of_pairs(spans).covers(at["starts"], at["ends"]):
+        return 0
+    if spans != [(at["starts"], at["ends"])]:
+        return min(told for cell in now for told, _ in _pairs(_stamps(cell.changed_at), cell))
+    (cell,) = now
+    known = ChangedAt(_SAME, dict.fromkeys(held.content.columns, _SAME))
+    differs = changed_at((held.content, known), _content(cell.content), _OTHERWISE)
+    return min((told for one, told in _pairs(differs, cell) if one == _OTHERWISE), default=None)
+
+
+def _pairs(stamps: ChangedAt, cell: Cell) -> Iterator[tuple[int, int]]:
+    """Yield stamps of a cell's rows and columns, each with the one that the cell has."""
+    own = _stamps(cell.changed_at)
+    yield stamps.row_set, own.row_set
+    for name, at in stamps.columns.items():
+        yield at, own.columns[name]
+
+
+def _within(there: Sequence[Cell], starts: int, ends: int) -> Sequence[Cell]:
+    """Give the cells that lie in a span: several, or a longer one, where the cadence is another one."""
+    first = bisect_right(there, starts, key=attrgetter("ends"))
+    return there[first : bisect_left(there, ends, key=attrgetter("starts"))]
 
 
 def runs_of(cells: Iterable[Cell], *, own: bool) -> tuple[ReadyRun, ...]:

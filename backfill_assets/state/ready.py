@@ -76,6 +76,12 @@ def records_within(
     return {cell_of(row): _record(row) for row in rows if within.covers(row.starts, row.ends)}
 
 
+def records_ever(connection: sa.Connection, version: str) -> list[ReadyRecord]:
+    """Read every record of a version, replaced ones too; none of a version that was collected."""
+    query = sa.select(READY_RECORDS).where(_RECORDS.version == version)
+    return [_record(row) for row in connection.execute(query)]
+
+
 def current_cells(connection: sa.Connection, version: str, within: IntervalSet) -> list[Interval]:
     """Name those of these cells whose record has not been replaced yet."""
     rows = _rows(connection, version, None, within, *_CELL)

@@ -153,6 +153,26 @@ def test_a_table_that_was_left_with_what_it_had_read_owes_what_the_other_table_l
     assert plans.make(OLD).is_empty
 
 
+def test_a_table_that_dev_has_left_is_built_again_where_dev_reads_older_rows_of_prod_by_then(
+    world: World, plans: Plans
+):
+    """Prod has published them long ago, so that no stamp tells of them."""
+    world.begin(OLD, *ROWS)
+    world.store.environments.save_environment(Environment("dev", protected=False, follows=PROD))
+    world.land(a_source(), *changed(BAD))
+    plans.published(OLD, "dev", select=(VISITS,), restate=(EIGHTH,))
+    plans.published(EDITED, "dev")
+    in_dev = replace(world, environment="dev", runs=500)
+    assert [int(total) for _, total in in_dev.rows(COSTS, "ds", "total")] == [8, 100, 10, 11]
+    plans.published(a_graph(visits(), costs("cost + 2")), "dev")
+    removal = plans.published(a_graph(replace(visits(), name="web.others")), "dev")
+    assert {*removal.removed} == {COSTS, VISITS}
+
+    plans.published(EDITED, "dev", select=(COSTS,), skip_upstream=True, reason="again")
+
+    assert [int(total) for _, total in in_dev.rows(COSTS, "ds", "total")] == [8, 9, 10, 11]
+
+
 def test_a_model_that_is_declared_no_more_is_brought_back_though_dev_reads_its_table(
     world: World, plans: Plans
 ):

@@ -9,6 +9,7 @@ from backfill_assets_tests.state.building import Asked, add_model, content, each
 from backfill_assets_tests.state.publishing import Trial, cells
 
 if TYPE_CHECKING:
+    from backfill_assets.models.content import Content
     from backfill_assets.state.store import Store
 
 READS = {"orders": cells((0, 3))}
@@ -121,6 +122,82 @@ def test_a_table_that_was_left_is_as_fresh_as_then_where_all_that_it_has_read_is
     at = Pointer(environment, "revenue", "print", left, store.versions.known_head(left))
     looked = store.views.of(environment, instead={"revenue": at}).models["revenue"]
     assert 0 not in {run.built_at for run in looked.runs}
+
+
+def _left_in_dev(store: Store, held: Content) -> str:
+    """Dev published revenue over orders of its own, then a later table of revenue, and reads prod's orders again."""
+    own = Trial(store, "p1", environment="dev")
+    own.in_place("orders", cells((0, 3)))
+    left = own.new_version("revenue")
+    own.open()
+    own.fill("orders", 0, 3, dict.fromkeys(each_day(0, 3), held))
+    own.fill("revenue", 0, 3, reads=READS)
+    own.promote()
+    later = Trial(store, "p2", environment="dev")
+    later.new_version("revenue", "revenue__v3")
+    later.open()
+    later.fill("revenue", 0, 3, reads=READS)
+    later.promote()
+    Trial(store, "p3", environment="dev").publish(removed=("orders",))
+    return left
+
+
+def _is_fresh(store: Store, version: str) -> bool:
+    """Whether a plan of dev that uses a table again finds its cells fresh, and so does a way back to it."""
+    again = Trial(store, "p9", environment="dev")
+    again.new_version("revenue", version)
+    again.open()
+    at = Pointer("dev", "revenue", "print", version, store.versions.known_head(version))
+    looked = store.views.of("dev", instead={"revenue": at}).models["revenue"]
+    outdated = [
+        _built_at(store, again.workspace) == {0},
+        {run.built_at for run in looked.runs} == {0},
+    ]
+    assert len({*outdated}) == 1
+    return not any(outdated)
+
+
+@pytest.mark.parametrize("held", [content(10), content(11)])
+def test_what_was_published_before_is_not_fresh_where_prods_older_rows_are_read_again(
+    store: Store, held: Content
+):
+    """Prod has published them long ago, so that no stamp tells of them."""
+    left = _left_in_dev(store, held)
+    assert _is_fresh(store, left) == (held == content(10))
+
+
+@pytest.mark.parametrize("told", ["amount", "other"])
+def test_what_was_published_before_is_fresh_only_where_stamps_tell_of_the_very_columns_that_differ(
+    store: Store, told: str
+):
+    left = _left_in_dev(store, content(10, amount=12, other=1))
+    now = {"amount": 13, "other": 1} if told == "amount" else {"amount": 11, "other": 2}
+    held = dict.fromkeys(each_day(0, 3), content(10, **now))
+    fill(store, Asked("orders", 0, 3, run="run-9"), held)
+    assert _is_fresh(store, left) == (told == "amount")
+
+
+def test_what_was_published_before_is_as_fresh_as_then_where_stamps_tell_what_has_changed(
+    store: Store,
+):
+    both = Trial(store, "p1")
+    both.new_version("orders")
+    left = both.new_version("revenue")
+    both.open()
+    both.fill("orders", 0, 10, dict.fromkeys(each_day(0, 10), content(11)))
+    both.fill("revenue", 0, 3, reads=READS)
+    both.promote()
+    for model, number in (("revenue", 3), ("orders", 4)):
+        later = Trial(store, f"p{number}")
+        later.new_version(model, f"{model}__v{number}")
+        later.open()
+        later.fill(model, 0, 10)
+        later.promote()
+
+    again = Trial(store, "p5")
+    again.new_version("revenue", left)
+    again.open()
+    assert 0 not in _built_at(store, again.workspace)
 
 
 def test_what_a_plan_has_built_itself_is_fresh_though_prod_has_moved_to_an_equal_table(
