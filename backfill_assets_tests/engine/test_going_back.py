@@ -298,6 +298,40 @@ def test_what_dev_has_computed_from_cells_that_prods_new_table_leaves_out_is_owe
     assert text(OLD, COSTS, owed[COSTS]) == "2024-01-07..2024-01-08 (2)"
 
 
+def test_what_dev_reads_under_a_table_of_its_own_is_owed_in_dev_alone_when_prod_leaves_it_with_its_input(
+    world: World, plans: Plans
+):
+    world.begin(OLD, *ROWS)
+    world.store.environments.save_environment(Environment("dev", protected=False, follows=PROD))
+    plans.published(OLD, "dev", restate=(Restatement(COSTS, "2024-01-10", "2024-01-10"),))
+    shorter = visits(cadence=Daily(start="2024-01-09"))
+
+    plan = plans.published(a_graph(shorter, costs("cost + 1")))
+
+    owed = world.store.views.of("dev").owed
+    assert text(OLD, COSTS, owed[COSTS]) == "2024-01-07..2024-01-08 (2)"
+    rollback_plan(plans.project(OLD), plan)
+    assert not world.store.views.of(PROD).owed
+    assert plans.make(OLD).is_empty
+
+
+@pytest.mark.parametrize("back", [undo_plan, rollback_plan])
+def test_what_dev_removes_together_and_takes_back_is_not_owed(
+    world: World, plans: Plans, back: Callable[..., object]
+):
+    world.begin(OLD, *ROWS)
+    world.store.environments.save_environment(Environment("dev", protected=False, follows=PROD))
+    world.land(a_source(), *changed(BAD))
+    plans.published(EDITED, "dev", restate=(Restatement(VISITS, "2024-01-08", "2024-01-08"),))
+    removal = plans.published(a_graph(replace(visits(), name="web.others")), "dev")
+
+    back(plans.project(EDITED), removal)
+
+    assert totals(replace(world, environment="dev")) == [8, 100, 10, 11]
+    assert not world.store.views.of("dev").owed
+    assert plans.make(EDITED, "dev").is_empty
+
+
 def test_a_model_is_removed_in_prod_though_dev_has_a_table_that_reads_it(
     world: World, plans: Plans
 ):

@@ -1,8 +1,8 @@
 """What a publication leaves owed: cells that stay, and were computed from cells that it takes away.
 
 The rule compares when cells were built and when what they read changed. A cell that is gone has no such
-stamp, and one that another table answers for has that table's. So what was computed from them is found
-here, once.
+stamp, and one that another table answers for has that table's. So what was computed from them and goes on being
+read is found here, once; what is left together with them, where it is read again (`foreign_cells`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from backfill_assets.snapshots.publication import PublicationKind, TakenAway, go
 from backfill_assets.snapshots.workspace import OwedCells
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from backfill_assets.engine.plans.operation import Operation
     from backfill_assets.engine.plans.publishing import Prepared
@@ -49,27 +49,46 @@ def owed_without(
         The cells, and where more may come before the publication.
     """
     after = _read_afterwards(op, view, prepared)
-    lost = _Lost(_replaced(op, view, prepared, after), _left_out(op, view, after))
-    if not lost:
+    lost = _lost(op, view, prepared, after)
+    if not lost.cells:
         return (), TakenAway()
     snapshots, stay = _read_tables(op), _Staying(op, prepared)
     heads = {each: op.store.versions.known_head(each) for each in snapshots if stay.is_alone(each)}
-    taken = TakenAway((*lost.here, *lost.elsewhere), heads)
+    taken = TakenAway(tuple(lost.cells), heads)
     back = kind is not PublicationKind.PROMOTE
     moves = op.store.history.promoting_moves(op.plan_id) if back else []
     readers = _Readers(
         op=op,
-        cadences=_cadences(op, view, lost.here | lost.elsewhere),
-        lost=lost,
+        cadences=_cadences(op, view, lost.cells),
         since=min((move.number for move in moves), default=0),
         ours=frozenset(op.store.views.followed(op.plan.environment)),
-        left=frozenset(view.models[name].pointer.version for name in after),
     )
     if back:
         snapshots = op.store.versions.snapshots() | snapshots
-    reason = gone_with(op.plan_id)
-    owed = ((table, stay.of(table, readers.of(table, made))) for table, made in snapshots.items())
-    return tuple(OwedCells(table, cells, reason) for table, cells in owed if cells), taken
+    left = {view.models[name].pointer.version for name in after}
+    computed = [
+        *((table, lost.here if table in left else lost.cells, None) for table in snapshots),
+        *((table, lost.elsewhere, name) for name, table in _kept_by_others(op, left)),
+    ]
+    owed = (
+        OwedCells(
+            table,
+            stay.of(table, readers.of(table, snapshots[table], cells)),
+            gone_with(op.plan_id),
+            environment,
+        )
+        for table, cells, environment in computed
+    )
+    return tuple(each for each in owed if each.cells), taken
+
+
+def _kept_by_others(op: Operation, left: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Name the environments that go on reading a table which this one leaves, each with the table."""
+    for name in _readers(op):
+        own = op.store.environments.own_pointers(name)
+        read = {layer.version for at in own.values() for layer in at.layers}
+        if name != op.plan.environment:
+            yield from ((name, table) for table in sorted(read.intersection(left)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,15 +96,17 @@ class _Lost:
     """Cells that are not read any more as they were.
 
     Attributes:
-        here: their table is read without them from now on, or another one answers for them.
+        here: their table is read without them from now on.
         elsewhere: their table is left, and holds them where it is read again.
     """
 
     here: CellsByModel
     elsewhere: CellsByModel
 
-    def __bool__(self) -> bool:
-        return bool(self.here or self.elsewhere)
+    @property
+    def cells(self) -> CellsByModel:
+        """All of them."""
+        return self.here | self.elsewhere
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,22 +116,17 @@ class _Readers:
     Attributes:
         op: who publishes.
         cadences: of the models of which cells are lost, as they run before.
-        lost: which cells.
         since: the counter when the first of them was published.
         ours: the environment, the one that it follows, and so on.
-        left: tables that are left together with those of the lost cells.
     """
 
     op: Operation
     cadences: Mapping[str, Cadence]
-    lost: _Lost
     since: int
     ours: frozenset[str]
-    left: frozenset[str]
 
-    def of(self, table: str, fingerprint: str) -> IntervalSet:
+    def of(self, table: str, fingerprint: str, lost: CellsByModel) -> IntervalSet:
         """Give those of a table, which the cells of a snapshot stand in."""
-        lost = self.lost.here if table in self.left else self.lost.here | self.lost.elsewhere
         model = self.op.store.snapshots.get(fingerprint).declared
         return IntervalSet.union_all(
             self._built(table, name, cells)
@@ -163,6 +179,14 @@ class _Staying:
         return cells - copied - step.move.emptied
 
 
+def _lost(
+    op: Operation, view: StateView, prepared: Prepared, after: Mapping[str, Pointer | None]
+) -> _Lost:
+    moves = (step.move for step in prepared.steps)
+    emptied = CellsByModel({move.model: move.emptied for move in moves if move.in_place})
+    return _Lost(emptied, _left_out(op, view, after) | _replaced(op, view, prepared, after))
+
+
 def _cadences(op: Operation, view: StateView, names: Iterable[str]) -> dict[str, Cadence]:
     """Give the cadences of what the environment runs; a model that is removed is not declared any more."""
     runs = {name: view.models[name].pointer.fingerprint for name in names}
@@ -172,17 +196,21 @@ def _cadences(op: Operation, view: StateView, names: Iterable[str]) -> dict[str,
 
 def _read_tables(op: Operation) -> dict[str, str]:
     """Give the tables that the environment reads, and those that follow it, with a snapshot of each."""
-    names = [
+    return {
+        layer.version: at.fingerprint
+        for name in _readers(op)
+        for at in op.store.environments.pointers(name).values()
+        for layer in at.layers
+    }
+
+
+def _readers(op: Operation) -> list[str]:
+    """Name the environment, and those that read what it publishes."""
+    return [
         each.name
         for each in op.store.environments.by_name()
         if op.plan.environment in op.store.views.followed(each.name)
     ]
-    return {
-        layer.version: at.fingerprint
-        for name in names
-        for at in op.store.environments.pointers(name).values()
-        for layer in at.layers
-    }
 
 
 def _left_out(op: Operation, view: StateView, after: Mapping[str, Pointer | None]) -> CellsByModel:
@@ -196,17 +224,16 @@ def _left_out(op: Operation, view: StateView, after: Mapping[str, Pointer | None
 def _replaced(
     op: Operation, view: StateView, prepared: Prepared, after: Mapping[str, Pointer | None]
 ) -> CellsByModel:
-    """Give the cells that tables lose which stay, and those that another table answers for otherwise.
+    """Give the cells that another table answers for otherwise.
 
     The cells of a table that begins to answer are compared and stamped when it is published, but not
     those of tables under it, or of an environment that is followed again.
     """
-    moves = {step.move.model: step.move for step in prepared.steps}
-    replaced = CellsByModel({name: each.emptied for name, each in moves.items() if each.in_place})
+    moved, replaced = {step.move.model for step in prepared.steps}, CellsByModel()
     for name, at in after.items():
-        if at is not None and (at.under or name not in moves):
+        if at is not None and (at.under or name not in moved):
             now = view.ready(name)
-            stamped = _NONE if name not in moves else _held(op, at, now)
+            stamped = _held(op, at, now) if name in moved else _NONE
             replaced |= {name: _differing(op, view.models[name].pointer, at, now - stamped)}
     return replaced
 
