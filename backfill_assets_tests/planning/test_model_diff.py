@@ -1,18 +1,31 @@
 from __future__ import annotations
 
+import base64
+import hashlib
 from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
 
 from backfill_assets.intervals import Daily, Whole
 from backfill_assets.models.audit import not_null
 from backfill_assets.models.column import Column
 from backfill_assets.models.key_ranges import KeyRanges
 from backfill_assets.models.kind import Full
-from backfill_assets.models.python.function_query import FunctionQuery
+from backfill_assets.models.python.function_query import (
+    FunctionQuery,
+    ModuleQuery,
+    StoredFile,
+)
+from backfill_assets.models.python.own_modules import StoredModule
 from backfill_assets.models.sql.query import SqlQuery
 from backfill_assets.models.upstream import Upstream, own_cells
 from backfill_assets.planning.change.model_diff import model_diff
 from backfill_assets_tests.builders import COLUMNS, a_model
 from backfill_assets_tests.models.test_python_audit import audit
+
+if TYPE_CHECKING:
+    from backfill_assets.models.model import Model
 
 SQL = "SELECT ds, id, cost FROM web.events WHERE ds >= :start_ds AND ds < :end_ds"
 MODEL = a_model(sql=SQL)
@@ -162,6 +175,33 @@ def test_a_function_shows_as_its_source():
         "-     x = 1",
         "+     x = 2",
         "      return x",
+    ]
+
+
+def reading_file(content: bytes) -> Model:
+    file = StoredFile("shop/rates.csv", base64.b64encode(content).decode())
+    module = StoredModule("shop", "def f(inputs, interval):\n    return inputs\n")
+    return replace(MODEL, query=ModuleQuery("f", "shop", (module,), (file,)))
+
+
+def test_a_file_that_a_function_reads_shows_where_it_was_edited():
+    before = reading_file(b"currency,rate\nEUR,1.0\nUSD,0.9\n")
+    after = reading_file(b"currency,rate\nEUR,1.0\nUSD,0.95\n")
+
+    assert model_diff(before, after).splitlines() == [
+        "@@ query @@",
+        "  currency,rate",
+        "  EUR,1.0",
+        "- USD,0.9",
+        "+ USD,0.95",
+    ]
+
+
+@pytest.mark.parametrize("content", [b"\xff", b"a\n" * 1_001], ids=["no text", "long"])
+def test_a_file_that_no_person_reads_shows_by_its_size_and_checksum(content: bytes):
+    assert model_diff(reading_file(b""), reading_file(content)).splitlines()[-2:] == [
+        "  # shop/rates.csv",
+        f"+ {len(content):,} bytes, SHA-256 {hashlib.sha256(content).hexdigest()}",
     ]
 
 

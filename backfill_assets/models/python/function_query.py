@@ -28,6 +28,8 @@ from backfill_assets.models.python.syntax import words
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+_LINES_SHOWN = 1_000
+
 
 def _not_of_a_module(function: str) -> DeclarationError:
     return DeclarationError(
@@ -49,6 +51,17 @@ class StoredFile:
     path: str
     content: str
     declared: bool = True
+
+    def shown(self) -> str:
+        """Its text, for a person to read; of what is no text, or is long, what tells two of them apart."""
+        content = base64.b64decode(self.content)
+        try:
+            text = content.decode()
+        except UnicodeDecodeError:
+            text = None
+        if text is None or text.count("\n") > _LINES_SHOWN:
+            text = f"{len(content):,} bytes, SHA-256 {hashlib.sha256(content).hexdigest()}"
+        return f"# {self.path}\n{text}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +89,18 @@ class ModuleQuery:
         return _kept(self)
 
     def shown(self) -> str:
-        """The statements that may matter to it, for a person to read."""
-        return "\n\n".join(
+        """The statements and files that may matter to it, for a person to read."""
+        code = (
             f"# {kept.module.name}\n{ast.unparse(ast.Module([*kept.body], []))}"
             for kept in self.kept()
             if kept.body
         )
+        return "\n\n".join([*code, *(file.shown() for file in self.files_that_matter())])
+
+    def files_that_matter(self) -> list[StoredFile]:
+        """The files that may decide its rows: all that are declared, and those of `sql_file` where it is called."""
+        asks = any("sql_file" in words(kept.body) for kept in self.kept())
+        return [file for file in self.files if file.declared or asks]
 
     def load(self) -> Callable[..., Any]:
         """Import the modules in isolation and give the function."""
@@ -235,6 +254,5 @@ def _kept(query: ModuleQuery) -> tuple[KeptStatements, ...]:
 
 @lru_cache(maxsize=256)
 def _identity(query: ModuleQuery) -> str:
-    asks = any("sql_file" in words(kept.body) for kept in query.kept())
-    files = [f"{file.path} {file.content}" for file in query.files if file.declared or asks]
+    files = [f"{file.path} {file.content}" for file in query.files_that_matter()]
     return "\x1d".join([identity(query.modules, query.module, query.name), *files])
