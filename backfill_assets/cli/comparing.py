@@ -153,6 +153,8 @@ def _of_workspace(at: Operating, plan: Plan, status: PlanStatus) -> Iterator[Pai
             say(f"not built yet, and left out: {name} {named}", to=err, indent=2)
         cells = planned.published - remaining[name] if planned.published else None
         yield Pair(name, before.get(name), after[name], cells, plan.plan_id)
+    for name in plan.removed:
+        yield Pair(name, before.get(name), None, plan_id=plan.plan_id)
 
 
 def compared(at: Operating, pair: Pair) -> Compared:

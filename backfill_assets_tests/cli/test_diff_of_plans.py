@@ -104,6 +104,26 @@ def test_a_diff_says_so_once_a_collection_has_deleted_what_it_would_compare(
 
 
 @pytest.mark.usefixtures("computing")
+def test_rows_of_a_model_that_a_plan_removes_are_compared_as_gone_whoever_asked_before(
+    shop: Prepared, backfill: Backfill, declare: Callable[[str], None]
+):
+    toy.land(str(shop.data))
+    assert backfill("run", "--select", "+toy.returns_daily").code == 0
+    declare(
+        "from backfill_assets_tests.toy import MODELS as M, SOURCES\nMODELS = [*M[:4], *M[5:]]\n"
+    )
+    plan_id = backfill("plan", "--select", "toy.returns_daily", "--json").json["plan_id"]
+    assert backfill("apply", plan_id).code == 0
+
+    found = backfill("diff", plan_id)
+
+    assert found.code == 2
+    assert f"removed ds={FIRST}: ds={FIRST}, amount=" in found.out
+    assert f"prod -> {plan_id}: 1 model of 1 differ." in found.out
+    assert backfill("diff", plan_id).out == found.out
+
+
+@pytest.mark.usefixtures("computing")
 def test_a_diff_compares_what_a_plan_takes_over_beside_what_it_builds(
     sold: Prepared, backfill: Backfill, declare: Callable[[str], None]
 ):
@@ -111,6 +131,7 @@ def test_a_diff_compares_what_a_plan_takes_over_beside_what_it_builds(
     in_dev = backfill("plan", "dev", "--select", SALES, "--json").json["plan_id"]
     assert backfill("apply", in_dev).code == 0
     toy.land_rows(str(sold.data), toy.raw_sales, SOLD[0])
+    assert backfill("plan", "--select", SALES).err == ""
     plan_id = backfill("plan", "--select", SALES, "--json").json["plan_id"]
     assert backfill("apply", plan_id, "--json").json["built"] == {SALES: [FIRST]}
 

@@ -30,7 +30,9 @@ def test_a_model_that_the_plan_had_removed_is_one_of_those_that_go_back(
     monkeypatch.setenv("BACKFILL_CATALOG", "sales_alone")
     plan_id = backfill("plan", "--json").json["plan_id"]
     assert backfill("apply", plan_id).code == 0
-    assert backfill("promote", plan_id, "--yes", "--json").json["removed"] == ["toy.returns"]
+    promoted = backfill("promote", plan_id, "--yes", "--json")
+    assert promoted.json["removed"] == ["toy.returns"]
+    assert f"promote plan {plan_id}: prod no longer reads toy.returns" in promoted.err
 
     back = backfill("rollback", plan_id, "--yes", "--json")
 

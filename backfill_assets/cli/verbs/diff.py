@@ -141,7 +141,8 @@ def _compared(at: Operating, pair: Pair, options: DiffOptions, rows: int, after:
             result = ask()
     comparison = replace(result.comparison, sql=comparison_sql(both, diff_question))
     kept = kept_rows_in(at.store.plans.events(after)).get(pair.model)
-    return _ModelDiff(both.model, comparison, result.sample, kept)
+    sample = tuple(difference.as_declared(both.model) for difference in result.sample)
+    return _ModelDiff(both.model, comparison, sample, kept)
 
 
 def _shown(at: Operating, both: Compared, diff_question: Question, rows: int, most: str) -> Shown:

@@ -131,8 +131,7 @@ def _promote(at: Operating, named: Plan, reason: str, *, as_json: bool) -> None:
         say(line, indent=2)
     say(evidence)
     _say_next(named, watching)
-    models = counted(named.model_count, "model")
-    say(f"{named.environment}: reads {models} as {named.plan_id} built them.")
+    say(f"{named.environment}: {_reads(named, f'as {named.plan_id} built them')}.")
 
 
 def _appoint(at: Operating, plan: Plan, time: str, reason: str, *, as_json: bool) -> None:
@@ -158,6 +157,13 @@ def _besides(appended: dict[str, str], promoted: Outcome) -> tuple[str, ...]:
     """Say what was published beside the cells of the plan."""
     named = (f"appended since it was made: {name} {cells}" for name, cells in appended.items())
     return (*named, *(f"removed: {name}" for name in promoted.removed))
+
+
+def _reads(plan: Plan, how: str) -> str:
+    """Say what becomes of the models that an environment reads, by number, and by name of those that it loses."""
+    models = [f"reads {counted(len(plan.models), 'model')} {how}"] if plan.models else []
+    lost = [f"no longer reads {', '.join(plan.removed)}"] if plan.removed else []
+    return ", and ".join([*models, *lost])
 
 
 def _say_watch(plan: Plan, watching: Watch | None) -> None:
@@ -198,9 +204,8 @@ def _confirm(at: Operating, plan: Plan, time: str | None, *, yes: bool) -> None:
     """Say whom it does not touch, and ask."""
     for text in untouched(at.store, plan, at.project.clock()):
         say(f"Not touched: {text}", to=err)
-    effect = (
-        f"promote plan {plan.plan_id}: {plan.environment} reads {counted(plan.model_count, 'model')} "
-        f"with other data from {'now' if time is None else time} on"
-    )
+    since = "now" if time is None else time
+    reads = _reads(plan, f"with other data from {since} on")
+    effect = f"promote plan {plan.plan_id}: {plan.environment} {reads}"
     if plan.protected:
         confirm(effect, yes=yes)

@@ -99,6 +99,18 @@ class Difference:
 
         return replace(self, key=masked(self.key), old=masked(self.old), new=masked(self.new))
 
+    def as_declared(self, model: Model) -> Difference:
+        """Give it with its columns in the order of a model, which what is kept has lost; others come last."""
+        at = {column.name: place for place, column in enumerate(model.schema)}
+
+        def ordered(values: Mapping[str, Any]) -> dict[str, Any]:
+            return {
+                name: values[name]
+                for name in sorted(values, key=lambda name: at.get(name, len(at)))
+            }
+
+        return replace(self, key=ordered(self.key), old=ordered(self.old), new=ordered(self.new))
+
 
 @dataclass(frozen=True, slots=True)
 class OutsideRows:
