@@ -48,6 +48,8 @@ def report_back(told: dict[str, Any], word: str) -> None:
         say(f"published {name}: {', '.join(ranges)}", indent=2)
     for name, ranges in told["gone"].items():
         say(f"gone {name}: {', '.join(ranges)}", indent=2)
+    for name in told["removed"]:
+        say(f"removed: {name}", indent=2)
     for name, cells in told["carried"].items():
         say(f"computed with the old logic: {name} {cells}", indent=2)
     environment, models = told["environment"], counted(len(told["models"]), "model")

@@ -83,7 +83,8 @@ def _changed(outputs: dict[str, Any]) -> Iterator[str]:
             f"{model['published_cells']:,} cells differ{where}){_gone(model)}"
         )
     if len(models) > _MODELS:
-        yield f"          and {len(models) - _MODELS:,} more models: outputs.json lists them"
+        more = len(models) - _MODELS
+        yield f"          and {more:,} more model{'s' * (more > 1)}: outputs.json lists them"
     if not models:
         yield "Changed   no cell; pointers and descriptions alone"
 

@@ -42,6 +42,21 @@ def test_a_model_that_the_plan_had_removed_is_one_of_those_that_go_back(
 
 
 @pytest.mark.usefixtures("computing")
+def test_a_model_that_the_plan_had_added_is_told_as_removed(
+    shop: Prepared, backfill: Backfill, monkeypatch: pytest.MonkeyPatch
+):
+    toy.land(str(shop.data))
+    monkeypatch.setenv("BACKFILL_CATALOG", "backfill_assets_tests.toy_read")
+    plan_id = backfill("plan", "--select", "toy.sales", "--json").json["plan_id"]
+    assert backfill("apply", plan_id).code == 0
+    assert backfill("promote", plan_id, "--yes").code == 0
+
+    back = backfill("rollback", plan_id, "--yes")
+
+    assert "removed: toy.sales" in back.lines
+
+
+@pytest.mark.usefixtures("computing")
 def test_an_undo_asks_about_all_cells_that_go_back_those_of_a_table_that_was_there_as_well(
     shop: Prepared, backfill: Backfill, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):

@@ -53,9 +53,10 @@ def cells_json(naming: Naming, told: Mapping[str, CellsByModel]) -> dict[str, di
 
 
 def back_told(asked: Asked, plan: Plan, back: Outcome) -> dict[str, Any]:
-    """Give what taking a plan back has published, as plain values: by model every range."""
+    """Give what taking a plan back has published, as plain values: by model every range, and the models that readers have lost."""
     naming = asked.naming
     told = cells_json(naming, cells_told(asked, plan, back.number))
+    moves = asked.store.history.moves_of(plan.plan_id)
     return {
         "plan_id": plan.plan_id,
         "environment": plan.environment,
@@ -65,4 +66,5 @@ def back_told(asked: Asked, plan: Plan, back: Outcome) -> dict[str, Any]:
         "published": told["published"],
         "changed": told["changed"],
         "gone": told["gone"],
+        "removed": [move.model for move in moves if move.number == back.number and not move.new],
     }

@@ -259,7 +259,7 @@ def _equal_but_new(compared: CheckedContents) -> CheckResult:
     bad = [
         difference for difference in compared.differences if difference.rows or difference.columns
     ]
-    text = f"row counts, keys and old columns are equal in {_common(compared)}"
+    text = _of_both(compared, "row counts, keys and old columns are equal in {}")
     return CheckResult("all else equal", not bad, _listed(bad) or text)
 
 
@@ -281,7 +281,8 @@ def _covered(coverage: Mapping[str, tuple[float, float]]) -> CheckResult:
 def _explained(compared: CheckedContents) -> CheckResult:
     differences = compared.differences
     bad = list(_unexplained(differences, compared.expected))
-    text = f"{counted(len(differences), 'cell')} with a difference, all explained by the change, of {_common(compared)}"
+    found = f"{counted(len(differences), 'cell')} with a difference, all explained by the change"
+    text = _of_both(compared, found + ", of {}")
     return CheckResult(EXPLAINED, not bad, _listed(bad) or text)
 
 
@@ -303,7 +304,7 @@ def _reconciled(compared: CheckedContents) -> Iterator[CheckResult]:
     if compared.totals:
         yield _metrics(compared.totals, expected)
     bad = list(_unexplained(compared.differences, expected))
-    text = f"nothing that the change does not explain differs in {_common(compared)}"
+    text = _of_both(compared, "nothing that the change does not explain differs in {}")
     yield CheckResult("trend reconciles", not bad, _listed(bad) or text)
 
 
@@ -361,9 +362,10 @@ def _first(cells: Iterable[Interval]) -> str:
     return min(cell.start for cell in cells).isoformat()
 
 
-def _common(compared: CheckedContents) -> str:
+def _of_both(compared: CheckedContents, found: str) -> str:
+    """Say what was found in the cells that both sides have, or that there are none."""
     count = len(compared.old.keys() & compared.new.keys())
-    return counted(count, "cell") if count else "no cell that was published before"
+    return found.format(counted(count, "cell")) if count else "no cell was published before"
 
 
 def _percent(before: int, after: int) -> str:
