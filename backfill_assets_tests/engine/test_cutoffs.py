@@ -9,6 +9,7 @@ from backfill_assets.planning.plan.plan import Build
 from backfill_assets.planning.rule.needs_work import needs_work
 from backfill_assets_tests.builders import a_graph, a_model, a_source, day
 from backfill_assets_tests.engine.plans import Plans
+from backfill_assets_tests.engine.test_evidence import part
 from backfill_assets_tests.engine.test_late_plan import ROWS, A, late, refresh, said
 from backfill_assets_tests.engine.world import row
 
@@ -59,6 +60,21 @@ def test_late_data_before_a_cutoff_reopens_nothing_until_the_cutoff_is_lifted(wo
     late(world, row(2, 2))
     assert said(new, refresh(world, new).cells) == {A: "2024-01-02"}
     assert by_day(world)[2] == [2.0, 2.0]
+
+
+def test_a_release_note_names_a_cutoff_once_and_calls_no_cell_wrong(world: World):
+    old, new, plans = costs("cost"), costs("cost * 2"), Plans(world)
+    world.land(a_source(), *ROWS)
+    refresh(world, old)
+    world.fill(old)
+
+    setting = plans.published(new, cutoff=FIFTH, reason="agreed with finance")
+    lifting = plans.published(new, lift_cutoffs=(A,))
+
+    note = part(world, setting, "release_note.md")
+    assert note.count("before 2024-01-05 its cells keep the old definition") == 1
+    assert "restated: new definition from 2024-01-05 on" in note
+    assert "restated: the cutoff 2024-01-05 is lifted" in part(world, lifting, "release_note.md")
 
 
 def test_a_cutoff_before_which_nothing_was_built_is_lifted_and_its_gaps_are_published_with_it(

@@ -124,7 +124,7 @@ def _reason(work: CellWork) -> str:
 
 _WORDS = {
     Why.NEW_SNAPSHOT: "built anew",
-    Why.RESTATED: "restated: it was wrong",
+    Why.RESTATED: "restated",
     Why.OWED: "owed since it was declared wrong",
     Why.UPSTREAM_CHANGED: "what it reads has changed",
     Why.LATE_DATA: "rows came late",
@@ -173,7 +173,7 @@ def _known(facts: Facts) -> Iterator[tuple[str, str]]:
         if row.audited.batch_id in done and not row.result.passed:
             yield row.audited.model, _warning(row)
     for planned in facts.plan.models:
-        for text in _left(facts, planned):
+        for text in dict.fromkeys(_left(facts, planned)):  # a note may say the same of a cutoff
             yield planned.model, f"{planned.model}: {text}"
 
 
