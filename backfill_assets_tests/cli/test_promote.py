@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from backfill_assets.evidence.manifest import REFUSED
 from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus
 from backfill_assets_tests.cli.prepared import opened_run
 from backfill_assets_tests.toy import FIRST, LAST
@@ -42,6 +43,27 @@ def test_a_promoted_plan_says_when_and_by_whom_it_was_and_ends_with_0(
     late = backfill("promote", plan_id, "--at", "Sun 03:00")
     assert (late.code, late.out) == (1, "")
     assert f"plan {plan_id} is promoted already, so --at 'Sun 03:00' has no effect" in late.err
+
+
+def test_a_plan_says_when_and_why_its_promotion_was_refused(shop: Prepared, backfill: Backfill):
+    shop.fill("toy.sales", FIRST, LAST)
+    asked = f"toy.sales:{FIRST}..{FIRST}"
+    plan_id = backfill("plan", "--restate", asked, "--reason", "wrong", "--json").json["plan_id"]
+    with opened_run("prod") as run:
+        run.store.plans.tell(plan_id, PlanEventKind.APPLYING, who="grace")
+        at = run.store.evidence.owe(plan_id, REFUSED, "10 rows of others would change").at
+        run.store.plans.tell(plan_id, PlanEventKind.PAUSED, who="grace")
+
+    shown = backfill("show", plan_id)
+    plain = backfill("show", plan_id, "--json")
+
+    told = [line.strip() for line in shown.lines if " UTC  " in line]
+    words = [line.split("UTC  ")[1] for line in told]
+    refused = "promotion refused: 10 rows of others would change"
+    assert words == ["applying by grace", refused, "paused by grace"]
+    assert plain.json["refused"] == [
+        {"at": at.isoformat(), "why": "10 rows of others would change"}
+    ]
 
 
 def test_what_can_not_be_promoted_is_not_watched_either(shop: Prepared, backfill: Backfill):

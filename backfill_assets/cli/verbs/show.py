@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from heapq import merge
+from operator import itemgetter
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -17,6 +19,7 @@ from backfill_assets.cli.stored_plans import kept_plan
 from backfill_assets.cli.watching import watch
 from backfill_assets.engine.review.around import around_plan
 from backfill_assets.engine.review.before_publishing import before_publishing
+from backfill_assets.evidence.manifest import REFUSED
 from backfill_assets.intervals.instants import minute_text
 from backfill_assets.intervals.text import counted
 from backfill_assets.planning.plan.plan_json import read_plan
@@ -42,6 +45,7 @@ if TYPE_CHECKING:
     from backfill_assets.planning.plan.plan import Plan
     from backfill_assets.render.plan_life import Progress
     from backfill_assets.snapshots.stored_plan import PlanEvent, StoredPlan
+    from backfill_assets.state.evidence import EvidenceRecord
 
 
 def show(
@@ -74,7 +78,7 @@ def show(
         if follow:
             _after_watching(watch(project, shown), before_publishing(project, shown))
             return
-        events = store.plans.events(shown.plan_id)
+        events, ends = store.plans.events(shown.plan_id), store.evidence.of_plan(shown.plan_id)
         checked = before_publishing(project, shown)
         rows = store.batches.of_plan(shown.plan_id)
         around = around_plan(at, shown)
@@ -87,6 +91,7 @@ def show(
         print_json(
             {
                 **_json(stored, status, done, events),
+                "refused": [{"at": end.at, "why": end.why} for end in ends if end.ended == REFUSED],
                 "control": control.value,
                 "next": list(commands),
                 **_agreed(checked),
@@ -99,7 +104,7 @@ def show(
     else:
         print_plan(shown, naming, around, to=out, whole=verbose)
         say(f"Status    {status}{f', {control.words}' if control.holds else ''}")
-        _print_history(shown, events)
+        _print_history(shown, events, ends)
         _print_checks(checked, whole=verbose)
         if any(model.batches or model.running or model.failed for model in done):
             _table(done)
@@ -126,17 +131,26 @@ def _timed(plan: Plan, events: list[PlanEvent]) -> dict[str, Any]:
     }
 
 
-def _print_history(plan: Plan, events: list[PlanEvent]) -> None:
-    """Print what happened to a plan; the looks of a watch are counted, not listed."""
+def _print_history(plan: Plan, events: list[PlanEvent], ends: list[EvidenceRecord]) -> None:
+    """Print what happened to a plan, and why its promotion was refused; the looks of a watch are counted, not listed."""
     if dual := dual_run_of(plan.request.dual_run_days, events):
         say(f"Dual run  {dual_run_text(dual)}", indent=10)
     if appointment := appointment_of(events):
         say(f"Promotes  {appointment_text(appointment)}")
     if watch := watch_of(events):
         say(f"Watch     {watch_text(watch)}", indent=10)
-    for event in events:
-        if event.event != PlanEventKind.LOOKED or event.detail["found"]:
-            say(_event(event), indent=12)
+    told = [
+        (event.at, _event(event))
+        for event in events
+        if event.event != PlanEventKind.LOOKED or event.detail["found"]
+    ]
+    refused = [
+        (end.at, f"          {minute_text(end.at)}  promotion refused: {end.why}")
+        for end in ends
+        if end.ended == REFUSED
+    ]
+    for _, text in merge(told, refused, key=itemgetter(0)):
+        say(text, indent=12)
 
 
 def _print_checks(checked: BeforePublishing, *, whole: bool) -> None:
