@@ -1304,6 +1304,55 @@ def test_what_an_undo_brings_back_before_a_cutoff_is_owed_where_it_has_not_read_
     assert (left.model, text(OLD, COSTS, left.cells)) == (COSTS, "2024-01-08")
 
 
+def test_days_that_a_definition_has_computed_are_owed_once_it_is_undone_in_its_table(
+    world: World, plans: Plans
+):
+    world.begin(OLD, *ROWS)
+    plan = plans.published(EDITED, forward_only=True)
+    next_day(world, *ROWS)
+    world.fill(EDITED)
+    assert totals(world) == [7, 8, 9, 10, 12]
+
+    undo_plan(plans.project(EDITED), plan)
+
+    assert text(OLD, COSTS, world.store.views.of(PROD).owed[COSTS]) == "2024-01-11"
+    plans.published(OLD)
+    assert totals(world) == [7, 8, 9, 10, 11]
+    assert plans.make(OLD).is_empty
+
+
+def test_days_before_a_cutoff_that_was_lifted_since_are_owed_once_its_definition_is_undone(
+    world: World, plans: Plans
+):
+    world.begin(OLD, *ROWS)
+    keeping = plans.published(EDITED, cutoff="2024-01-10", reason="agreed")
+    plans.published(EDITED, lift_cutoffs=(COSTS,))
+    assert totals(world) == [8, 9, 10, 11]
+
+    undo_plan(plans.project(EDITED), keeping)
+
+    assert totals(world) == [8, 9, 10, 10]
+    owed = world.store.views.of(PROD).owed[COSTS]
+    assert text(OLD, COSTS, owed) == "2024-01-07..2024-01-09 (3)"
+    plans.published(OLD)
+    assert totals(world) == [7, 8, 9, 10]
+    assert plans.make(OLD).is_empty
+
+
+def test_a_cell_beside_a_plan_that_is_stale_is_not_owed_after_its_undo(world: World, plans: Plans):
+    world.begin(OLD, *ROWS)
+    plan = plans.published(OLD, restate=(Restatement(COSTS, "2024-01-09", "2024-01-09"),))
+    world.land(a_source(), *changed(BAD))
+    eighth = Restatement(VISITS, "2024-01-08", "2024-01-08")
+    plans.published(OLD, select=(VISITS,), restate=(eighth,))
+
+    undo_plan(plans.project(OLD), plan)
+
+    assert not world.store.views.of(PROD).owed
+    (left,) = plans.make(OLD).models
+    assert (left.model, text(OLD, COSTS, left.cells)) == (COSTS, "2024-01-08")
+
+
 @pytest.mark.parametrize("back", [undo_plan, rollback_plan])
 def test_what_comes_back_owes_cells_that_had_read_days_which_have_gone_since(
     world: World, plans: Plans, back: Callable[..., object]

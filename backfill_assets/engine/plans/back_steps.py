@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.batch.rewriting import Rewrite
@@ -66,12 +66,14 @@ class _Returning:
         at: where it is read now; None where it is not.
         going: the cells of a table that stays which go back; None where another table is read afterwards.
         stale_before: cells that were owed before the plan was published.
+        since: cells of a table that stays which the definition that goes has made since the plan.
     """
 
     old: Pointer
     at: Pointer | None
     going: _GoingBack | None
     stale_before: IntervalSet
+    since: IntervalSet = field(default_factory=IntervalSet.empty)
 
     def step(self, owed: IntervalSet) -> Step:
         """Move its pointer back, or bring its cells back.
@@ -87,7 +89,7 @@ class _Returning:
             self.at,
             copies=(Copy(source, going.cells),),
             emptied=going.emptied,
-            owed=owed & going.cells,
+            owed=(owed & going.cells) | (self.since - going.cells - going.emptied),
         )
         rewrite = Rewrite(source, going.cells, going.differing, going.emptied)
         return Step(move, rewrite if going else None)
@@ -107,10 +109,23 @@ def _returning(
             definition = old.fingerprint if move.redefines else at.fingerprint
             then = replace(at, fingerprint=definition, delta_version=old.delta_version)
             going = _going_back(op, then, at, move.cells if only_cells else None)
-            yield _Returning(then, at, going, move.stale_before)
+            since = _made_since(op, move, then, at)
+            yield _Returning(then, at, going, move.stale_before, since)
         else:
             pin = carried.get(move.model, old).delta_version
             yield _Returning(replace(old, delta_version=pin), at, None, move.stale_before)
+
+
+def _made_since(op: Operation, move: PointerMove, then: Pointer, at: Pointer) -> IntervalSet:
+    """Give the cells that a definition has made since a plan, if the one that comes back computes them otherwise."""
+    logic, goes = (op.store.snapshots.get(each.fingerprint).logic for each in (then, at))
+    if logic == goes:
+        return IntervalSet.empty()
+    records = op.store.versions.ready_records(at.version, at.delta_version)
+    since = [each for each in records if each.built_at > move.number]
+    made = {each.fingerprint for each in since}
+    by_it = {each for each in made if op.store.snapshots.get(each).logic == goes}
+    return IntervalSet.of(each.cell for each in since if each.fingerprint in by_it)
 
 
 @dataclass(frozen=True, slots=True)
