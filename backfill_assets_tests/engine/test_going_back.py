@@ -386,6 +386,25 @@ def test_what_dev_brings_back_is_stale_where_prod_has_changed_what_it_reads_agai
     assert (stale.model, text(OLD, COSTS, stale.cells)) == (COSTS, "2024-01-08")
 
 
+def test_an_undo_in_dev_keeps_the_days_that_prod_filled_since_in_the_table_under_devs_own(
+    world: World, plans: Plans
+):
+    """Prod has left that table, so that its pin is the one that dev's pointer has."""
+    world.begin(OLD, *ROWS)
+    world.store.environments.save_environment(Environment("dev", protected=False, follows=PROD))
+    tenth, ninth = (Restatement(COSTS, day, day) for day in ("2024-01-10", "2024-01-09"))
+    plans.published(OLD, "dev", restate=(tenth,))
+    plan = plans.published(OLD, "dev", restate=(ninth,))
+    next_day(world, *ROWS)
+    world.fill(OLD)
+    plans.published(EDITED)
+
+    undo_plan(plans.project(OLD), plan)
+
+    ready = world.store.views.of("dev").ready(COSTS)
+    assert text(OLD, COSTS, ready) == "2024-01-07..2024-01-11 (5)"
+
+
 def with_its_day(world: World, plans: Plans, graph: Graph = OLD) -> Plan:
     """A day of the visits that came with a plan of their own."""
     next_day(world, *ROWS)
