@@ -679,6 +679,23 @@ def test_a_rollback_within_a_table_publishes_only_cells_that_were_built_again_si
     assert {text(OLD, each.model, each.cells) for each in moves} == {"2024-01-08"}
 
 
+def test_a_rollback_within_a_table_brings_a_row_back_to_the_cell_that_it_left_for_a_day_since(
+    world: World, plans: Plans
+):
+    kind = IncrementalByUniqueKey("ds", rows_move=True)
+    graph = a_graph(visits(kind=kind, deletes="none", unique_key=["id"]))
+    world.begin(graph, *KEYED)
+    plan = plans.published(graph, restate=(Restatement(VISITS, "2024-01-09", "2024-01-09"),))
+    world.clock.now += timedelta(days=1)
+    world.land(a_source(), *(each for each in KEYED if each[1] != 8), row(11, 8, 8.0))
+    world.fill(graph)
+    assert (on(11), 8) in world.rows(VISITS, "ds", "id")
+
+    rollback_plan(plans.project(graph), plan)
+
+    assert world.rows(VISITS, "ds", "id") == [(on(number), number) for number in range(7, 11)]
+
+
 def test_a_definition_is_undone_though_cells_were_restated_under_it(world: World, plans: Plans):
     world.begin(OLD, *ROWS)
     before = world.pointer(VISITS).fingerprint

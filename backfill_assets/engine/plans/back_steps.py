@@ -187,10 +187,8 @@ def _stale_then(
     """
     followed, old = op.followed_pointers(), {each.old.model: each.old for each in returning}
     back = {move.model: old.get(move.model, followed.get(move.model)) for move in moves}
-    running = op.environment().graph
-    others = {name: model for name, model in running.models.items() if back.get(name, 1)}
     pointers = {name: at for name, at in back.items() if at is not None}
-    graph = published_graph(op, pointers, running, others)
+    graph = published_graph(op, pointers, op.environment().graph)
     view = replace(_afterwards(op, back, returning), cutoffs={})
     return CellsByModel(
         {

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from backfill_assets.engine.plans.operation import Operation
     from backfill_assets.models.graph import Graph
-    from backfill_assets.models.model import Model
     from backfill_assets.planning.rule.needs_work import Work
     from backfill_assets.snapshots.environment import Pointer
     from backfill_assets.snapshots.state_view import StateView
@@ -25,17 +24,16 @@ def published_graph(
     op: Operation,
     pointers: Mapping[str, Pointer],
     running: Graph,
-    others: Mapping[str, Model] | None = None,
 ) -> Graph:
     """Put models together as their pointers name them, with all that they read.
 
     Args:
         op: who asks.
         pointers: by model.
-        running: what the plan's environment runs; its sources count as they are declared there.
-        others: models that are read as they run.
+        running: what the plan's environment runs; its sources count as they are declared there, and other models as
+            they run.
     """
-    models, relied = {**(others or {})}, dict[str, Relied]()
+    models, relied = {**running.models}, dict[str, Relied]()
     for name, at in pointers.items():
         stored = op.store.snapshots.get(at.fingerprint)
         models[name] = stored.declared
