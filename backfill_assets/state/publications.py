@@ -35,7 +35,7 @@ from backfill_assets.state.cutoffs import publish_cutoffs
 from backfill_assets.state.locks import check_lock, release_all
 from backfill_assets.state.owed import Mark, mark_copied, mark_owed
 from backfill_assets.state.plans import NewEvent
-from backfill_assets.state.restamping import published, restamp_later_changes, strike_rebuilt
+from backfill_assets.state.restamping import outdate_overtaken, published, strike_rebuilt
 from backfill_assets.state.rows import read_as
 from backfill_assets.state.tables import PROMOTIONS
 
@@ -234,7 +234,7 @@ def _publish(
         mark = Mark(owed.reason, environment=owed.environment or environment.name)
         mark_owed(connection, owed.version, owed.cells, mark)
     _mark_late_readers(connection, publication)
-    restamp_later_changes(connection, publication, before)
+    outdate_overtaken(connection, publication, before, moment.number)
     moves.save_moves(connection, made)
     _close(connection, moment, intent)
     return moment.number

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
+from backfill_assets.intervals.cadence import WHOLE_CELL
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.models.content import ChangedAt, changed_at
+from backfill_assets.models.cells import cells_reading
+from backfill_assets.models.content import changed_at
 from backfill_assets.models.retyped import as_another_type
 from backfill_assets.state import layers, owed, ready, snapshots
-from backfill_assets.state.counter import next_number
 from backfill_assets.state.tables import OWED
 
 if TYPE_CHECKING:
@@ -69,29 +70,31 @@ def strike_rebuilt(
         owed.strike(connection, cells, sa.and_(selected, OWED.c.since < built_at))
 
 
-def restamp_later_changes(
-    connection: sa.Connection, publication: Publication, before: Mapping[str, Pointer]
+def outdate_overtaken(
+    connection: sa.Connection,
+    publication: Publication,
+    before: Mapping[str, Pointer],
+    number: int,
 ) -> None:
-    """Restamp what changed beside a publication, after its last look, as changed after it.
+    """Let published cells count as built at the last look before it, where what they read has changed since.
 
-    Its cells count as built at its number, but have not read these changes.
+    Cells count as built at the number of their publication, but have not read such changes.
+
+    Args:
+        connection: to the state.
+        publication: whose moves are done.
+        before: where its environment read each model before it.
+        number: its own.
     """
     moved = {each.model for each in publication.moves}
-    late = [
-        each
-        for model, at in before.items()
-        if model not in moved
-        for each in _since(connection, at, publication.pins.get(model))
-    ]
-    if late:
-        after = next_number(connection)
-        ready.restamp(
-            connection,
-            (
-                replace(each, changed_at=_after(each.changed_at, publication.seen, after))
-                for each in late
-            ),
-        )
+    beside = {model: at for model, at in before.items() if model not in moved}
+    late = {model: _changed_since(connection, at, publication) for model, at in beside.items()}
+    late = {model: cells for model, cells in late.items() if cells}
+    for new in (move.pointer for move in publication.moves) if late else ():
+        cells = _cells_reading(connection, new, beside, late)
+        held = ready.records_within(connection, new.version, new.delta_version, cells).values()
+        overtaken = [each for each in held if each.built_at == number]
+        ready.restamp(connection, (replace(each, built_at=publication.seen) for each in overtaken))
 
 
 def _taken_over(
@@ -176,17 +179,33 @@ def _held(connection: sa.Connection, at: Pointer) -> IntervalSet:
     )
 
 
-def _since(connection: sa.Connection, at: Pointer, seen: int | None) -> Iterator[ReadyRecord]:
-    """Read the current records of a pointer's table that a commit after this one wrote."""
-    if seen is None or at.delta_version <= seen:
-        return
-    for each in ready.ready_records(connection, at.version, at.delta_version):
-        if each.valid_from > seen:
-            yield each
+def _changed_since(connection: sa.Connection, at: Pointer, publication: Publication) -> IntervalSet:
+    """Give the cells of a model, which does not move, that have changed since the last look before a publication."""
+    pin = publication.pins.get(at.model)
+    if pin is None or (at.delta_version <= pin and not at.under):
+        return IntervalSet.empty()
+    return IntervalSet.of_pairs(
+        bounds
+        for layer, cells in layers.parts(connection, at, IntervalSet.of([WHOLE_CELL]))
+        for bounds, stamps in ready.stamps(connection, layer.version, layer.delta_version, cells)
+        if stamps.latest(None) > publication.seen
+    )
 
 
-def _after(stamps: ChangedAt, seen: int, after: int) -> ChangedAt:
-    return ChangedAt(
-        row_set=after if stamps.row_set > seen else stamps.row_set,
-        columns={name: after if at > seen else at for name, at in stamps.columns.items()},
+def _cells_reading(
+    connection: sa.Connection,
+    new: Pointer,
+    beside: Mapping[str, Pointer],
+    late: Mapping[str, IntervalSet],
+) -> IntervalSet:
+    """Give the cells of a model that read some cells of others; all where one of them is not known."""
+    own = snapshots.model(connection, new.fingerprint)
+    reads = [] if own is None else [each for each in own.reads if each.name in late]
+    read = [snapshots.model(connection, beside[each.name].fingerprint) for each in reads]
+    if own is None or None in read:
+        return IntervalSet.of([WHOLE_CELL])
+    return IntervalSet.union_all(
+        cells_reading(own.cadence, upstream, model.cadence, late[upstream.name])
+        for upstream, model in zip(reads, read, strict=True)
+        if model is not None
     )

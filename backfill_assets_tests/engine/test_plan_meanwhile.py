@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ import pytest
 
 from backfill_assets.engine.automatic.late_plan import refresh_late
 from backfill_assets.engine.fill.observing import observe
-from backfill_assets.engine.plans import promotion
+from backfill_assets.engine.plans import promotion, publishing
 from backfill_assets.engine.plans.plan_verbs import abandon_plan, undo_plan
 from backfill_assets.engine.plans.refusals import (
     PlanConflictError,
@@ -502,3 +503,44 @@ def test_a_refresh_that_another_apply_has_done_meanwhile_is_not_done_again(
     assert plans.apply(OLD, plan).left == {}
     built = [row.model for row in world.store.batches.of_plan(plan.plan_id) if row.is_committed]
     assert built.count(COSTS) == 1
+
+
+def test_what_is_filled_beside_a_promotion_from_what_is_filled_there_too_is_not_stale(
+    world: World, plans: Plans, monkeypatch: pytest.MonkeyPatch
+):
+    """Both come after the promotion has looked, and before it publishes."""
+    graph = a_graph(*OLD.models.values(), a_model("web.other", cadence=CADENCE))
+    world.begin(graph, *ROWS)
+    ninth = Restatement("web.other", "2024-01-09", "2024-01-09")
+    plan = plans.make(graph, restate=(ninth,))
+    plans.apply(graph, plan)
+    world.clock.now += timedelta(days=1)
+    world.land(a_source(), *ROWS, row(11, 1, 11.0))
+    other = replace(world, runs=500)
+    before_call(publishing, "describe_moves", lambda: other.fill(graph, VISITS, COSTS), monkeypatch)
+
+    plans.promote(graph, plan)
+
+    assert world.ready(graph, COSTS) == "2024-01-07..2024-01-11 (5)"
+    assert [each.model for each in plans.make(graph).models if each.cells] == ["web.other"]
+
+
+@pytest.mark.parametrize("environment", [PROD, "dev"])
+def test_cells_that_have_not_read_what_is_published_beside_their_promotion_are_stale(
+    world: World, plans: Plans, monkeypatch: pytest.MonkeyPatch, environment: str
+):
+    world.begin(OLD, *ROWS)
+    world.store.environments.save_environment(Environment("dev", protected=False, follows=PROD))
+    if environment != PROD:
+        tenth = Restatement(VISITS, "2024-01-10", "2024-01-10")
+        plans.published(OLD, environment, select=(VISITS,), restate=(tenth,))
+    eighth = Restatement(VISITS, "2024-01-08", "2024-01-08")
+    world.land(a_source(), *changed(row(8, 1, 99.0)))
+    beside = plans.make(OLD, select=(VISITS,), restate=(eighth,))
+    plans.apply(OLD, beside)
+    before_call(publishing, "describe_moves", lambda: plans.promote(OLD, beside), monkeypatch)
+
+    plans.published(OLD, environment, select=(COSTS,), restate=(Restatement(COSTS),))
+
+    (left,) = plans.make(OLD, environment, select=(COSTS,), skip_upstream=True).models
+    assert (left.model, text(OLD, COSTS, left.cells)) == (COSTS, "2024-01-08")
