@@ -10,6 +10,7 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.plan.plan_json import PlanFormatError, read_plan
 from backfill_assets.render.plan_words import reason_text
 from backfill_assets.snapshots.batch import EMPTY
+from backfill_assets.snapshots.publication import PublicationKind
 from backfill_assets.state.plans import UnknownPlanError
 
 if TYPE_CHECKING:
@@ -62,20 +63,21 @@ def origins(
         if part:
             parts[run.batch_id] = parts.get(run.batch_id, IntervalSet.empty()) | part
     return tuple(
-        _origin(store, state.pointer, batch_id, naming.ranges(model, part))
+        _origin(store, state.pointer, batch_id, part, naming.ranges(model, part))
         for batch_id, part in parts.items()
         if state
     )
 
 
-def _origin(store: StateReader, pointer: Pointer, batch_id: str, cells: str) -> CellOrigin:
+def _origin(
+    store: StateReader, pointer: Pointer, batch_id: str, part: IntervalSet, cells: str
+) -> CellOrigin:
     row = store.batches.find(batch_id)
     if row is None:
         text = f"batch {batch_id}, which is recorded only in the table's log"
         return CellOrigin(cells, batch_id, None, "", "", text)
-    text = (
-        f"{_built(row, _reason(store, row))}{_let_in(store, row)}{_definition(store, row, pointer)}"
-    )
+    built, let_in = _built(row, _reason(store, row)), _let_in(store, row, pointer, part)
+    text = f"{built}{let_in}{_definition(store, row, pointer)}"
     return CellOrigin(cells, batch_id, row.plan_id, row.fingerprint, row.reason, text)
 
 
@@ -103,8 +105,8 @@ def _built(row: BatchRow, reason: str) -> str:
     return f"built{by} ({reason}; batch {short})"
 
 
-def _let_in(store: StateReader, row: BatchRow) -> str:
-    """Say why there was a plan, and who promoted it."""
+def _let_in(store: StateReader, row: BatchRow, pointer: Pointer, cells: IntervalSet) -> str:
+    """Say why there was a plan, and who promoted it, or the plan that took its cells over, in the environment."""
     if row.plan_id is None:
         return ""
     try:
@@ -112,11 +114,30 @@ def _let_in(store: StateReader, row: BatchRow) -> str:
     except UnknownPlanError:
         return ", which is no longer in the state"
     why = f": {stored.reason}" if stored.reason else ""
-    moves = [move for move in store.history.moves_of(row.plan_id) if move.model == row.model]
-    who = next((move.who for move in reversed(moves) if move.who), stored.created_by)
+    moves = [
+        move
+        for move in store.history.moves_of(row.plan_id)
+        if (move.model, move.environment) == (row.model, pointer.environment)
+    ]
     if moves:
+        who = next((move.who for move in reversed(moves) if move.who), stored.created_by)
         return f"{why}; promoted by {who} on {minute_text(moves[-1].at)}"
-    return f"{why}; {events[-1].event} by {events[-1].who}" if events else why
+    where = f" in {stored.environment}" if stored.environment != pointer.environment else ""
+    ended = f"; {events[-1].event}{where} by {events[-1].who}" if events else ""
+    return f"{why}{ended}{_taken_over(store, row, pointer, cells)}"
+
+
+def _taken_over(store: StateReader, row: BatchRow, pointer: Pointer, cells: IntervalSet) -> str:
+    """Name the plan that published what another plan has built; nothing where none did."""
+    moves = (
+        move
+        for move in reversed(store.history.moves_in(pointer.environment))
+        if move.kind is PublicationKind.PROMOTE and move.model == row.model and move.cells & cells
+    )
+    if (move := next(moves, None)) is None:
+        return ""
+    why = f" ({move.why})" if move.why else ""
+    return f"; taken over by plan {move.plan_id}{why}, promoted by {move.who} on {minute_text(move.at)}"
 
 
 def _definition(store: StateReader, row: BatchRow, pointer: Pointer) -> str:

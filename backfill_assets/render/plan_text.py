@@ -195,7 +195,7 @@ def _at_work(at_work: AtWork, *, whole: bool) -> Iterator[Line]:
     for model, text in shown:
         yield _labelled(label, f"{model} {text}", tone)
     hidden = len(at_work.others) - len(shown)
-    yield from _more(hidden, "other at work there", "others at work there")
+    yield from _more(hidden, "other plan or run", "other plans or runs")
 
 
 def _strategies(strategies: Strategies, *, whole: bool) -> Iterator[Line]:

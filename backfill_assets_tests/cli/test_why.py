@@ -5,9 +5,11 @@ from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from backfill_assets.cli.operating import operating
 from backfill_assets.intervals import IntervalSet
-from backfill_assets.render.origins import _definition, _reason
+from backfill_assets.render.origins import _definition, _let_in, _reason
 from backfill_assets.snapshots.batch import EMPTY
 from backfill_assets.snapshots.environment import Pointer
 from backfill_assets.snapshots.publication import PointerMove, PublicationKind
@@ -19,8 +21,6 @@ from backfill_assets_tests.toy import raw_sales, raw_shops
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pytest
 
     from backfill_assets_tests.cli.conftest import Backfill
     from backfill_assets_tests.cli.prepared import Prepared
@@ -234,6 +234,51 @@ def test_the_definition_that_runs_is_of_the_plan_that_brought_it_not_of_one_that
 
     assert _definition(store, row, new) == (
         "; by the definition old, older than the definition that prod runs now, which plan p1 brought (net of tax)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("planned_for", "ended"),
+    [("prod", "abandoned by ada"), ("dev", "abandoned in dev by ada")],
+)
+def test_a_cell_that_another_plan_took_over_names_the_plan_that_published_it(
+    planned_for: str, ended: str
+):
+    pointer = Pointer("prod", "toy.sales", "new", "v_new", 1)
+    moves = [
+        PointerMove(
+            number=number,
+            environment=environment,
+            model="toy.sales",
+            plan_id=plan_id,
+            kind=PublicationKind.PROMOTE,
+            at=datetime(2024, 1, number, tzinfo=UTC),
+            who=who,
+            why="net of tax",
+            old=None,
+            new=pointer,
+            cells=IntervalSet.of([day(number)]),
+        )
+        for number, environment, plan_id, who in (
+            (1, "dev", "p1", "ada"),
+            (1, "prod", "p2", "grace"),
+            (2, "prod", "p3", "bob"),
+        )
+    ]
+    store: Any = SimpleNamespace(
+        plans=SimpleNamespace(
+            get=lambda _: SimpleNamespace(reason="net", environment=planned_for, created_by="ada"),
+            events=lambda _: [SimpleNamespace(event="abandoned", who="ada")],
+        ),
+        history=SimpleNamespace(
+            moves_of=lambda plan: [move for move in moves if move.plan_id == plan],
+            moves_in=lambda name: [move for move in moves if move.environment == name],
+        ),
+    )
+    row: Any = SimpleNamespace(plan_id="p1", model="toy.sales")
+
+    assert _let_in(store, row, pointer, IntervalSet.of([day(1)])) == (
+        f": net; {ended}; taken over by plan p2 (net of tax), promoted by grace on 2024-01-01 00:00 UTC"
     )
 
 
