@@ -99,6 +99,11 @@ def changed_models(stored: Graph, loaded: Graph, resourced: Collection[str] = ()
     return frozenset(changed)
 
 
+def edited(old: Model, new: Model) -> bool:
+    """Whether two declarations of a model differ, in what computes the rows or in words; what it reads aside."""
+    return changed_logic(old, new) or dumps(_described(old)) != dumps(_described(new))
+
+
 def changed_logic(old: Model, new: Model) -> bool:
     """Whether two declarations of a model compute rows otherwise, by today's rule."""
     if old == new:

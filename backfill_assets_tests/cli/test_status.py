@@ -313,6 +313,27 @@ def test_an_edit_that_no_plan_publishes_needs_a_plan(
     assert backfill("status").lines[-2] == "Next: backfill plan"
 
 
+def test_a_model_that_reads_an_edited_one_is_not_called_edited(
+    shop: Prepared, backfill: Backfill, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "edited_sales.py").write_text(
+        "from backfill_assets_tests.toy import SOURCES, sales_of_three_days\n"
+        "from backfill_assets_tests.toy_doubled import MODELS as DOUBLED\n"
+        "MODELS = [*DOUBLED, sales_of_three_days]\n"
+    )
+    for name in ("toy.sales", "toy.sales_of_three_days"):
+        shop.fill(name, "2024-01-28", "2024-02-03")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("BACKFILL_CATALOG", "edited_sales")
+
+    said = [line.split(";")[0] for line in backfill("status").lines if line.startswith("changed")]
+
+    assert said == [
+        "changed  toy.sales: its declaration has changed",
+        "changed  toy.sales_of_three_days: what it reads has changed",
+    ]
+
+
 @pytest.mark.usefixtures("computing")
 def test_what_a_plan_is_to_publish_is_filled_by_that_plan_and_no_run_is_offered_for_it(
     shop: Prepared, backfill: Backfill, monkeypatch: pytest.MonkeyPatch

@@ -263,7 +263,7 @@ def _report(ended: _Ended) -> None:
     _say_taken(ended)
     status = ended.applied.status
     if ended.applied.failed:
-        say("Next: backfill batches --failed, then the same command again")
+        say(f"Next: backfill batches --failed, then backfill apply {ended.plan.plan_id}")
     elif ended.applied.refused:
         say(f"`promote` would refuse: {ended.applied.refused}")
     elif blocks(ended.applied.audited):

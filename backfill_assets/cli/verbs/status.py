@@ -26,6 +26,7 @@ from backfill_assets.engine.fill.unresolved_failures import unresolved_failures
 from backfill_assets.engine.project.holds import holds_of
 from backfill_assets.intervals.instants import minute_text
 from backfill_assets.intervals.text import counted, ranges_text
+from backfill_assets.models.fingerprint import edited
 from backfill_assets.planning.plan.selecting import selected
 from backfill_assets.planning.plan.written_options import chosen
 from backfill_assets.planning.rule.late_work import beyond_words
@@ -176,6 +177,7 @@ def _row(
         "kept_ranges": ranges_text(model.cadence, work.kept),
         "watermark": _watermark(run, model),
         "changed": name in run.changed,
+        "edited": name in run.changed and edited(model, run.project.loaded.graph.model(name)),
     }
 
 
@@ -334,9 +336,9 @@ def _remarks(env: str, row: dict[str, Any]) -> list[str]:
         kept = f"; {row['kept_ranges']} would need work without it" if row["kept"] else ""
         remarks.append(f"cutoff   {name}: {Cutoff(**row['cutoff']).words(name)}{kept}")
     if row["changed"]:
+        what = "its declaration" if row["edited"] else "what it reads"
         remarks.append(
-            f"changed  {name}: its declaration has changed; {env} runs the previous snapshot until a plan "
-            "is promoted"
+            f"changed  {name}: {what} has changed; {env} runs the previous snapshot until a plan is promoted"
         )
     return remarks
 
