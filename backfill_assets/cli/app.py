@@ -8,6 +8,7 @@ when there is something to change, or a difference: see `exits`.
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from importlib.metadata import version as version_of
@@ -23,6 +24,9 @@ from backfill_assets.errors import BackfillAssetsError, RequestError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+"""What the system says of a disk, or of a person's share of it, that has no room left."""
 
 GROUPS = {
     "Set up": {
@@ -124,15 +128,21 @@ def call(command: Callable[..., object], arguments: Sequence[str], name: str = "
     try:
         _refuse_other_encodings(arguments)
         ended = command(args=list(arguments), prog_name=name, standalone_mode=False)
+        sys.stdout.flush()  # what can't be written is told here, not when Python ends
     except BackfillAssetsError as error:
         return _told(_with_the_samples(error), error.exit_code)
     except TyperException as error:
         path = getattr(getattr(error, "ctx", None), "command_path", name)
         return _told(f"{error.format_message()} (see `{path} --help`)", 1)
-    except BrokenPipeError:
-        # The reader has gone (`backfill status | head`); Python would report that again when it ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # the reader has gone (`backfill status | head`)
+        _leave_stdout()
         return 1
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        _leave_stdout()
+        full = f"{error.strerror} where this command writes, its output included"
+        return _told(f"{full}; free some space, and run the same command again", 1)
     code = ended if isinstance(ended, int) else 0
     if code == INTERRUPTED:
         return _told(
@@ -141,6 +151,11 @@ def call(command: Callable[..., object], arguments: Sequence[str], name: str = "
             "stopped",
         )
     return code
+
+
+def _leave_stdout() -> None:
+    """Write nothing more to where it can't be written: Python would report that again when it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _refuse_other_encodings(arguments: Sequence[str]) -> None:

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,8 +13,6 @@ from backfill_assets.cli.project import now
 from backfill_assets.state.store import Store
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from backfill_assets_tests.cli.conftest import Backfill
 
 WRONG = {
@@ -330,6 +330,19 @@ def test_an_interrupt_ends_with_130_and_says_what_to_do(capsys: pytest.CaptureFi
     assert call(app, []) == INTERRUPTED
     assert capsys.readouterr().err == (
         "stopped: committed cells are kept; run the same command again to build the rest\n"
+    )
+
+
+@pytest.mark.parametrize("words", [("--version",), ("status", "--help")], ids=["few", "many"])
+def test_output_for_which_a_disk_has_no_room_is_told_in_a_line(words: tuple[str, ...]):
+    asked = [sys.executable, "-m", "backfill_assets.cli.app", *words]
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(asked, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+
+    assert ended.returncode == 1
+    assert ended.stderr == (
+        "error: No space left on device where this command writes, its output included; free some space, and run the "
+        "same command again\n"
     )
 
 

@@ -50,7 +50,7 @@ def tell_dagster(run: RunContext) -> int:
     if "DAGSTER_HOME" not in os.environ:
         raise RequestError(
             found="DAGSTER_HOME is not set, so there is no event log to report to",
-            do="set it to the folder that holds dagster.yaml, as `make ui` does",
+            do="set it to the folder that holds dagster.yaml, as `export DAGSTER_HOME=$PWD` does there",
         )
     from backfill_assets.orchestration.catching_up import report_ready  # noqa: PLC0415 - slow to start
 
