@@ -134,15 +134,8 @@ def call(command: Callable[..., object], arguments: Sequence[str], name: str = "
     except TyperException as error:
         path = getattr(getattr(error, "ctx", None), "command_path", name)
         return _told(f"{error.format_message()} (see `{path} --help`)", 1)
-    except BrokenPipeError:  # the reader has gone (`backfill status | head`)
-        _leave_stdout()
-        return 1
     except OSError as error:
-        if error.errno not in _FULL:
-            raise
-        _leave_stdout()
-        full = f"{error.strerror} where this command writes, its output included"
-        return _told(f"{full}; free some space, and run the same command again", 1)
+        return _unwritten(error)
     code = ended if isinstance(ended, int) else 0
     if code == INTERRUPTED:
         return _told(
@@ -153,9 +146,16 @@ def call(command: Callable[..., object], arguments: Sequence[str], name: str = "
     return code
 
 
-def _leave_stdout() -> None:
-    """Write nothing more to where it can't be written: Python would report that again when it ends."""
+def _unwritten(error: OSError) -> int:
+    """End a command that can't write any more; raise every other error of the system."""
+    if not isinstance(error, BrokenPipeError) and error.errno not in _FULL:
+        raise error
+    # Python would report that again when it ends.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if isinstance(error, BrokenPipeError):  # the reader has gone (`backfill status | head`)
+        return 1
+    full = f"{error.strerror} where this command writes, its output included"
+    return _told(f"{full}; free some space, and run the same command again", 1)
 
 
 def _refuse_other_encodings(arguments: Sequence[str]) -> None:

@@ -55,7 +55,7 @@ def actual_of(
     own = [*batches]
     done = [row for row in own if row.finished_at is not None and row.delta_version is not None]
     return Actual(
-        seconds=_taken(events, list(timings)),
+        seconds=_taken(events, list(timings), own),
         batch_seconds=sum(_seconds(row) for row in done),
         batches=len(done),
         failed=sum(row.has_failed for row in own),
@@ -64,10 +64,12 @@ def actual_of(
     )
 
 
-def _taken(events: Iterable[PlanEvent], timings: Sequence[Timing]) -> float | None:
+def _taken(
+    events: Iterable[PlanEvent], timings: Sequence[Timing], batches: Iterable[BatchRow]
+) -> float | None:
     """Give the time in which operations were at work; if no operation is stored, the time of building alone."""
     if timings:
-        return _covered(timings)
+        return _covered(timings, batches)
     durations = [
         event.detail.get("seconds") for event in events if event.event != PlanEventKind.MEASURED
     ]
@@ -75,10 +77,16 @@ def _taken(events: Iterable[PlanEvent], timings: Sequence[Timing]) -> float | No
     return sum(walls) if walls else None
 
 
-def _covered(timings: Sequence[Timing]) -> float:
-    """Add up operations; time in which several were at work counts once."""
+def _covered(timings: Sequence[Timing], batches: Iterable[BatchRow]) -> float:
+    """Add up operations, and batches of those that were interrupted; time in which several were at work counts once."""
     taken = [(timing.at, sum(timing.steps.values())) for timing in timings]
     spans = [(at.timestamp() - seconds, at.timestamp()) for at, seconds in taken if at]
+    if len(spans) == len(taken):  # else it is not known which operations the batches were part of
+        spans += [
+            (row.started_at.timestamp(), row.finished_at.timestamp())
+            for row in batches
+            if row.finished_at
+        ]
     covered, until = sum(seconds for at, seconds in taken if at is None), float("-inf")
     for start, end in sorted(spans):
         covered += max(0.0, end - max(start, until))

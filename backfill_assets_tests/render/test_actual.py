@@ -70,6 +70,12 @@ def test_time_in_which_two_processes_work_on_a_plan_counts_once():
     assert actual_of([], [], timings).seconds == 39.0
 
 
+def test_batches_of_an_apply_that_was_interrupted_count_although_it_stored_no_time():
+    timings = [Timing("apply", {"building": 20.0}, at=NOON + timedelta(hours=1))]
+
+    assert actual_of([], [committed(30), committed(40)], timings).seconds == 60.0
+
+
 def test_what_was_expected_says_of_what_it_is_made():
     assert PLAN.estimate is not None
     estimate = replace(PLAN.estimate, start=12.0, batches=160.0, promotion=28.0)
