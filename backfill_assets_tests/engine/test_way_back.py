@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 
-from backfill_assets.engine.review.way_back import command_to_build_anew
+from backfill_assets.engine.review.way_back import command_to_build_anew, how_to_build_anew
 from backfill_assets.intervals import (
     WHOLE_CELL,
     Cadence,
@@ -19,6 +20,7 @@ from backfill_assets.intervals import (
 )
 from backfill_assets.intervals.parse_range import parse_interval
 from backfill_assets.planning.plan.written_options import restatements
+from backfill_assets.snapshots.environment import Pointer
 from backfill_assets.snapshots.publication import PointerMove, PublicationKind
 
 
@@ -49,6 +51,20 @@ def test_a_table_that_is_one_cell_is_built_anew_by_its_name():
     assert Whole().cell("whole") == WHOLE_CELL
     assert command_to_build_anew("prod", [_published(WHOLE_CELL)]) == (
         "backfill plan prod --restate web.visits"
+    )
+
+
+def test_where_a_definition_was_changed_the_one_of_before_is_asked_for():
+    old, new = (Pointer("prod", "web.visits", name, f"v_{name}", 1) for name in ("old", "new"))
+    restated, redefined = (
+        replace(_published(WHOLE_CELL), old=before, new=new) for before in (new, old)
+    )
+
+    assert how_to_build_anew("prod", [restated]) == (
+        "build the old data again with `backfill plan prod --restate web.visits`"
+    )
+    assert how_to_build_anew("prod", [redefined]) == (
+        "restore the code from before the plan, which changed web.visits, and `backfill plan prod` builds the old data again"
     )
 
 

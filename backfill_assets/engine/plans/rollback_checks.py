@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, NoReturn
 
-from backfill_assets.engine.review.way_back import command_to_build_anew
+from backfill_assets.engine.review.way_back import how_to_build_anew
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.instants import minute_text
 from backfill_assets.intervals.text import ranges_text
@@ -104,10 +104,9 @@ def refuse_expired(op: Operation, moves: Sequence[PointerMove], why: str) -> NoR
     Raises:
         RequestError: in any case.
     """
-    command = command_to_build_anew(op.plan.environment, moves)
     raise RequestError(
         found=f"plan {op.plan_id} can't be taken back any more: {why}. Nothing was changed",
-        do=f"build the old data again with `{command}`",
+        do=how_to_build_anew(op.plan.environment, moves),
     )
 
 

@@ -74,8 +74,19 @@ def _unpublished(facts: Facts) -> str:
 
 
 def _anew(facts: Facts) -> str:
-    built = command_to_build_anew(facts.stored.environment, facts.promoted).rstrip()
-    return f"After that the old tables may be deleted; then `{built}` builds the cells anew."
+    how = how_to_build_anew(facts.stored.environment, facts.promoted)
+    return f"After that the old tables may be deleted; then {how}."
+
+
+def how_to_build_anew(environment: str, moves: Iterable[PointerMove]) -> str:
+    """Say how the data from before these moves is built again; where they changed a definition, by that of before."""
+    published = [*moves]
+    if redefined := sorted(move.model for move in published if move.redefines):
+        return (
+            f"restore the code from before the plan, which changed {', '.join(redefined)}, and `backfill plan "
+            f"{environment}` builds the old data again"
+        )
+    return f"build the old data again with `{command_to_build_anew(environment, published)}`"
 
 
 def command_to_build_anew(environment: str, moves: Iterable[PointerMove]) -> str:
