@@ -20,7 +20,7 @@ from backfill_assets.state.moves import moves_in
 from backfill_assets.state.tables import BATCHES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Container, Iterator, Mapping
 
     from backfill_assets.snapshots.environment import Environment, Pointer
     from backfill_assets.snapshots.ready import InputPin, ReadyRecord
@@ -32,6 +32,7 @@ def outdated_foreign_cells(
     drawn: Environment,
     pointed: Mapping[str, Pointer],
     cells: Mapping[str, list[Cell]],
+    instead: Container[str] = (),
 ) -> dict[str, list[Cell]]:
     """Let cells that were built elsewhere count as older than all that they read.
 
@@ -40,9 +41,11 @@ def outdated_foreign_cells(
         drawn: the environment that reads them.
         pointed: where it reads every model.
         cells: of models that it does not publish as they are.
+        instead: those of them that it reads elsewhere. What it reads under a table of its own, or builds over one, was
+            looked at when it came to that.
     """
-    alone = {model for model in cells if not pointed[model].under}
-    foreign = set(_foreign(connection, drawn, pointed, cells, alone)) if alone else set[str]()
+    asked = {model for model in cells if model in instead or not pointed[model].under}
+    foreign = set(_foreign(connection, drawn, pointed, cells, asked)) if asked else set[str]()
     if not foreign:
         return dict(cells)
     return {
@@ -59,7 +62,7 @@ def _foreign(
     drawn: Environment,
     pointed: Mapping[str, Pointer],
     cells: Mapping[str, list[Cell]],
-    alone: set[str],
+    asked: set[str],
 ) -> Iterator[str]:
     """Name the batches whose inputs are not among the tables that are read here.
 
@@ -67,7 +70,7 @@ def _foreign(
     has changed since. Of an input that is not there any more no stamp tells, nor of one that is read from another
     environment's table again, which had published it long before.
     """
-    versions = {pointed[model].version for model in alone}
+    versions = {pointed[model].version for model in asked}
     home = drawn.follows if drawn.is_workspace and drawn.follows is not None else drawn.name
     batch = BATCHES.c
     wanted = sa.select(batch.batch_id, batch.version, batch.inputs).where(
@@ -85,7 +88,7 @@ def _foreign(
         if at is not None
     }
     here, built_at = _Read(connection, pointed, cells), dict[str, int]()
-    for cell in (cell for model in alone for cell in cells[model]):
+    for cell in (cell for model in asked for cell in cells[model]):
         built_at[cell.batch_id] = min(cell.built_at, built_at.get(cell.batch_id, cell.built_at))
     for row in rows:
         if row.batch_id not in built_at:

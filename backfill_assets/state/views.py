@@ -196,7 +196,7 @@ def _view(
     }
     special = {model: at for model, at in pointed.items() if model not in plain}
     layered = _cells(connection, drawn, special)
-    cells = foreign_cells.outdated_foreign_cells(connection, drawn, everywhere, layered)
+    cells = foreign_cells.outdated_foreign_cells(connection, drawn, everywhere, layered, instead)
     runs = _plain_runs(connection, drawn, plain)
     for model, each in cells.items():
         own = pointed[model].environment == name

@@ -298,21 +298,24 @@ def test_what_dev_has_computed_from_cells_that_prods_new_table_leaves_out_is_owe
     assert text(OLD, COSTS, owed[COSTS]) == "2024-01-07..2024-01-08 (2)"
 
 
-def test_what_dev_reads_under_a_table_of_its_own_is_owed_in_dev_alone_when_prod_leaves_it_with_its_input(
-    world: World, plans: Plans
+@pytest.mark.parametrize("running", [OLD, EDITED])
+def test_what_dev_reads_under_a_table_of_its_own_is_owed_in_dev_alone_when_prod_leaves_its_input(
+    world: World, plans: Plans, running: Graph
 ):
+    """Prod leaves that table together with its input, or has left it before."""
     world.begin(OLD, *ROWS)
     world.store.environments.save_environment(Environment("dev", protected=False, follows=PROD))
     plans.published(OLD, "dev", restate=(Restatement(COSTS, "2024-01-10", "2024-01-10"),))
-    shorter = visits(cadence=Daily(start="2024-01-09"))
+    if running is EDITED:
+        plans.published(EDITED)
 
-    plan = plans.published(a_graph(shorter, costs("cost + 1")))
+    plan = plans.published(a_graph(visits(cadence=Daily(start="2024-01-09")), costs("cost + 2")))
 
     owed = world.store.views.of("dev").owed
     assert text(OLD, COSTS, owed[COSTS]) == "2024-01-07..2024-01-08 (2)"
-    rollback_plan(plans.project(OLD), plan)
+    rollback_plan(plans.project(running), plan)
     assert not world.store.views.of(PROD).owed
-    assert plans.make(OLD).is_empty
+    assert plans.make(running).is_empty
 
 
 @pytest.mark.parametrize("back", [undo_plan, rollback_plan])
@@ -458,6 +461,24 @@ def test_an_older_table_that_had_read_a_day_which_is_taken_back_owes_it_where_it
     plans.published(OLD)
     assert totals(world) == [7, 8, 9, 10, 11]
     assert plans.make(OLD).is_empty
+
+
+def test_a_table_over_prods_that_had_read_visits_of_devs_own_owes_them_where_dev_reads_it_again(
+    world: World, plans: Plans
+):
+    world.begin(OLD, *ROWS)
+    world.store.environments.save_environment(Environment("dev", protected=False, follows=PROD))
+    world.land(a_source(), *changed(BAD))
+    eighth = {name: Restatement(name, "2024-01-08", "2024-01-08") for name in (VISITS, COSTS)}
+    own = plans.published(OLD, "dev", select=(VISITS,), restate=(eighth[VISITS],))
+    plans.published(OLD, "dev", select=(COSTS,), restate=(eighth[COSTS],))
+    edit = plans.published(EDITED, "dev")
+    undo_plan(plans.project(EDITED), own)
+
+    rollback_plan(plans.project(EDITED), edit)
+
+    assert totals(replace(world, environment="dev")) == [99]
+    assert text(OLD, COSTS, world.store.views.of("dev").owed[COSTS]) == "2024-01-08"
 
 
 def test_a_table_of_a_plan_that_was_given_up_owes_what_it_had_read_of_a_day_that_is_taken_back(
@@ -694,6 +715,110 @@ def test_a_rollback_within_a_table_brings_a_row_back_to_the_cell_that_it_left_fo
     rollback_plan(plans.project(graph), plan)
 
     assert world.rows(VISITS, "ds", "id") == [(on(number), number) for number in range(7, 11)]
+
+
+def test_a_day_that_an_undo_takes_away_in_all_models_is_owed_in_none(world: World, plans: Plans):
+    world.begin(OLD, *ROWS)
+    next_day(world, *ROWS)
+    plan = plans.published(OLD, restate=(Restatement(VISITS),))
+    assert totals(world) == [7, 8, 9, 10, 11]
+
+    undo_plan(plans.project(OLD), plan)
+
+    assert totals(world) == [7, 8, 9, 10]
+    assert not world.store.views.of(PROD).owed
+
+
+def test_what_an_undo_brings_back_is_not_owed_for_a_day_that_it_takes_away(
+    world: World, plans: Plans
+):
+    world.begin(_with_sum(), *ROWS)
+    next_day(world, *ROWS)
+    plan = plans.published(_with_sum(), restate=(Restatement(VISITS),))
+    assert world.rows(SUM, "total") == [(Decimal(45),)]
+
+    undo_plan(plans.project(_with_sum()), plan)
+
+    assert world.rows(SUM, "total") == [(Decimal(34),)]
+    assert not world.store.views.of(PROD).owed
+
+
+def test_a_new_table_that_is_left_owes_the_day_that_its_plan_had_brought_where_it_is_used_again(
+    world: World, plans: Plans
+):
+    """The day has come again by then, with other rows, so that no stamp tells of it afterwards."""
+    world.begin(OLD, *ROWS)
+    next_day(world, *ROWS)
+    plan = plans.published(EDITED, restate=(Restatement(VISITS),))
+    undo_plan(plans.project(EDITED), plan)
+    world.land(a_source(), *ROWS, row(11, 1, 50.0))
+    world.fill(OLD, VISITS)
+
+    plans.published(EDITED, select=(COSTS,), skip_upstream=True, reason="again")
+
+    assert totals(world) == [8, 9, 10, 11, 51]
+
+
+def test_what_dev_has_computed_from_visits_of_its_own_is_not_owed_when_prod_takes_a_day_back(
+    world: World, plans: Plans
+):
+    world.begin(OLD, *ROWS)
+    world.store.environments.save_environment(Environment("dev", protected=False, follows=PROD))
+    plan = with_its_day(world, plans)
+    plans.published(a_graph(visits(DOUBLE), costs("cost + 1")), "dev")
+
+    undo_plan(plans.project(OLD), plan)
+
+    assert totals(replace(world, environment="dev")) == [8, 9, 10, 11, 12]
+    assert not world.store.views.of("dev").owed
+
+
+def test_what_has_read_a_day_beside_a_table_that_was_collected_is_owed_when_the_day_is_taken_back(
+    world: World, plans: Plans
+):
+    world.begin(_with_sum(), *ROWS)
+    next_day(world, *ROWS)
+    ninth, last = Restatement(VISITS, *["2024-01-09"] * 2), Restatement(VISITS, "2024-01-10")
+    plan = plans.published(_with_sum(), select=(VISITS,), restate=(last,))
+    world.land(a_source(), *changed(row(9, 1, 90.0)), row(11, 1, 11.0))
+    plans.published(_with_sum(), restate=(ninth,))
+    assert world.rows(SUM, "total") == [(Decimal(126),)]
+    world.clock.now += timedelta(days=2)
+    collected = collect(world.open(_with_sum()), timedelta(days=30))
+    assert VISITS in {table.model for table in collected.tables}
+
+    undo_plan(plans.project(_with_sum()), plan)
+
+    assert world.store.views.of(PROD).owed[SUM]
+
+
+def test_a_day_is_taken_back_that_a_dropped_dev_had_computed_from_beside_visits_of_its_own(
+    world: World, plans: Plans
+):
+    world.begin(OLD, *ROWS)
+    world.store.environments.save_environment(Environment("dev", protected=False, follows=PROD))
+    plan = with_its_day(world, plans)
+    plans.published(a_graph(visits(DOUBLE), costs("cost + 1")), "dev")
+    world.store.environments.drop_environment("dev")
+
+    undo_plan(plans.project(OLD), plan)
+
+    assert [int(cost) for _, cost in world.rows(VISITS, "ds", "cost")] == [7, 8, 9, 10]
+
+
+def test_what_was_computed_from_cells_of_prod_is_owed_where_devs_own_table_leaves_them_out(
+    world: World, plans: Plans
+):
+    world.begin(OLD, *ROWS)
+    for name, follows in (("dev", PROD), ("dev_of_dev", "dev")):
+        environment = Environment(name, protected=False, follows=follows)
+        world.store.environments.save_environment(environment)
+    plans.published(EDITED, "dev_of_dev")
+
+    plans.published(a_graph(visits(cadence=Daily(start="2024-01-09")), costs()), "dev")
+
+    owed = world.store.views.of("dev_of_dev").owed
+    assert text(OLD, COSTS, owed[COSTS]) == "2024-01-07..2024-01-08 (2)"
 
 
 def test_a_definition_is_undone_though_cells_were_restated_under_it(world: World, plans: Plans):

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.rule.lost_inputs import cells_reading_by_upstream
-from backfill_assets.snapshots.environment import plan_of, workspace_name
-from backfill_assets.snapshots.publication import PublicationKind, TakenAway, gone_with
+from backfill_assets.snapshots.environment import plan_of
+from backfill_assets.snapshots.publication import TakenAway, gone_with
 from backfill_assets.snapshots.workspace import OwedCells
 
 if TYPE_CHECKING:
@@ -31,17 +31,16 @@ _NONE = IntervalSet.empty()
 
 
 def owed_without(
-    op: Operation, kind: PublicationKind, view: StateView, prepared: Prepared
+    op: Operation, view: StateView, prepared: Prepared
 ) -> tuple[tuple[OwedCells, ...], TakenAway]:
     """Give the cells that are owed since the publication takes away cells which they were computed from.
 
     They stand in tables of the environment and of those that follow it: a development environment, or the
-    workspace of another plan. After a way back they also stand in tables that no environment reads at the moment:
-    another way back, or a plan of the same logic, may publish these again.
+    workspace of another plan. Where a table loses cells and stays, they also stand in tables that no environment reads
+    at the moment: another way back, or a plan of the same logic, may publish these again.
 
     Args:
         op: who publishes.
-        kind: forward or back.
         view: what the environment publishes.
         prepared: what moves.
 
@@ -52,22 +51,21 @@ def owed_without(
     lost = _lost(op, view, prepared, after)
     if not lost.cells:
         return (), TakenAway()
-    snapshots, stay = _read_tables(op), _Staying(op, prepared)
-    heads = {each: op.store.versions.known_head(each) for each in snapshots if stay.is_alone(each)}
+    read, stay = _read_tables(op), _Staying(prepared)
+    heads = {each: op.store.versions.known_head(each) for each in read if stay.is_alone(each)}
     taken = TakenAway(tuple(lost.cells), heads)
-    back = kind is not PublicationKind.PROMOTE
-    moves = op.store.history.promoting_moves(op.plan_id) if back else []
+    moves = op.store.history.promoting_moves(op.plan_id)
     readers = _Readers(
         op=op,
         cadences=_cadences(op, view, lost.cells),
         since=min((move.number for move in moves), default=0),
         ours=frozenset(op.store.views.followed(op.plan.environment)),
     )
-    if back:
-        snapshots = op.store.versions.snapshots() | snapshots
+    snapshots = (op.store.versions.snapshots() if lost.here else {}) | read
     left = {view.models[name].pointer.version for name in after}
+    go_on = read.keys() - left
     computed = [
-        *((table, lost.here if table in left else lost.cells, None) for table in snapshots),
+        *((table, lost.cells if table in go_on else lost.here, None) for table in snapshots),
         *((table, lost.elsewhere, name) for name, table in _kept_by_others(op, left)),
     ]
     owed = (
@@ -116,7 +114,7 @@ class _Readers:
     Attributes:
         op: who publishes.
         cadences: of the models of which cells are lost, as they run before.
-        since: the counter when the first of them was published.
+        since: the counter when the first of them was published; 0 where that is not known.
         ours: the environment, the one that it follows, and so on.
     """
 
@@ -136,7 +134,7 @@ class _Readers:
     def _built(self, table: str, name: str, cells: IntervalSet) -> IntervalSet:
         """Give those of some cells of a table that were computed from a model's lost cells."""
         ever = self.op.store.versions.records_ever(table, cells)
-        records = [each for each in ever if each.built_at >= self.since and each.cell in cells]
+        records = [each for each in ever if each.built_at >= self.since]
         inputs = self.op.store.batches.inputs_of(each.batch_id for each in records)
         elsewhere = {batch for batch, pins in inputs.items() if not self._may_read(pins, name)}
         return IntervalSet.of(each.cell for each in records if each.batch_id not in elsewhere)
@@ -156,17 +154,14 @@ class _Readers:
 class _Staying:
     """Knows the cells that a publication itself puts into tables: they were not computed from what it takes away."""
 
-    def __init__(self, op: Operation, prepared: Prepared) -> None:
-        own = op.store.environments.own_pointers(workspace_name(op.plan_id))
+    def __init__(self, prepared: Prepared) -> None:
         steps = {step.move.pointer.version: step for step in prepared.steps}
         self._steps = steps
-        self._whole = {at.version for at in own.values()} | {
-            table for table, step in steps.items() if not step.move.in_place
-        }
+        self._whole = {table for table, step in steps.items() if not step.move.in_place}
 
     def is_alone(self, table: str) -> bool:
         """Whether the publication leaves a table as it is."""
-        return table not in self._whole and table not in self._steps
+        return table not in self._steps
 
     def of(self, table: str, cells: IntervalSet) -> IntervalSet:
         """Give those of some cells of a table that hold afterwards what they hold now."""
@@ -246,7 +241,7 @@ def _held(op: Operation, at: Pointer, cells: IntervalSet) -> IntervalSet:
 def _differing(op: Operation, old: Pointer, new: Pointer, cells: IntervalSet) -> IntervalSet:
     """Give those of some cells that hold something else where they are read afterwards."""
     before, after = (op.store.views.contents_at(at, cells) for at in (old, new))
-    return IntervalSet.of(cell for cell, was in before.items() if after.get(cell, was) != was)
+    return IntervalSet.of(cell for cell, was in before.items() if after.get(cell) != was)
 
 
 def _read_afterwards(

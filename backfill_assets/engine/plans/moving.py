@@ -64,7 +64,7 @@ def move_pointers(
         view = op.store.views.of(op.plan.environment)
         pins = {name: state.pointer.delta_version for name, state in view.models.items()}
         decided = decide(view)
-        owed, taken = owed_without(op, kind, view, decided)
+        owed, taken = owed_without(op, view, decided)
         return replace(
             decided,
             who=op.who,
