@@ -12,11 +12,12 @@ from backfill_assets.engine.plans import promotion, publishing, stage_run
 from backfill_assets.engine.plans.plan_verbs import rollback_plan, undo_plan
 from backfill_assets.errors import RequestError
 from backfill_assets.planning.plan.request import Restatement
+from backfill_assets.snapshots.environment import PROD, Environment
 from backfill_assets.snapshots.publication import IntentStatus
 from backfill_assets.snapshots.stored_plan import PlanEventKind, PlanStatus
 from backfill_assets.state.publications import PointerMovedError
 from backfill_assets.state.versions import TableLockedError
-from backfill_assets_tests.builders import a_source
+from backfill_assets_tests.builders import a_graph, a_source
 from backfill_assets_tests.engine.dying import MortalStore, before_call, doomed
 from backfill_assets_tests.engine.plans import Plans
 from backfill_assets_tests.engine.test_plans import (
@@ -27,6 +28,8 @@ from backfill_assets_tests.engine.test_plans import (
     VISITS,
     a_correction,
     changed,
+    costs,
+    visits,
 )
 from backfill_assets_tests.engine.world import World, on, row, told
 from backfill_assets_tests.state.building import FIRST, open_promotions
@@ -181,6 +184,31 @@ def test_a_publication_finishes_one_that_died_at_its_table_before_its_own(
     statuses = [world.store.plans.get(plan.plan_id).status for plan in (first, second)]
     assert statuses == [PlanStatus.UNDONE, PlanStatus.PROMOTED]
     assert [int(total) for _, total in world.rows(COSTS, "ds", "total")] == [7, 8, 9, 10]
+
+
+@pytest.mark.parametrize("death", [before_the_first_copy, after_the_last_copy])
+def test_a_promotion_that_died_taking_devs_table_over_is_finished_by_the_undo_in_dev(
+    world: World, monkeypatch: pytest.MonkeyPatch, death: Callable[..., None]
+):
+    edited = a_graph(visits(), costs("cost + 1"))
+    world.begin(OLD, *ROWS)
+    world.store.environments.save_environment(Environment("dev", protected=False, follows=PROD))
+    plans = Plans(world)
+    own = plans.published(edited, "dev")
+    world.land(a_source(), *changed(row(8, 1, 99.0)))
+    plan = plans.make(edited, restate=(Restatement(VISITS, "2024-01-08", "2024-01-08"),))
+    plans.apply(edited, plan)
+    with doomed(world, death, monkeypatch) as process:
+        Plans(process).promote(edited, plan)
+    world.clock.pass_lease()
+
+    undo_plan(plans.project(edited), own)
+
+    assert world.store.plans.get(plan.plan_id).status is PlanStatus.PROMOTED
+    assert [int(total) for _, total in world.rows(COSTS, "ds", "total")] == [8, 100, 10, 11]
+    assert world.store.environments.own_pointers("dev") == {}
+    assert open_promotions(world.store) == []
+    assert plans.make(edited).is_empty
 
 
 def test_a_plan_is_taken_back_though_another_run_finishes_its_dead_promotion_meanwhile(
