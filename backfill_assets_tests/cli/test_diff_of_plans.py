@@ -227,6 +227,22 @@ def test_rows_whose_cells_were_days_are_compared_in_the_months_that_they_lie_in(
 
 
 @pytest.mark.usefixtures("computing")
+def test_days_that_come_back_in_place_of_months_are_named_as_days_and_no_month_of_theirs_as_gone(
+    backfill: Backfill, planned_in_months: Callable[[int], str]
+):
+    plan_id = planned_in_months(1)
+    assert backfill("apply", plan_id).code == 0
+
+    months = backfill("promote", plan_id, "--yes", "--json").json
+    (days,) = backfill("rollback", plan_id, "--yes", "--json").json
+
+    assert months["published"][SALES][0].startswith("2024-01-01..")
+    assert months["gone"] == {}
+    assert days["published"] == {SALES: ["2024-01-28..2024-02-03"]}
+    assert days["gone"][SALES][0].startswith("2024-03-01..")  # months that no day overlaps
+
+
+@pytest.mark.usefixtures("computing")
 def test_a_contract_is_judged_in_the_months_that_days_have_become(
     backfill: Backfill, planned_in_months: Callable[[int], str]
 ):

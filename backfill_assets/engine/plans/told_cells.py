@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.engine.plans.building import built_in
+from backfill_assets.engine.project.naming import running_naming
+from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.cells_by_model import CellsByModel
 
 if TYPE_CHECKING:
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from backfill_assets.engine.project.asked import Asked
     from backfill_assets.planning.plan.plan import Plan
     from backfill_assets.render.plan_words import Naming
+    from backfill_assets.snapshots.publication import PointerMove
 
 
 def cells_told(asked: Asked, plan: Plan, number: int | None) -> dict[str, CellsByModel]:
@@ -26,13 +29,22 @@ def cells_told(asked: Asked, plan: Plan, number: int | None) -> dict[str, CellsB
     """
     moves = [move for move in asked.store.history.moves_of(plan.plan_id) if move.number == number]
     cells = CellsByModel({move.model: move.cells for move in moves})
-    gone = cells - _readable(asked, plan) if _is_latest(asked, plan, number) else CellsByModel()
+    lost = cells - _readable(asked, plan) if _is_latest(asked, plan, number) else CellsByModel()
     return {
         "built": built_in(asked.store, plan),
-        "published": cells - gone,
-        "changed": CellsByModel({move.model: move.changed for move in moves}) - gone,
-        "gone": gone,
+        "published": cells - lost,
+        "changed": CellsByModel({move.model: move.changed for move in moves}) - lost,
+        "gone": CellsByModel({move.model: _whole(asked, move, lost[move.model]) for move in moves}),
     }
+
+
+def _whole(asked: Asked, move: PointerMove, lost: IntervalSet) -> IntervalSet:
+    """Give the cells that readers had before and have lost; where cells are cut otherwise since, none that others overlap."""
+    before = asked.store.snapshots.model(move.old.fingerprint) if lost and move.old else None
+    if before is None:
+        return lost
+    cells = (IntervalSet.of([cell]) for cell in before.cadence.cells(lost))
+    return IntervalSet.union_all(cell for cell in cells if not cell - lost)
 
 
 def _readable(asked: Asked, plan: Plan) -> CellsByModel:
@@ -54,7 +66,7 @@ def cells_json(naming: Naming, told: Mapping[str, CellsByModel]) -> dict[str, di
 
 def back_told(asked: Asked, plan: Plan, back: Outcome) -> dict[str, Any]:
     """Give what taking a plan back has published, as plain values: by model every range, and the models that readers have lost."""
-    naming = asked.naming
+    naming = running_naming(asked.project, plan.environment)
     told = cells_json(naming, cells_told(asked, plan, back.number))
     moves = asked.store.history.moves_of(plan.plan_id)
     return {

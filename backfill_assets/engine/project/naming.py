@@ -24,6 +24,15 @@ def plan_naming(project: Project, plan: Plan) -> Naming:
     return declared_naming(project).of_models(planned_models(project.store, plan))
 
 
+def running_naming(project: Project, environment: str) -> Naming:
+    """Name the cells of an environment as of the models that it runs, whatever is declared."""
+    snapshots = project.store.snapshots
+    pointers = project.store.environments.pointers(environment)
+    found = {name: snapshots.model(at.fingerprint) for name, at in pointers.items()}
+    known = {name: model for name, model in found.items() if model is not None}
+    return declared_naming(project).of_models(known)
+
+
 def planned_models(store: Store, plan: Plan) -> dict[str, Model]:
     """Read the models of a plan, by name; one whose snapshot is not kept is left out.
 

@@ -343,7 +343,9 @@ def _shortened(
     same_life = (new.cadence.start, new.cadence.end) == (old.cadence.start, old.cadence.end)
     if direct is None or not lost or (same_life and not _computes(direct)):
         return direct
-    why = f"its life takes {ranges_text(old.cadence, lost)} away, which is published"
+    cells = old.cadence.snap_out(lost)
+    part = "" if cells == lost else "a part of "
+    why = f"its life takes {part}{ranges_text(old.cadence, cells)} away, which is published"
     return both(direct, DeclarationDifference(Category.BREAKING, why, rows=True, columns=None))
 
 
