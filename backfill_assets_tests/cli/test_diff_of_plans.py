@@ -228,7 +228,7 @@ def test_rows_whose_cells_were_days_are_compared_in_the_months_that_they_lie_in(
 
 @pytest.mark.usefixtures("computing")
 def test_days_that_come_back_in_place_of_months_are_named_as_days_and_no_month_of_theirs_as_gone(
-    backfill: Backfill, planned_in_months: Callable[[int], str]
+    shop: Prepared, backfill: Backfill, planned_in_months: Callable[[int], str]
 ):
     plan_id = planned_in_months(1)
     assert backfill("apply", plan_id).code == 0
@@ -238,6 +238,10 @@ def test_days_that_come_back_in_place_of_months_are_named_as_days_and_no_month_o
 
     assert months["published"][SALES][0].startswith("2024-01-01..")
     assert months["gone"] == {}
+    (outputs,) = (shop.data / "evidence" / plan_id).rglob("outputs.json")
+    publications = json.loads(outputs.read_text())["publications"]
+    first, (second,) = (move["gone"] for each in publications for move in each["models"])
+    assert (first, second.split("..")[0]) == ([], "2024-03-01")
     assert days["published"] == {SALES: ["2024-01-28..2024-02-03"]}
     assert days["gone"][SALES][0].startswith("2024-03-01..")  # months that no day overlaps
 

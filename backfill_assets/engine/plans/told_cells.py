@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from backfill_assets.engine.plans.building import built_in
 from backfill_assets.engine.project.naming import running_naming
-from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.engine.review.end_facts import whole_lost
 from backfill_assets.models.cells_by_model import CellsByModel
 
 if TYPE_CHECKING:
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from backfill_assets.engine.project.asked import Asked
     from backfill_assets.planning.plan.plan import Plan
     from backfill_assets.render.plan_words import Naming
-    from backfill_assets.snapshots.publication import PointerMove
 
 
 def cells_told(asked: Asked, plan: Plan, number: int | None) -> dict[str, CellsByModel]:
@@ -34,17 +33,10 @@ def cells_told(asked: Asked, plan: Plan, number: int | None) -> dict[str, CellsB
         "built": built_in(asked.store, plan),
         "published": cells - lost,
         "changed": CellsByModel({move.model: move.changed for move in moves}) - lost,
-        "gone": CellsByModel({move.model: _whole(asked, move, lost[move.model]) for move in moves}),
+        "gone": CellsByModel(
+            {move.model: whole_lost(asked.store, move, lost[move.model]) for move in moves}
+        ),
     }
-
-
-def _whole(asked: Asked, move: PointerMove, lost: IntervalSet) -> IntervalSet:
-    """Give the cells that readers had before and have lost; where cells are cut otherwise since, none that others overlap."""
-    before = asked.store.snapshots.model(move.old.fingerprint) if lost and move.old else None
-    if before is None:
-        return lost
-    cells = (IntervalSet.of([cell]) for cell in before.cadence.cells(lost))
-    return IntervalSet.union_all(cell for cell in cells if not cell - lost)
 
 
 def _readable(asked: Asked, plan: Plan) -> CellsByModel:

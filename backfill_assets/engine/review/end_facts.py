@@ -222,7 +222,22 @@ def _gone(store: Store, move: PointerMove, left: _Stamped) -> IntervalSet:
         return IntervalSet.empty()
     if not all(store.versions.is_known(at.version) for at in move.new.layers):
         return IntervalSet.empty()
-    return move.changed - IntervalSet.of_pairs(cell for cell, _ in left)
+    return whole_lost(store, move, move.changed - IntervalSet.of_pairs(cell for cell, _ in left))
+
+
+def whole_lost(store: Store, move: PointerMove, lost: IntervalSet) -> IntervalSet:
+    """Give the cells that readers had before a move and have lost; cut otherwise since, none that others overlap.
+
+    Args:
+        store: the state.
+        move: the publication.
+        lost: the time that it has left without a cell.
+    """
+    before = store.snapshots.model(move.old.fingerprint) if lost and move.old else None
+    if before is None:
+        return lost
+    cells = (IntervalSet.of([cell]) for cell in before.cadence.cells(lost))
+    return IntervalSet.union_all(cell for cell in cells if not cell - lost)
 
 
 def _columns(left: _Stamped, number: int) -> dict[str, IntervalSet]:

@@ -365,7 +365,9 @@ def _first(cells: Iterable[Interval]) -> str:
 def _of_both(compared: CheckedContents, found: str) -> str:
     """Say what was found in the cells that both sides have, or that there are none."""
     count = len(compared.old.keys() & compared.new.keys())
-    return found.format(counted(count, "cell")) if count else "no cell was published before"
+    if count:
+        return found.format(counted(count, "cell"))
+    return "no cell is cut as before" if compared.old else "no cell was published before"
 
 
 def _percent(before: int, after: int) -> str:
