@@ -184,12 +184,21 @@ def reading_file(content: bytes) -> Model:
     return replace(MODEL, query=ModuleQuery("f", "shop", (module,), (file,)))
 
 
-def test_a_file_that_a_function_reads_shows_where_it_was_edited():
-    before = reading_file(b"currency,rate\nEUR,1.0\nUSD,0.9\n")
-    after = reading_file(b"currency,rate\nEUR,1.0\nUSD,0.95\n")
+def header_of(content: bytes) -> str:
+    return (
+        f"# shop/rates.csv: {len(content):,} bytes, SHA-256 {hashlib.sha256(content).hexdigest()}"
+    )
 
-    assert model_diff(before, after).splitlines() == [
+
+def test_a_file_that_a_function_reads_shows_where_it_was_edited():
+    before, after = b"currency,rate\nEUR,1.0\nUSD,0.9\n", b"currency,rate\nEUR,1.0\nUSD,0.95\n"
+
+    assert model_diff(reading_file(before), reading_file(after)).splitlines() == [
         "@@ query @@",
+        "  def f(inputs, interval):",
+        "      return inputs",
+        f"- {header_of(before)}",
+        f"+ {header_of(after)}",
         "  currency,rate",
         "  EUR,1.0",
         "- USD,0.9",
@@ -197,11 +206,13 @@ def test_a_file_that_a_function_reads_shows_where_it_was_edited():
     ]
 
 
-@pytest.mark.parametrize("content", [b"\xff", b"a\n" * 1_001], ids=["no text", "long"])
-def test_a_file_that_no_person_reads_shows_by_its_size_and_checksum(content: bytes):
+@pytest.mark.parametrize(
+    "content", [b"\xff", b"a\n" * 1_001, b"\n"], ids=["no text", "long", "nothing to see"]
+)
+def test_a_file_of_which_a_person_sees_nothing_shows_by_its_size_and_checksum(content: bytes):
     assert model_diff(reading_file(b""), reading_file(content)).splitlines()[-2:] == [
-        "  # shop/rates.csv",
-        f"+ {len(content):,} bytes, SHA-256 {hashlib.sha256(content).hexdigest()}",
+        f"- {header_of(b'')}",
+        f"+ {header_of(content)}",
     ]
 
 

@@ -53,15 +53,16 @@ class StoredFile:
     declared: bool = True
 
     def shown(self) -> str:
-        """Its text, for a person to read; of what is no text, or is long, what tells two of them apart."""
+        """What tells it from any other content, and its text, if it is one that a person reads."""
         content = base64.b64decode(self.content)
+        head = (
+            f"# {self.path}: {len(content):,} bytes, SHA-256 {hashlib.sha256(content).hexdigest()}"
+        )
         try:
             text = content.decode()
         except UnicodeDecodeError:
-            text = None
-        if text is None or text.count("\n") > _LINES_SHOWN:
-            text = f"{len(content):,} bytes, SHA-256 {hashlib.sha256(content).hexdigest()}"
-        return f"# {self.path}\n{text}"
+            return head
+        return head if text.count("\n") > _LINES_SHOWN else f"{head}\n{text}"
 
 
 @dataclass(frozen=True, slots=True)
