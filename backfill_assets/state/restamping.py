@@ -6,7 +6,7 @@ published with them; only what differs from what people read before has changed 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -24,9 +24,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from backfill_assets.intervals.interval import Interval
+    from backfill_assets.models.model import Model
+    from backfill_assets.models.upstream import Upstream
     from backfill_assets.snapshots.environment import Pointer
     from backfill_assets.snapshots.publication import Move, Publication
     from backfill_assets.snapshots.ready import ReadyRecord
+
+_ALL = IntervalSet.of([WHOLE_CELL])
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,14 +91,66 @@ def outdate_overtaken(
         number: its own.
     """
     moved = {each.model for each in publication.moves}
-    beside = {model: at for model, at in before.items() if model not in moved}
-    late = {model: _changed_since(connection, at, publication) for model, at in beside.items()}
-    late = {model: cells for model, cells in late.items() if cells}
-    for new in (move.pointer for move in publication.moves) if late else ():
-        cells = _cells_reading(connection, new, beside, late)
+    beside = {
+        model: at
+        for model, at in before.items()
+        if model not in moved and _may_have_changed(at, publication.pins.get(model))
+    }
+    late = _Late(connection, publication.seen, beside)
+    for new in (move.pointer for move in publication.moves) if beside else ():
+        cells = late.read_by(new.fingerprint)
         held = ready.records_within(connection, new.version, new.delta_version, cells).values()
         overtaken = [each for each in held if each.built_at == number]
         ready.restamp(connection, (replace(each, built_at=publication.seen) for each in overtaken))
+
+
+def _may_have_changed(at: Pointer, pin: int | None) -> bool:
+    """Whether more may have been published in a model's tables since its pin was this one."""
+    return pin is not None and (at.delta_version > pin or bool(at.under))
+
+
+@dataclass
+class _Late:
+    """Cells that have changed since a number.
+
+    Attributes:
+        connection: to the state.
+        seen: the number.
+        beside: where models are read that may have changed.
+    """
+
+    connection: sa.Connection
+    seen: int
+    beside: Mapping[str, Pointer]
+    _changed: dict[str, IntervalSet] = field(default_factory=dict[str, IntervalSet])
+
+    def read_by(self, fingerprint: str) -> IntervalSet:
+        """Give the cells of a snapshot's model that read some of them; all where a model is not known."""
+        own = snapshots.model(self.connection, fingerprint)
+        if own is None:
+            return _ALL if any(map(self._cells, self.beside)) else IntervalSet.empty()
+        reads = [upstream for upstream in own.reads if upstream.name in self.beside]
+        return IntervalSet.union_all(
+            self._reading(own, upstream) for upstream in reads if self._cells(upstream.name)
+        )
+
+    def _reading(self, own: Model, upstream: Upstream) -> IntervalSet:
+        read = snapshots.model(self.connection, self.beside[upstream.name].fingerprint)
+        if read is None:
+            return _ALL
+        return cells_reading(own.cadence, upstream, read.cadence, self._cells(upstream.name))
+
+    def _cells(self, name: str) -> IntervalSet:
+        if name not in self._changed:
+            self._changed[name] = IntervalSet.of_pairs(
+                bounds
+                for layer, cells in layers.parts(self.connection, self.beside[name], _ALL)
+                for bounds, stamps in ready.stamps(
+                    self.connection, layer.version, layer.delta_version, cells
+                )
+                if stamps.latest(None) > self.seen
+            )
+        return self._changed[name]
 
 
 def _taken_over(
@@ -176,36 +232,4 @@ def _built_at(record: ReadyRecord) -> int:
 def _held(connection: sa.Connection, at: Pointer) -> IntervalSet:
     return IntervalSet.union_all(
         ready.ready_cells(connection, layer.version, layer.delta_version) for layer in at.layers
-    )
-
-
-def _changed_since(connection: sa.Connection, at: Pointer, publication: Publication) -> IntervalSet:
-    """Give the cells of a model, which does not move, that have changed since the last look before a publication."""
-    pin = publication.pins.get(at.model)
-    if pin is None or (at.delta_version <= pin and not at.under):
-        return IntervalSet.empty()
-    return IntervalSet.of_pairs(
-        bounds
-        for layer, cells in layers.parts(connection, at, IntervalSet.of([WHOLE_CELL]))
-        for bounds, stamps in ready.stamps(connection, layer.version, layer.delta_version, cells)
-        if stamps.latest(None) > publication.seen
-    )
-
-
-def _cells_reading(
-    connection: sa.Connection,
-    new: Pointer,
-    beside: Mapping[str, Pointer],
-    late: Mapping[str, IntervalSet],
-) -> IntervalSet:
-    """Give the cells of a model that read some cells of others; all where one of them is not known."""
-    own = snapshots.model(connection, new.fingerprint)
-    reads = [] if own is None else [each for each in own.reads if each.name in late]
-    read = [snapshots.model(connection, beside[each.name].fingerprint) for each in reads]
-    if own is None or None in read:
-        return IntervalSet.of([WHOLE_CELL])
-    return IntervalSet.union_all(
-        cells_reading(own.cadence, upstream, model.cadence, late[upstream.name])
-        for upstream, model in zip(reads, read, strict=True)
-        if model is not None
     )

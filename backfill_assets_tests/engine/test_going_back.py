@@ -517,6 +517,22 @@ def test_what_is_computed_from_a_day_while_it_is_taken_back_is_owed(
     assert text(OLD, COSTS, world.store.views.of(environment).owed[COSTS]) == "2024-01-11"
 
 
+def test_what_is_computed_from_a_day_of_a_table_while_that_is_left_is_owed(
+    world: World, plans: Plans, monkeypatch: pytest.MonkeyPatch
+):
+    world.begin(OLD, *ROWS)
+    plan = plans.published(MORE, select=(VISITS,))
+    next_day(world, *ROWS)
+    world.fill(MORE, VISITS)
+    other = replace(world, runs=500)
+    before_call(publishing, "describe_moves", lambda: other.fill(OLD, COSTS), monkeypatch)
+
+    rollback_plan(plans.project(OLD), plan)
+
+    assert totals(world) == [7, 8, 9, 10, 11]
+    assert text(OLD, COSTS, world.store.views.of(PROD).owed[COSTS]) == "2024-01-11"
+
+
 @pytest.mark.parametrize("step", ["commit", "record"])
 def test_what_is_recorded_after_a_day_that_it_read_was_taken_back_is_owed(
     world: World, plans: Plans, step: str

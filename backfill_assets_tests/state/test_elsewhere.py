@@ -4,8 +4,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from backfill_assets.models.codec import dumps
+from backfill_assets.models.content import ChangedAt
 from backfill_assets.snapshots.environment import Environment, Pointer
-from backfill_assets_tests.state.building import Asked, add_model, content, each_day, fill
+from backfill_assets.snapshots.ready import ReadyRecord
+from backfill_assets.state.cells import bounds
+from backfill_assets.state.layered_view import Cell, told_at
+from backfill_assets_tests.state.building import Asked, add_model, content, days, each_day, fill
 from backfill_assets_tests.state.publishing import Trial, cells
 
 if TYPE_CHECKING:
@@ -214,3 +219,29 @@ def test_what_a_plan_has_built_itself_is_fresh_though_prod_has_moved_to_an_equal
     moving.promote()
 
     assert 0 not in _built_at(store, trial.workspace)
+
+
+def _cell(start: int, end: int, held: Content, changed_at: int) -> Cell:
+    edges, stamps = bounds(days(start, end)), ChangedAt(changed_at, {"amount": changed_at})
+    return Cell(edges["starts"], edges["ends"], "b", 1, dumps(stamps), dumps(held), 0)
+
+
+@pytest.mark.parametrize(
+    ("there", "told"),
+    [
+        ([_cell(0, 2, content(10), 5)], None),
+        ([_cell(0, 2, content(10, amount=12), 5)], 5),
+        ([], 0),
+        ([_cell(0, 1, content(10), 5)], 0),
+        ([_cell(0, 1, content(10), 7), _cell(1, 2, content(10), 5)], 5),
+        ([_cell(0, 3, content(10), 9)], 9),
+    ],
+    ids=["the same", "other rows", "gone", "half gone", "shorter cells", "a longer cell"],
+)
+def test_what_is_read_instead_of_a_cell_is_told_of_by_its_earliest_stamp(
+    there: list[Cell], told: int | None
+):
+    held = ReadyRecord(
+        "v", days(0, 2), 0, None, 1, "f", "b", content(10), ChangedAt(1, {"amount": 1})
+    )
+    assert told_at(there, held) == told
