@@ -1498,6 +1498,24 @@ def test_days_that_a_definition_has_computed_are_owed_once_it_is_undone_in_its_t
     assert plans.make(OLD).is_empty
 
 
+def test_older_days_that_keep_a_definition_by_decision_are_not_owed_when_it_is_undone_once_more(
+    world: World, plans: Plans
+):
+    world.begin(OLD, *ROWS)
+    plans.published(EDITED, forward_only=True)
+    next_day(world, *ROWS)
+    world.fill(EDITED)
+    plan = plans.published(OLD, forward_only=True, reason="as it was")
+    world.clock.now += timedelta(days=1)
+    world.land(a_source(), *ROWS, row(11, 1, 11.0), row(12, 1, 12.0))
+    world.fill(OLD)
+    assert totals(world) == [7, 8, 9, 10, 12, 12]
+
+    undo_plan(plans.project(OLD), plan)
+
+    assert text(OLD, COSTS, world.store.views.of(PROD).owed[COSTS]) == "2024-01-12"
+
+
 def test_days_before_a_cutoff_that_was_lifted_since_are_owed_once_its_definition_is_undone(
     world: World, plans: Plans
 ):
