@@ -41,10 +41,17 @@ def cells_named(cadence: Cadence, text: str) -> IntervalSet:
         PartitionKeyError: a single text is not the key of a cell.
         InstantFormatError: one of two texts is neither a key nor a date.
         ReversedRangeError: the second one is before the first.
+        RequestError: one of the two lacks.
     """
     first, dots, last = text.partition("..")
     if not dots:
         return IntervalSet.of([cadence.cell(text)])
+    if not (first and last):
+        lacking = "start" if last else "end" if first else "bounds"
+        raise RequestError(
+            found=f"the range '{text}' has no {lacking}",
+            expected="two partition keys or dates with `..` between them, both included",
+        )
     try:
         span = (cadence.cell(first).start, cadence.cell(last).end)
     except PartitionKeyError:

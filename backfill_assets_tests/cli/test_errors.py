@@ -35,6 +35,8 @@ WRONG = {
         "toy.sales",
         "2024-01-31..2024-01-29",
     ): "the range 2024-01-31 to 2024-01-29 holds no time:",
+    ("why", "toy.sales", "2024-01-31.."): "the range '2024-01-31..' has no end; expected two",
+    ("why", "toy.sales", "..2024-01-31"): "the range '..2024-01-31' has no start; expected two",
     ("why", "toy.sales", "2024-02-30"): "'2024-02-30' is no day of the calendar; a right one is",
     ("why", "toy.sales", "9999-12-31"): "'9999-12-31' is not of the years 2 to 9998; a right one",
     (
