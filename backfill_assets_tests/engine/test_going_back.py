@@ -957,7 +957,9 @@ def test_a_plan_is_not_taken_back_once_the_table_that_was_read_before_it_is_dele
     plan = plans.published(MORE)
     published = world.pointer(VISITS)
     delete_table(old)
-    with pytest.raises(RequestError, match=f"the old table of {VISITS} was deleted.*builds the old"):
+    with pytest.raises(
+        RequestError, match=f"the old table of {VISITS} was deleted.*builds the old"
+    ):
         back(plans.project(MORE), plan)
     assert world.pointer(VISITS) == published
     assert world.store.plans.get(plan.plan_id).status is PlanStatus.PROMOTED
