@@ -208,12 +208,15 @@ def test_a_plan_is_built_in_batches_of_the_size_that_it_was_shown_with(
     assert len(done) == 5
 
 
+@pytest.mark.parametrize("column", ["cost", "cost + 0"])
 def test_what_reads_days_that_a_later_start_takes_away_is_built_again_without_them(
-    world: World, plans: Plans
+    world: World, plans: Plans, column: str
 ):
+    """In the table that is there, or in a new one."""
     world.begin(OLD, *ROWS)
-    later = a_graph(visits(cadence=Daily(start="2024-01-09")), costs())
+    later = a_graph(visits(cadence=Daily(start="2024-01-09")), costs(column))
     plans.published(later)
+    assert not world.store.views.of(PROD).owed
     assert [ds.day for ds, _ in world.rows(VISITS, "ds", "cost")] == [9, 10]
     assert [ds.day for ds, _ in world.rows(COSTS, "ds", "total")] == [9, 10]
     assert world.ready(later, COSTS) == "2024-01-07..2024-01-10 (4)"
