@@ -53,6 +53,13 @@ class Py4JJavaError(Exception):
             FailureKind.TRANSIENT,
         ),
         (RuntimeError("java.lang.OutOfMemoryError: Java heap space"), FailureKind.TRANSIENT),
+        (
+            RuntimeError(
+                'java.lang.NullPointerException: Cannot invoke "org.apache.spark.scheduler.DAGScheduler.cleanupQueryJobs('
+                'long)" because the return value of "org.apache.spark.SparkContext.dagScheduler()" is null'
+            ),
+            FailureKind.TRANSIENT,
+        ),
         (OSError(28, "No space left on device"), FailureKind.TRANSIENT),
         (
             RuntimeError("[FAILED_READ_FILE] x\nCaused by: SocketTimeoutException"),
