@@ -234,10 +234,7 @@ def whole_lost(store: Store, move: PointerMove, lost: IntervalSet) -> IntervalSe
         lost: the time that it has left without a cell.
     """
     before = store.snapshots.model(move.old.fingerprint) if lost and move.old else None
-    if before is None:
-        return lost
-    cells = (IntervalSet.of([cell]) for cell in before.cadence.cells(lost))
-    return IntervalSet.union_all(cell for cell in cells if not cell - lost)
+    return lost if before is None else before.cadence.snap_in(lost)
 
 
 def _columns(left: _Stamped, number: int) -> dict[str, IntervalSet]:
