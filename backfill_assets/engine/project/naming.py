@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from backfill_assets.render.plan_words import naming_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from backfill_assets.engine.project.project import Project
     from backfill_assets.models.model import Model
     from backfill_assets.planning.plan.plan import Plan
@@ -26,11 +28,9 @@ def plan_naming(project: Project, plan: Plan) -> Naming:
 
 def running_naming(project: Project, environment: str) -> Naming:
     """Name the cells of an environment as of the models that it runs, whatever is declared."""
-    snapshots = project.store.snapshots
     pointers = project.store.environments.pointers(environment)
-    found = {name: snapshots.model(at.fingerprint) for name, at in pointers.items()}
-    known = {name: model for name, model in found.items() if model is not None}
-    return declared_naming(project).of_models(known)
+    fingerprints = {name: at.fingerprint for name, at in pointers.items()}
+    return declared_naming(project).of_models(_stored_models(project.store, fingerprints))
 
 
 def planned_models(store: Store, plan: Plan) -> dict[str, Model]:
@@ -38,5 +38,9 @@ def planned_models(store: Store, plan: Plan) -> dict[str, Model]:
 
     They may be declared otherwise: by an edit that is not promoted, or that came after the plan.
     """
-    found = {each.model: store.snapshots.model(each.fingerprint) for each in plan.models}
+    return _stored_models(store, {each.model: each.fingerprint for each in plan.models})
+
+
+def _stored_models(store: Store, fingerprints: Mapping[str, str]) -> dict[str, Model]:
+    found = {name: store.snapshots.model(each) for name, each in fingerprints.items()}
     return {name: model for name, model in found.items() if model is not None}
