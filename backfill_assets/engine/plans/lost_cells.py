@@ -51,7 +51,8 @@ def owed_without(
     lost = _lost(op, view, prepared, after)
     if not lost.cells:
         return (), TakenAway()
-    read, stay = _read_tables(op), _Staying(prepared)
+    names, stay = _reading_environments(op), _Staying(prepared)
+    read = _read_tables(op, names)
     heads = {each: op.store.versions.known_head(each) for each in read if stay.is_alone(each)}
     taken = TakenAway(tuple(lost.cells), heads)
     moves = op.store.history.promoting_moves(op.plan_id)
@@ -66,7 +67,7 @@ def owed_without(
     go_on = read.keys() - left
     computed = [
         *((table, lost.cells if table in go_on else lost.here, None) for table in snapshots),
-        *((table, lost.elsewhere, name) for name, table in _kept_by_others(op, left)),
+        *((table, lost.elsewhere, name) for name, table in _kept_by_others(op, names, left)),
     ]
     owed = (
         OwedCells(
@@ -80,12 +81,14 @@ def owed_without(
     return tuple(each for each in owed if each.cells), taken
 
 
-def _kept_by_others(op: Operation, left: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Name the environments that go on reading a table which this one leaves, each with the table."""
-    for name in _readers(op):
-        own = op.store.environments.own_pointers(name)
-        read = {layer.version for at in own.values() for layer in at.layers}
+def _kept_by_others(
+    op: Operation, names: Iterable[str], left: Collection[str]
+) -> Iterator[tuple[str, str]]:
+    """Name those of some environments that go on reading a table which this one leaves, each with the table."""
+    for name in names:
         if name != op.plan.environment:
+            own = op.store.environments.own_pointers(name)
+            read = {layer.version for at in own.values() for layer in at.layers}
             yield from ((name, table) for table in sorted(read.intersection(left)))
 
 
@@ -189,17 +192,17 @@ def _cadences(op: Operation, view: StateView, names: Iterable[str]) -> dict[str,
     return {name: snapshots.get(of).declared.cadence for name, of in runs.items()}
 
 
-def _read_tables(op: Operation) -> dict[str, str]:
-    """Give the tables that the environment reads, and those that follow it, with a snapshot of each."""
+def _read_tables(op: Operation, names: Iterable[str]) -> dict[str, str]:
+    """Give the tables that environments read, with a snapshot of each."""
     return {
         layer.version: at.fingerprint
-        for name in _readers(op)
+        for name in names
         for at in op.store.environments.pointers(name).values()
         for layer in at.layers
     }
 
 
-def _readers(op: Operation) -> list[str]:
+def _reading_environments(op: Operation) -> list[str]:
     """Name the environment, and those that read what it publishes."""
     return [
         each.name
