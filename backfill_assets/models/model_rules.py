@@ -174,7 +174,7 @@ def _key_ranges(model: Model) -> Iterator[tuple[str, str]]:
     if not ranges.are_of(types[ranges.column]):
         yield (
             f"key_ranges of '{ranges.column}', a {types[ranges.column]}, from {ranges.starts[0]!r} on",
-            ("whole numbers where the column holds whole numbers, and texts where it is a string"),
+            "whole numbers where the column holds whole numbers, and texts where it is a string",
         )
 
 

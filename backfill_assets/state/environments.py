@@ -87,12 +87,8 @@ class Environments(Aggregate[D]):
 
     def get(self, name: str) -> Environment:
         """Read an environment; `UnknownEnvironmentError` lists those that exist."""
-        stored = self._row(_NAMED.params(named=name))
-        return (
-            self._database.read(environment, name)
-            if stored is None
-            else read_as(Environment, stored)
-        )
+        row = self._row(_NAMED.params(named=name))
+        return self._database.read(environment, name) if row is None else read_as(Environment, row)
 
     def by_name(self) -> list[Environment]:
         """Read all environments by name, the workspaces of plans included."""

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from backfill_assets.render.plan_life import Progress
     from backfill_assets.snapshots.stored_plan import PlanEvent, StoredPlan
     from backfill_assets.state.evidence import EvidenceRecord
+    from backfill_assets.state.store import Store
 
 
 def show(
@@ -78,7 +79,7 @@ def show(
         if follow:
             _after_watching(watch(project, shown), before_publishing(project, shown))
             return
-        events, ends = store.plans.events(shown.plan_id), store.evidence.of_plan(shown.plan_id)
+        events, refused = store.plans.events(shown.plan_id), _refusals(store, shown)
         checked = before_publishing(project, shown)
         rows = store.batches.of_plan(shown.plan_id)
         around = around_plan(at, shown)
@@ -91,7 +92,7 @@ def show(
         print_json(
             {
                 **_json(stored, status, done, events),
-                "refused": [{"at": end.at, "why": end.why} for end in ends if end.ended == REFUSED],
+                "refused": [{"at": end.at, "why": end.why} for end in refused],
                 "control": control.value,
                 "next": list(commands),
                 **_agreed(checked),
@@ -104,7 +105,7 @@ def show(
     else:
         print_plan(shown, naming, around, to=out, whole=verbose)
         say(f"Status    {status}{f', {control.words}' if control.holds else ''}")
-        _print_history(shown, events, ends)
+        _print_history(shown, events, refused)
         _print_checks(checked, whole=verbose)
         if any(model.batches or model.running or model.failed for model in done):
             _table(done)
@@ -131,7 +132,12 @@ def _timed(plan: Plan, events: list[PlanEvent]) -> dict[str, Any]:
     }
 
 
-def _print_history(plan: Plan, events: list[PlanEvent], ends: list[EvidenceRecord]) -> None:
+def _refusals(store: Store, plan: Plan) -> list[EvidenceRecord]:
+    """Read when and why a promotion of a plan was refused."""
+    return [end for end in store.evidence.of_plan(plan.plan_id) if end.ended == REFUSED]
+
+
+def _print_history(plan: Plan, events: list[PlanEvent], refused: list[EvidenceRecord]) -> None:
     """Print what happened to a plan, and why its promotion was refused; the looks of a watch are counted, not listed."""
     if dual := dual_run_of(plan.request.dual_run_days, events):
         say(f"Dual run  {dual_run_text(dual)}", indent=10)
@@ -144,12 +150,11 @@ def _print_history(plan: Plan, events: list[PlanEvent], ends: list[EvidenceRecor
         for event in events
         if event.event != PlanEventKind.LOOKED or event.detail["found"]
     ]
-    refused = [
+    ends = [
         (end.at, f"          {minute_text(end.at)}  promotion refused: {end.why}")
-        for end in ends
-        if end.ended == REFUSED
+        for end in refused
     ]
-    for _, text in merge(told, refused, key=itemgetter(0)):
+    for _, text in merge(told, ends, key=itemgetter(0)):
         say(text, indent=12)
 
 
