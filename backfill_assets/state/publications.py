@@ -35,7 +35,12 @@ from backfill_assets.state.cutoffs import publish_cutoffs
 from backfill_assets.state.locks import check_lock, release_all
 from backfill_assets.state.owed import Mark, mark_copied, mark_owed
 from backfill_assets.state.plans import NewEvent
-from backfill_assets.state.restamping import outdate_overtaken, published, strike_rebuilt
+from backfill_assets.state.restamping import (
+    outdate_overtaken,
+    published,
+    read_instead,
+    strike_rebuilt,
+)
 from backfill_assets.state.rows import read_as
 from backfill_assets.state.tables import PROMOTIONS
 
@@ -341,10 +346,17 @@ def _is_free(connection: sa.Connection, version: str) -> bool:
 
 
 def _remove(connection: sa.Connection, moment: _Moment, old: Pointer) -> PointerMove:
-    pointers.remove_pointer(connection, moment.publication.environment, old.model, moment.now)
-    if old.environment == moment.publication.environment:
+    """Take a pointer away: where the environment follows another one, it reads what that one publishes again."""
+    environment = moment.publication.environment
+    pointers.remove_pointer(connection, environment, old.model, moment.now)
+    if old.environment == environment:
         pointers.keep_live_pin(connection, old, moment.now)
-    return _pointer_move(moment, old.model, old, None)
+    made = _pointer_move(moment, old.model, old, None)
+    followed = pointers.pointer(connection, environment, old.model)
+    if followed is None:
+        return made
+    done = read_instead(connection, old, followed)
+    return replace(made, cells=done.cells, changed=done.changed)
 
 
 def _pointer_move(

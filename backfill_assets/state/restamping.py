@@ -57,6 +57,22 @@ def published(
     return _taken_over(connection, move.pointer, old, number)
 
 
+def read_instead(connection: sa.Connection, old: Pointer, now: Pointer) -> PublishedMove:
+    """Compare what is read at two pointers, where nothing is published at the second one: no record is written.
+
+    Cells of the same batch are none of either.
+    """
+    after = layers.records(connection, now, _ALL)
+    before = _comparable(connection, old, now, _ALL)
+    own = [
+        each
+        for cell, each in after.items()
+        if cell not in before or before[cell].batch_id != each.batch_id
+    ]
+    lost = IntervalSet.of(before) - IntervalSet.of(after)
+    return _result(own, before, lost)
+
+
 def strike_rebuilt(
     connection: sa.Connection, new: Pointer, old: Pointer | None, done: PublishedMove
 ) -> None:

@@ -25,7 +25,7 @@ from backfill_assets.snapshots.environment import PROD, Environment
 from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets_tests.builders import a_graph, a_model, a_source
 from backfill_assets_tests.engine.plans import Plans
-from backfill_assets_tests.engine.test_plans import COSTS, OLD, ROWS, VISITS, changed
+from backfill_assets_tests.engine.test_plans import CADENCE, COSTS, OLD, ROWS, VISITS, changed
 from backfill_assets_tests.engine.world import on, row
 
 if TYPE_CHECKING:
@@ -268,3 +268,23 @@ def test_a_result_of_another_environment_is_outdated_by_what_is_published_in_the
 
     expected = days(9, 9) if has_own else days(8, 9)
     assert changed_since(world.store, OLD, result) == expected
+
+
+def test_a_result_is_outdated_where_its_environment_reads_other_cells_of_the_one_it_follows_again(
+    world: World, plans: Plans
+):
+    doubled = a_graph(a_model(VISITS, sql=DOUBLED, cadence=CADENCE), OLD.models[COSTS])
+    world.store.environments.save_environment(Environment("dev", protected=False, follows=PROD))
+    plan = plans.make(doubled, "dev")
+    assert plans.apply(doubled, plan).status is PlanStatus.PROMOTED
+    made = register_result(
+        plans.project(doubled), "dev", (REPORT, VISITS, days(8, 9)), "", "tried", rerun=False
+    )
+    world.clock.now += timedelta(minutes=1)
+
+    rollback_plan(plans.project(doubled), plan)
+
+    assert changed_since(world.store, doubled, made) == days(8, 9)
+    last = world.store.history.moves_of(plan.plan_id)[-1]
+    assert (last.model, last.new) == (VISITS, None)
+    assert (last.cells, last.changed) == (days(7, 10), days(7, 10))

@@ -80,6 +80,8 @@ class History:
         blank: by environment and model, the cells that a plan has recorded as empty by decision.
         withdrawn: the amounts of deliveries that have vanished, by the day.
         scans: what the queue's sensor remembers of its scans.
+        past: what prod published after each step, with the time.
+        results: how much of that there was when each result was registered, by its name.
     """
 
     seed: int
@@ -105,6 +107,8 @@ class History:
     )
     withdrawn: dict[When, list[int]] = field(default_factory=dict["When", list[int]])
     scans: ScanMemory = field(default_factory=ScanMemory)
+    past: list[tuple[datetime, Contents]] = field(default_factory=list["tuple[datetime, Contents]"])
+    results: dict[str, int] = field(default_factory=dict[str, int])
 
     @classmethod
     def of(cls, seed: int, world: World) -> History:
@@ -196,6 +200,8 @@ class History:
     def check(self, environment: str) -> None:
         """Hold what is published against what follows from the sources."""
         looked, found = self.look(environment), self.contents(environment)
+        if environment == PROD:
+            self.past.append((self.world.clock.now, found))
         reads = {PROD, environment}
         mixed = {
             name: {each for one in reads for each in self.definitions[one, name]}

@@ -14,6 +14,7 @@ from backfill_assets_tests.histories import (
     deaths,
     edits,
     launching,
+    looking_back,
     meanwhile,
     queueing,
     supplying,
@@ -66,6 +67,10 @@ STEPS: dict[Step, int] = {
     launching.launch_by_hand: 4,
     meanwhile.publication_beside_a_batch: 5,
     meanwhile.run_beside_a_publication: 4,
+    looking_back.explain_a_number: 4,
+    looking_back.replay_some_cells: 3,
+    looking_back.register_a_result: 3,
+    looking_back.ask_of_results: 3,
 }
 """What may happen next, and how often in comparison."""
 

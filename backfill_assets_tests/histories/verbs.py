@@ -29,6 +29,7 @@ from backfill_assets_tests.histories.checks import (
 )
 from backfill_assets_tests.histories.edits import days_pass
 from backfill_assets_tests.histories.history import DEV, Promoted
+from backfill_assets_tests.histories.looking_back import Publishing, tells_what_changed
 from backfill_assets_tests.histories.models import READER
 from backfill_assets_tests.histories.published import Contents, WrongError, starts
 from backfill_assets_tests.histories.receipts import RECEIPTS
@@ -169,6 +170,7 @@ def promote(history: History) -> None:
 def promoted(history: History, plan: Plan) -> None:
     """Promote a plan for prod. Only its cells change, and to what its workspace has shown."""
     before, shown = history.contents(), _shown(history, plan)
+    publishing = Publishing.of(history, plan, before)
     history.say(f"promote {plan.plan_id}")
     done = history.plans.promote(history.graph, plan)
     carried = {name: history.starts(name, cells) for name, cells in done.carried.items()}
@@ -190,6 +192,7 @@ def promoted(history: History, plan: Plan) -> None:
     if plan.request.kept_rows is not KeptRows.DROP:
         keeps(before, after, f"promotion of {plan.plan_id}")
     history.promoted[plan.plan_id] = Promoted(before, after)
+    tells_what_changed(history, publishing, done.number, after)
 
 
 def _shown(history: History, plan: Plan) -> Contents:
@@ -275,12 +278,14 @@ def _rolled_back(history: History, found: Plan) -> None:
         return
     then, before = history.promoted[found.plan_id], history.contents(environment)
     history.say(f"rollback of {found.plan_id} in {environment}")
-    rollback_plan(history.plans.project(history.graph), found)
+    publishing = Publishing.of(history, found, before)
+    done = rollback_plan(history.plans.project(history.graph), found)
     _is_refused_once_dropped(history, found)
     wanted, after = dict(before.cells), history.contents(environment)
     for name in {move.model for move in history.world.store.history.moves_of(found.plan_id)}:
         wanted[name] = _or_as_followed(history, environment, name, then.before.of(name), after)
     differ_only(wanted, after.cells, {}, f"rollback of {found.plan_id}")
+    tells_what_changed(history, publishing, done.number, after)
 
 
 def _moved(plan: Plan) -> set[str]:
@@ -315,6 +320,7 @@ def _undone(history: History, environment: str) -> None:
         return
     then, before = history.promoted[found.plan_id], history.contents(environment)
     history.say(f"undo of {found.plan_id} in {environment}")
+    publishing = Publishing.of(history, found, before)
     done = undo_plan(history.plans.project(history.graph), found)
     _is_refused_once_dropped(history, found)
     history.say(f"  carried over: {dict(done.carried) or 'nothing'}")
@@ -323,6 +329,7 @@ def _undone(history: History, environment: str) -> None:
     differ_only(before.cells, after.cells, others, f"undo of {found.plan_id}")
     if found.request.kept_rows is not KeptRows.DROP:
         keeps(before, after, f"undo of {found.plan_id}", but=then.before.of(RECEIPTS).keys())
+    tells_what_changed(history, publishing, done.number, after)
     for name in moved:
         brought_back, kept = _after_undo(found, name, then, before.of(name))
         now, wanted = after.of(name), brought_back | kept
@@ -416,10 +423,12 @@ def plan_for_dev(history: History, asked: Asked | None = None) -> None:
     try:
         if not plan.is_empty:
             there = history.contents(DEV)
+            publishing = Publishing.of(history, plan, there)
             done = history.plans.apply(history.graph, plan)
             history.say(f"apply {plan.plan_id}: it is {done.status}, left {dict(done.left)}")
             if done.status is PlanStatus.PROMOTED:
                 history.promoted[plan.plan_id] = Promoted(there, history.contents(DEV))
+                tells_what_changed(history, publishing, done.number, history.contents(DEV))
     finally:
         unchanged(before, history.contents(), f"apply of {plan.plan_id} in {DEV}")
 
