@@ -13,7 +13,7 @@ import pytest
 
 from backfill_assets.engine.automatic.late_plan import refresh_late
 from backfill_assets.engine.fill.observing import observe
-from backfill_assets.engine.plans import promotion, publishing
+from backfill_assets.engine.plans import promotion, publishing, stage_run
 from backfill_assets.engine.plans.plan_verbs import abandon_plan, undo_plan
 from backfill_assets.engine.plans.refusals import (
     PlanConflictError,
@@ -151,6 +151,33 @@ def test_a_promotion_tells_all_that_is_carried_over_also_by_a_process_that_died(
         if event.event == PlanEventKind.APPENDED
     ]
     assert told_of[VISITS] == "2024-01-11..2024-01-12 (2)"
+
+
+def test_what_a_promotion_that_died_has_carried_over_follows_what_was_published_since(
+    world: World, plans: Plans, monkeypatch: pytest.MonkeyPatch
+):
+    edited = a_graph(visits(DOUBLE), costs("cost + 1"))
+    world.begin(OLD, *ROWS)
+    world.store.environments.save_environment(Environment("dev", protected=False, follows=PROD))
+    plan = plans.make(edited, "dev")
+    world.clock.now += timedelta(days=1)
+    world.land(a_source(), *ROWS, row(11, 1, 11.0))
+    world.fill(OLD)
+    with doomed(world, before_the_checks, monkeypatch) as process:
+        Plans(process).apply(edited, plan)
+    world.clock.pass_lease()
+    world.land(a_source(), *ROWS, row(11, 1, 12.0))
+    plans.published(OLD, restate=(Restatement(VISITS, "2024-01-11", "2024-01-11"),))
+
+    plans.promote(edited, plan)
+
+    world.environment = "dev"
+    assert [int(total) for _, total in world.rows(COSTS, "ds", "total")] == [8, 9, 10, 11, 13]
+    assert plans.make(edited, "dev").is_empty
+
+
+def before_the_checks(store: MortalStore, patch: pytest.MonkeyPatch) -> None:
+    before_call(stage_run, "check_built", store.die, patch)
 
 
 def test_a_plan_is_promoted_though_a_model_whose_gaps_it_filled_is_declared_no_more(

@@ -83,11 +83,11 @@ def carry_over(op: Operation, stage: CarryOver, so_far: Outcome) -> Outcome:
 def _carried_over(op: Operation) -> CellsByModel:
     """Compute in the plan's workspace what was published meanwhile, and give what was computed.
 
-    Planned cells that read these are built again as well, where the rule says so; no other cell that
-    is built is touched, so late rows of its source do not come in unseen.
+    Planned cells that read these are built again as well, where the rule says so, and so are cells that were
+    carried over before; no other cell that is built is touched, so late rows of its source do not come in unseen.
     """
     reconcile_tables(op.environment(), tables_to_lock(op))
-    cells = cells_to_carry_over(op)
+    cells = remaining = cells_to_carry_over(op)
     if not cells:
         return cells
     run = op.workspace()
@@ -100,8 +100,9 @@ def _carried_over(op: Operation) -> CellsByModel:
             name: (*events.get(name, ()), *new_events.get(name, ())) for name in events | new_events
         }
         carried |= cells
-        cells = run.left_of(op.plan) - unbuilt - carried
-    if remaining := cells_to_carry_over(op):
+        remaining = cells_to_carry_over(op)
+        cells = (run.left_of(op.plan) - unbuilt | remaining) - carried
+    if remaining:
         raise not_carried_over(
             op.plan_id, ranges_by_model(run.graph, remaining), what_lacked(events)
         )
