@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 BUILT_ELSEWHERE = 0
 """When cells count as built that were computed from tables which are not read here: before all that they read."""
 
+NEVER_READ = 2**62
+"""When a content has changed for those who can't have read it: a number that no counter reaches."""
+
 
 @dataclass(frozen=True, slots=True)
 class ReadyRun:
@@ -30,8 +33,7 @@ class ReadyRun:
     Attributes:
         interval: the cells.
         built_at: the counter when the batch pinned its inputs.
-        changed_at: when their content last changed. Of a workspace's own cells: against what the
-            environment publishes now.
+        changed_at: when their content last changed.
         batch_id: the batch that built them.
         own: whether the environment's own table holds them; False for cells that it reads through
             another environment's pointer or from a table under its own.

@@ -14,8 +14,7 @@ from backfill_assets.intervals.interval import Interval, instant_of
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.codec import dumps, loads
 from backfill_assets.models.content import ChangedAt, Content, changed_at
-from backfill_assets.snapshots.restamp import earlier, stamps_in_workspace, unread
-from backfill_assets.snapshots.state_view import ReadyRun
+from backfill_assets.snapshots.state_view import NEVER_READ, ReadyRun
 from backfill_assets.state.batch_rows import OF_BATCH
 from backfill_assets.state.cells import bounds, reached
 from backfill_assets.state.ready import valid_at
@@ -85,15 +84,14 @@ def cells_at(
     return [by_start[starts] for starts in sorted(by_start)]
 
 
-def restamp_against(
+def compared_with(
     connection: sa.Connection, own: list[Cell], published: Pointer | None
 ) -> list[Cell]:
-    """Restamp the cells of a workspace's own table against what people read there now."""
+    """Stamp the cells of a workspace's own table for those who have read what people read there now."""
     mine = IntervalSet.of_pairs((cell.starts, cell.ends) for cell in own if cell.layer == 0)
     there = [] if published is None or not mine else cells_at(connection, published, mine)
     return [
-        _restamped(cell, _within(there, *_bounds(cell))) if cell.layer == 0 else cell
-        for cell in own
+        _compared(cell, _within(there, *_bounds(cell))) if cell.layer == 0 else cell for cell in own
     ]
 
 
@@ -144,13 +142,6 @@ def runs_of(cells: Iterable[Cell], *, own: bool) -> tuple[ReadyRun, ...]:
     return tuple(_run(run, own=own) for run in _joined(cells))
 
 
-def cells_beside(connection: sa.Connection, at: Pointer, published: Pointer | None) -> list[Cell]:
-    """Read the cells of a table beside the one that people read: with what those who read that have not read."""
-    own = cells_at(connection, at)
-    restamped = restamp_against(connection, own, published)
-    return [replace(cell, unread=other.unread) for cell, other in zip(own, restamped, strict=True)]
-
-
 def answered(cells: Iterable[Cell], layer: int) -> IntervalSet:
     """The cells that one of the tables answers for."""
     return IntervalSet.of_pairs((cell.starts, cell.ends) for cell in cells if cell.layer == layer)
@@ -168,17 +159,16 @@ def _of_table(
         yield Cell(row.starts, row.ends, *who, *what, **of_batch)
 
 
-def _restamped(own: Cell, replaced: Sequence[Cell]) -> Cell:
-    own_texts = (own.content, own.changed_at)
+def _compared(own: Cell, replaced: Sequence[Cell]) -> Cell:
     sources_at = max((cell.sources_at for cell in replaced), default=None)
     published = replaced[0] if [*map(_bounds, replaced)] == [_bounds(own)] else None
     if published is None:
-        stamps, not_read = _compared(own_texts, None)
+        not_read = _unread(own.content, None)
     elif published.content == own.content:
-        stamps, not_read = _earlier(published.changed_at, own.changed_at), published.changed_at
+        not_read = published.changed_at
     else:
-        stamps, not_read = _compared(own_texts, (published.content, published.changed_at))
-    return replace(own, changed_at=stamps, unread=not_read, replaces=sources_at)
+        not_read = _unread(own.content, (published.content, published.changed_at))
+    return replace(own, unread=not_read, replaces=sources_at)
 
 
 def _bounds(cell: Cell) -> tuple[int, int]:
@@ -215,32 +205,23 @@ def _run(cell: Cell, *, own: bool) -> ReadyRun:
 
 
 @lru_cache(maxsize=4096)
-def _earlier(stamps: str, other: str) -> str:
-    return dumps(earlier(_stamps(stamps), _stamps(other)))
-
-
-@lru_cache(maxsize=4096)
 def _stamps(text: str) -> ChangedAt:
     return _loaded(text)
 
 
 @lru_cache(maxsize=16_384)
-def _compared(own: tuple[str, str], published: tuple[str, str] | None) -> tuple[str, str]:
-    """Restamp a cell that differs from the published one: as `Cell` has it, `changed_at` and `unread`.
+def _unread(own: str, published: tuple[str, str] | None) -> str:
+    """Stamp a cell that differs from the published one for those who have read that: see `Cell`.
 
     One command draws its workspace several times, and cells without rows are all alike. There is room
     for a year of hours: of more cells than it holds, each would push out the one that is asked for next.
 
     Args:
-        own: the content and the stamps of the workspace's cell.
-        published: those of the published one, if there is one.
+        own: the content of the workspace's cell.
+        published: the content and the stamps of the published one, if there is one.
     """
-    new = (_content(own[0]), _stamps(own[1]))
     old = published and (_content(published[0]), _stamps(published[1]))
-    return _as_text(stamps_in_workspace(old, new)), _as_text(unread(old, new[0]))
-
-
-def _as_text(stamps: ChangedAt) -> str:
+    stamps = changed_at(old, _content(own), NEVER_READ)
     return _written(stamps.row_set, tuple(stamps.columns.items()))
 
 

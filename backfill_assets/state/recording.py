@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import RequestError
@@ -84,8 +85,13 @@ def _trusted(connection: sa.Connection, commit: BatchCommit) -> BatchCommit:
 
 
 def _read_before(connection: sa.Connection, commit: BatchCommit) -> dict[Interval, ReadyRecord]:
-    """Read what a table under the commit's own held in its cells until now."""
+    """Read what a table under the commit's own held in its cells until now.
+
+    Of cells that the commit has computed also where a plan had to build them; of others that one has to build,
+    rows that only moved make none ready.
+    """
     at = pointers.pointer(connection, commit.environment, commit.model)
     if at is None or at.version != commit.version or not at.under:
         return {}
-    return layers.records(connection, at, IntervalSet.of(each.cell for each in commit.cells))
+    beneath = replace(at, certain=at.certain - commit.stretches)
+    return layers.records(connection, beneath, IntervalSet.of(each.cell for each in commit.cells))

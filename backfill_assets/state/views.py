@@ -60,8 +60,8 @@ class Views(Aggregate[D]):
     ) -> StateView:
         """Draw the picture of an environment that planning works on.
 
-        It shows what is ready at its pins, what is owed, and what live batches hold. Of a workspace's own
-        cells, `changed_at` is relative to what the environment that it follows publishes now.
+        It shows what is ready at its pins, what is owed, and what live batches hold. A workspace's own cells
+        are compared with what the environment that it follows publishes now (`unread`).
 
         Args:
             environment: whose picture.
@@ -91,7 +91,9 @@ class Views(Aggregate[D]):
         def work(connection: sa.Connection) -> dict[str, ModelState]:
             current = pointers(connection, environment)
             beside = {
-                model: layered_view.cells_beside(connection, at, current.get(model))
+                model: layered_view.compared_with(
+                    connection, layered_view.cells_at(connection, at), current.get(model)
+                )
                 for model, at in tables.items()
             }
             drawn = environments.environment(connection, environment)
@@ -244,7 +246,7 @@ def _cells(
     for model, at in special.items():
         if at.environment == drawn.name:
             read_pointer = published.get(model)
-            cells[model] = layered_view.restamp_against(connection, cells[model], read_pointer)
+            cells[model] = layered_view.compared_with(connection, cells[model], read_pointer)
     return cells
 
 

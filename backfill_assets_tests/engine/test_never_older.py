@@ -139,6 +139,33 @@ def test_a_new_table_that_dev_has_built_takes_no_late_row_away_from_prod(
     assert [int(value) for _, value in world.rows(VISITS, "ds", "double")] == [14, 16, 18, 10, 20]
 
 
+def test_what_has_read_a_late_row_is_built_again_where_prod_has_lost_that_row_meanwhile(
+    world: World, plans: Plans
+):
+    """The upstream's cell becomes what it is in prod, but its reader in the workspace has read another one."""
+    old, (source,) = visits(), visits().sources.values()
+    sums = a_model(
+        SUMS,
+        sql=f"SELECT ds, CAST(SUM(cost) AS DECIMAL(18,2)) AS total FROM {VISITS} {WHERE} GROUP BY ds",
+        columns=[Column("ds", "date"), Column("total", "decimal(18,2)")],
+        unique_key=["ds"],
+        upstreams=[VISITS],
+        cadence=Daily(start="2024-01-07"),
+    )
+    new = a_graph(*visits(TWICE).models.values(), sums)
+    world.land(source, *ROWS)
+    world.fill(old)
+    world.land(source, *ROWS, LATE)
+    plan = plans.make(new)
+    plans.apply(new, plan)
+    refreshed(world, old, *ROWS)
+
+    plans.promote(new, plan)
+
+    assert [int(total) for _, total in world.rows(SUMS, "ds", "total")] == [7, 8, 9, 10]
+    assert plans.make(new).is_empty
+
+
 def test_a_model_that_reads_itself_is_built_again_from_the_late_row_on(world: World, plans: Plans):
     def running(extra: str) -> Graph:
         before = f"SELECT total FROM {SUMS} WHERE ds = DATE_SUB(:start_ds, 1)"

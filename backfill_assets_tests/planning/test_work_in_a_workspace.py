@@ -11,8 +11,7 @@ from backfill_assets.planning.plan.left import left_of
 from backfill_assets.planning.rule.needs_work import Work, needs_work
 from backfill_assets.planning.rule.stale import Stale
 from backfill_assets.snapshots.environment import Environment, Pointer
-from backfill_assets.snapshots.restamp import NEVER_READ
-from backfill_assets.snapshots.state_view import ReadyRun, SourceState, StateView
+from backfill_assets.snapshots.state_view import NEVER_READ, ReadyRun, SourceState, StateView
 from backfill_assets_tests.builders import (
     DAY,
     EVENTS,

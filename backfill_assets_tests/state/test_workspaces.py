@@ -10,7 +10,7 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.snapshots.batch import GAP
 from backfill_assets.snapshots.environment import Environment, Layer, Pointer
 from backfill_assets.snapshots.ready import InputPin
-from backfill_assets.snapshots.restamp import NEVER_READ
+from backfill_assets.snapshots.state_view import NEVER_READ
 from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets.snapshots.workspace import OwedCells
 from backfill_assets.state.claims import CellsClaimedError
@@ -106,19 +106,22 @@ def test_cells_that_came_out_as_they_are_published_have_not_changed(store: Store
     assert runs[days(3, 4)].changed_at.columns["amount"] > opened
 
 
-def test_a_new_version_has_changed_only_where_its_columns_differ(store: Store):
+def test_a_new_version_has_changed_for_those_who_read_the_old_one_only_where_its_columns_differ(
+    store: Store,
+):
     fill(store, Asked(start=0, end=3))
     published = store.views.of("prod").models["orders"].runs[0].changed_at
     trial = Trial(store)
     trial.new_version("orders")
-    opened = trial.open().opened or 0
+    trial.open()
     assert store.views.of(trial.workspace).ready("orders") == cells()
     trial.fill("orders", 0, 3, dict.fromkeys(each_day(0, 3), content(10, amount=11, tax=3)))
 
     (run,) = store.views.of(trial.workspace).models["orders"].runs
-    assert run.changed_at.row_set == published.row_set
-    assert run.changed_at.columns["amount"] == published.columns["amount"]
-    assert run.changed_at.columns["tax"] > opened
+    assert run.unread is not None
+    assert run.unread.row_set == published.row_set
+    assert run.unread.columns["amount"] == published.columns["amount"]
+    assert run.unread.columns["tax"] == NEVER_READ
 
 
 def test_a_cell_of_three_published_days_is_a_changed_one_also_where_it_holds_what_its_first_day_does(
@@ -129,12 +132,13 @@ def test_a_cell_of_three_published_days_is_a_changed_one_also_where_it_holds_wha
     last_read = store.views.of("prod").models["orders"].runs[-1].sources_at
     trial = Trial(store)
     trial.new_version("orders")
-    opened = trial.open().opened or 0
+    trial.open()
     trial.fill("orders", 0, 3, {days(0, 3): content(10)})
 
     (run,) = store.views.of(trial.workspace).models["orders"].runs
     assert run.interval == days(0, 3)
-    assert run.changed_at.row_set > opened
+    assert run.unread is not None
+    assert run.unread.row_set == NEVER_READ
     assert run.replaces == last_read
 
 
@@ -380,6 +384,16 @@ def test_rows_that_move_take_the_record_of_the_table_underneath_along(store: Sto
     assert records[days(5, 6)].built_at == before[days(5, 6)].built_at
     assert records[days(5, 6)].batch_id == before[days(5, 6)].batch_id
     assert records[days(5, 6)].content == content(11)
+
+
+def test_rows_that_move_to_a_cell_that_a_plan_has_to_build_do_not_make_it_ready(store: Store):
+    fill(store, Asked(start=0, end=10))
+    trial = Trial(store)
+    trial.in_place("orders", cells((2, 4)))
+    trial.open()
+    trial.fill("orders", 2, 3, {days(2, 3): content(9), days(3, 4): content(11)})
+
+    assert not store.views.of(trial.workspace).ready("orders") & cells((3, 4))
 
 
 def test_whoever_still_applies_an_abandoned_plan_opens_no_workspace(store: Store):
