@@ -239,7 +239,7 @@ def _publish(
         mark = Mark(owed.reason, environment=owed.environment or environment.name)
         mark_owed(connection, owed.version, owed.cells, mark)
     _mark_late_readers(connection, publication)
-    outdate_overtaken(connection, publication, before, moment.number)
+    outdate_overtaken(connection, publication, moment.number)
     moves.save_moves(connection, made)
     _close(connection, moment, intent)
     return moment.number

@@ -17,7 +17,7 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.cells import cells_reading
 from backfill_assets.models.content import changed_at
 from backfill_assets.models.retyped import as_another_type
-from backfill_assets.state import layers, owed, ready, snapshots
+from backfill_assets.state import layers, owed, pointers, ready, snapshots
 from backfill_assets.state.tables import OWED
 
 if TYPE_CHECKING:
@@ -90,29 +90,26 @@ def strike_rebuilt(
         owed.strike(connection, cells, sa.and_(selected, OWED.c.since < built_at))
 
 
-def outdate_overtaken(
-    connection: sa.Connection,
-    publication: Publication,
-    before: Mapping[str, Pointer],
-    number: int,
-) -> None:
+def outdate_overtaken(connection: sa.Connection, publication: Publication, number: int) -> None:
     """Let published cells count as built at the last look before it, where what they read has changed since.
 
-    Cells count as built at the number of their publication, but have not read such changes.
+    Cells count as built at the number of their publication, but have not read what others have published
+    meanwhile: in other models, or in tables of other environments that lie under its own.
 
     Args:
         connection: to the state.
-        publication: whose moves are done.
-        before: where its environment read each model before it.
+        publication: whose pointers have moved.
         number: its own.
     """
     moved = {each.model for each in publication.moves}
+    read = pointers.pointers(connection, publication.environment)
     beside = {
         model: at
-        for model, at in before.items()
-        if model not in moved and _may_have_changed(at, publication.pins.get(model))
+        for model, at in read.items()
+        if model in publication.pins
+        and (at.under or (model not in moved and at.delta_version > publication.pins[model]))
     }
-    late = _Late(connection, publication.seen, beside)
+    late = _Late(connection, publication.seen, number, beside)
     for new in (move.pointer for move in publication.moves) if beside else ():
         cells = late.read_by(new.fingerprint)
         held = ready.records_within(connection, new.version, new.delta_version, cells).values()
@@ -120,23 +117,20 @@ def outdate_overtaken(
         ready.restamp(connection, (replace(each, built_at=publication.seen) for each in overtaken))
 
 
-def _may_have_changed(at: Pointer, pin: int | None) -> bool:
-    """Whether more may have been published in a model's tables since its pin was this one."""
-    return pin is not None and (at.delta_version > pin or bool(at.under))
-
-
 @dataclass
 class _Late:
-    """Cells that have changed since a number.
+    """Cells that others have changed between two numbers.
 
     Attributes:
         connection: to the state.
-        seen: the number.
+        seen: the number of the last look.
+        number: the number of the publication, which is not theirs.
         beside: where models are read that may have changed.
     """
 
     connection: sa.Connection
     seen: int
+    number: int
     beside: Mapping[str, Pointer]
     _changed: dict[str, IntervalSet] = field(default_factory=dict[str, IntervalSet])
 
@@ -164,7 +158,7 @@ class _Late:
                 for bounds, stamps in ready.stamps(
                     self.connection, layer.version, layer.delta_version, cells
                 )
-                if stamps.latest(None) > self.seen
+                if self.seen < stamps.latest(None) < self.number
             )
         return self._changed[name]
 

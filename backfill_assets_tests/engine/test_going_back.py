@@ -389,6 +389,42 @@ def test_what_dev_brings_back_is_stale_where_prod_has_changed_what_it_reads_agai
     assert (stale.model, text(OLD, COSTS, stale.cells)) == (COSTS, "2024-01-08")
 
 
+@pytest.mark.parametrize("back", [undo_plan, rollback_plan])
+def test_what_dev_brings_back_is_stale_where_prod_publishes_meanwhile_what_it_reads_under_a_table_of_devs(
+    world: World, plans: Plans, monkeypatch: pytest.MonkeyPatch, back: Callable[..., object]
+):
+    two_days = a_model(
+        COSTS,
+        sql=f"SELECT :start_ds AS ds, CAST(SUM(cost) AS DECIMAL(18,2)) AS total FROM {VISITS} "
+        "WHERE ds >= DATE_SUB(:start_ds, 1) AND ds < :end_ds",
+        columns=[Column("ds", "date"), Column("total", "decimal(18,2)")],
+        unique_key=["ds"],
+        upstreams=[Upstream(VISITS, lookback=1)],
+        cadence=CADENCE,
+        batch_size=1,
+    )
+    graph = a_graph(visits(), two_days)
+    world.begin(graph, *ROWS)
+    world.store.environments.save_environment(Environment("dev", protected=False, follows=PROD))
+    seventh, eighth = (Restatement(VISITS, day, day) for day in ("2024-01-07", "2024-01-08"))
+    for cost in (99.0, 50.0):
+        world.land(a_source(), *changed(row(8, 1, cost)))
+        plan = plans.published(graph, "dev", restate=(eighth,))
+    world.land(a_source(), *changed(row(7, 1, 70.0)))
+    before_call(
+        publishing,
+        "describe_moves",
+        lambda: plans.published(graph, restate=(seventh,)),
+        monkeypatch,
+    )
+
+    back(plans.project(graph), plan)
+
+    stale = plans.make(graph, "dev").model(COSTS)
+    assert stale is not None
+    assert text(graph, COSTS, stale.certain) == "2024-01-08"
+
+
 def test_an_undo_in_dev_keeps_the_days_that_prod_filled_since_in_the_table_under_devs_own(
     world: World, plans: Plans
 ):
