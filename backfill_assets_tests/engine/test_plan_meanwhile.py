@@ -356,6 +356,21 @@ def test_dev_reads_what_prod_reads_and_changes_nothing_of_it(world: World, plans
     assert (world.store.environments.pointers(PROD), world.store.views.of(PROD).models) == saw
 
 
+def test_a_model_that_dev_declares_no_more_goes_from_dev_only_where_it_has_a_table_of_its_own(
+    world: World, plans: Plans
+):
+    world.begin(OLD, *ROWS)
+    world.store.environments.save_environment(Environment("dev", protected=False, follows=PROD))
+    without = a_graph(visits())
+    assert plans.make(without, "dev").is_empty
+    plans.published(OLD, "dev", restate=(Restatement(COSTS),))
+
+    assert plans.published(without, "dev").removed == (COSTS,)
+
+    assert plans.make(without, "dev").is_empty
+    assert plans.make(without).removed == (COSTS,)
+
+
 def test_a_cell_that_came_out_as_prods_is_read_from_devs_table_once_that_answers_for_it(
     world: World, plans: Plans
 ):

@@ -117,7 +117,7 @@ def planned_graph(
     gone = tuple(name for name in sorted(state.running) if name not in graph.models)
     gone = () if request.late else gone  # late data takes no model away
     _refuse_gone(request, graph, gone)
-    chosen = _chosen(request, graph, gone)
+    chosen = _chosen(request, graph, tuple(name for name in gone if _may_go(state, graph, name)))
     _refuse_unread(request, graph, chosen)
     helpers = frozenset(upstream_of(graph, chosen & {*graph.models}) - chosen)
     chosen, helpers = _with_new_upstreams(request, state, chosen, helpers)
@@ -173,6 +173,16 @@ def _of_another_kind(state: PlanState, planned: Graph, name: str) -> Iterator[st
         for up in planned.models[name].reads
         if up.name in read and (up.name in state.running) != (up.name in planned.models)
     )
+
+
+def _may_go(state: PlanState, graph: Graph, name: str) -> bool:
+    """Whether a plan can take a model away: not one that the environment only reads where it follows another.
+
+    One that is a source by now is no model of the environment any more.
+    """
+    at = state.view.models.get(name)
+    own = at is None or at.pointer.environment == state.view.environment.name
+    return own or name in graph.sources
 
 
 def _chosen(request: PlanRequest, graph: Graph, gone: tuple[str, ...]) -> frozenset[str]:
