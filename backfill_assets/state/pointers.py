@@ -200,6 +200,23 @@ def keep_live_pin(connection: sa.Connection, left: Pointer, now: datetime) -> No
             put_pointer(connection, replace(each, under=under), now)
 
 
+def follow_again(connection: sa.Connection, moved: Pointer, now: datetime) -> None:
+    """Let environments read a model where they follow it again, if that is the table and definition of their own pointer.
+
+    The table has another owner by now, whose commits their own pointer would never follow.
+    """
+    for each in all_pointers(connection):
+        above = followed(connection, each.environment)[1:]
+        if each.model == moved.model and moved.environment in above:
+            at = resolved_pointers(connection, above, POINTERS.c.model == each.model)[each.model]
+            if (at.version, at.fingerprint, at.under) == (
+                each.version,
+                each.fingerprint,
+                each.under,
+            ):
+                remove_pointer(connection, each.environment, each.model, now)
+
+
 def _not_below(layer: Layer, left: Pointer) -> Layer:
     if layer.version != left.version or layer.delta_version >= left.delta_version:
         return layer

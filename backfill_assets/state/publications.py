@@ -334,6 +334,7 @@ def _update_tables(
         return
     if environment.protected or _is_free(connection, new.version):
         versions.set_owner(connection, new.version, environment.name)
+        pointers.follow_again(connection, new, now)
     if old is not None and old.environment == environment.name:
         pointers.keep_live_pin(connection, old, now)
 

@@ -20,6 +20,7 @@ from backfill_assets_tests.engine.plans import Plans
 from backfill_assets_tests.engine.test_plans import (
     CADENCE,
     COSTS,
+    MORE,
     OLD,
     ROWS,
     VISITS,
@@ -105,6 +106,23 @@ def test_a_cell_that_is_stale_in_dev_is_owed_there_when_prod_takes_its_table_ove
     assert (owed(world, "dev"), owed(world)) == ("2024-01-08", "none")
     plans.published(EDITED, "dev")
     assert plans.make(EDITED, "dev").is_empty
+
+
+def test_dev_reads_the_days_that_prod_fills_in_a_table_that_it_has_taken_over_from_dev(
+    world: World, plans: Plans
+):
+    world.begin(OLD, *ROWS)
+    world.store.environments.save_environment(Environment("dev", protected=False, follows=PROD))
+    plans.published(MORE, "dev")
+    plans.published(MORE)
+    world.clock.now += timedelta(days=1)
+    world.land(a_source(), *ROWS, row(11, 1, 11.0))
+
+    world.fill(MORE)
+
+    ready = world.store.views.of("dev").ready(VISITS)
+    assert text(MORE, VISITS, ready) == "2024-01-07..2024-01-11 (5)"
+    assert plans.make(MORE, "dev").is_empty
 
 
 def test_a_copy_owes_what_its_table_came_to_owe_while_it_was_published(
