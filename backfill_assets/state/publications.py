@@ -223,8 +223,7 @@ def _publish(
     environment = environments.environment(connection, publication.environment)
     before = pointers.pointers(connection, environment.name)
     _check_pointers(publication, before)
-    if publication.kind is PublicationKind.PROMOTE:
-        _check_pins(connection, publication, before)
+    _check_pins(connection, publication, before)
     moment = _Moment(publication, next_number(connection), now)
     made = [
         _move(connection, moment, environment, each, before.get(each.model))

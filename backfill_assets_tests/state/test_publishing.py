@@ -14,6 +14,7 @@ from backfill_assets.snapshots.publication import (
     Move,
     Publication,
     PublicationKind,
+    TakenAway,
 )
 from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets.snapshots.workspace import OwedCells
@@ -358,6 +359,21 @@ def test_when_prod_leaves_a_version_those_who_read_it_underneath_keep_it(store: 
     assert store.environments.own_pointers("dev")["orders"].under == (Layer("orders__v1", 1),)
 
 
+def test_when_prod_removes_a_model_those_who_read_its_table_underneath_keep_it(store: Store):
+    store.environments.save_environment(DEV)
+    fill(store, Asked(start=0, end=5))
+    dev = Trial(store, environment="dev")
+    dev.in_place("orders", cells((2, 3)))
+    dev.open()
+    dev.fill("orders", 2, 3)
+    dev.promote()
+    fill(store, Asked(start=5, end=7))
+
+    Trial(store, "p2").publish(removed=("orders",))
+
+    assert store.views.of("dev").ready("orders") == cells((0, 7))
+
+
 def test_rollback_to_the_old_table_brings_its_pin_back_and_marks_what_is_wrong_there(
     store: Store,
 ):
@@ -386,6 +402,59 @@ def test_rollback_to_the_old_table_brings_its_pin_back_and_marks_what_is_wrong_t
     assert store.plans.get("p1").status is PlanStatus.ROLLED_BACK
     assert [each.kind.value for each in store.history.moves_of("p1")] == ["promote", "rollback"]
     assert store.history.moves_of("p1")[1].changed == cells((1, 2))
+
+
+def test_what_a_way_back_makes_wrong_is_owed_where_it_is_published_and_nowhere_else(store: Store):
+    fill(store, Asked(start=0, end=5))
+    store.environments.save_environment(Environment("other", protected=False))
+    store.environments.ensure_pointer(Pointer("other", "orders", "p", "orders__v1", 0), "/data/o")
+    trial = Trial(store)
+    trial.new_version("orders")
+    trial.open()
+    trial.fill("orders", 0, 5)
+    trial.promote()
+    (promoted,) = store.history.moves_of("p1")
+    assert promoted.old is not None
+    back = Move.of(promoted.old, promoted.new, owed=cells((3, 4)))
+    trial.publish(back, kind=PublicationKind.ROLLBACK)
+
+    assert store.views.of("prod").owed == {"orders": cells((3, 4))}
+    assert store.views.of("other").owed == {}
+
+
+def test_a_way_back_of_dev_leaves_a_table_to_prod_that_has_taken_it_over(store: Store):
+    store.environments.save_environment(DEV)
+    fill(store, Asked(start=0, end=5))
+    plans = [Trial(store, "p1", "dev"), Trial(store, "p2", "dev"), Trial(store, "p3")]
+    for plan, version in zip(plans, ("orders__v2", "orders__v3", "orders__v2"), strict=True):
+        plan.new_version("orders", version)
+        plan.open()
+        plan.fill("orders", 0, 5)
+        plan.promote()
+    (move,) = store.history.moves_of("p2")
+    assert move.old is not None
+    plans[1].publish(Move.of(move.old, move.new), kind=PublicationKind.ROLLBACK)
+
+    assert store.environments.pointers("dev")["orders"].version == "orders__v2"
+    assert store.versions.owner("orders__v2") == "prod"
+
+
+def test_of_what_has_read_cells_that_go_a_publication_owes_later_commits_alone(store: Store):
+    """Which of the earlier ones are owed was decided before."""
+    add_model(store, "revenue")
+    fill(store, Asked("orders", 0, 5))
+    reads = {"orders": cells((0, 5))}
+    fill(store, Asked("revenue", 0, 2, reads=reads))
+    head = store.versions.known_head("revenue__v1")
+    fill(store, Asked("revenue", 2, 3, reads=reads))
+    fill(store, Asked("revenue", 3, 4))
+    trial = Trial(store)
+    trial.new_version("orders")
+    trial.open()
+    trial.fill("orders", 0, 4)
+    trial.publish(trial.move("orders"), taken=TakenAway(("orders",), {"revenue__v1": head}))
+
+    assert store.views.of("prod").owed == {"revenue": cells((2, 3))}
 
 
 def test_an_environment_is_looked_at_as_if_it_read_elsewhere_before_it_does(store: Store):
