@@ -63,6 +63,21 @@ def test_a_cutoff_is_lifted_and_the_lifting_taken_back(store: Store):
     assert in_force(store) == {}
 
 
+def test_of_two_plans_the_one_that_is_promoted_last_says_the_cutoff(store: Store):
+    fill(store, Asked(start=0, end=10))
+    trials = [
+        Trial(store, "p1", cutoffs={"orders": SET}),
+        Trial(store, "p2", cutoffs={"orders": None}),
+    ]
+    for trial in trials:
+        trial.open()
+        trial.save()
+    for trial in reversed(trials):
+        trial.publish()
+
+    assert in_force(store)["orders"].plan_id == "p1"
+
+
 def test_a_plan_that_is_given_up_leaves_no_cutoff(store: Store):
     trial = Trial(store, "p1", cutoffs={"orders": SET})
     trial.open()

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from backfill_assets.snapshots.publication import IntentStatus
+from backfill_assets.snapshots.publication import IntentStatus, PublicationKind
 from backfill_assets.state.locks import TableLockedError
 from backfill_assets.state.promotions import PromotionPendingError, PromotionTakenOverError
 from backfill_assets.state.versions import UnknownVersionError
@@ -14,6 +14,7 @@ from backfill_assets_tests.state.building import (
     Asked,
     add_model,
     check_lock,
+    fill,
     open_promotions,
 )
 from backfill_assets_tests.state.publishing import Trial
@@ -77,6 +78,22 @@ def test_one_that_its_run_has_let_go_of_is_finished_by_any_other_although_that_r
     assert open_promotions(store) == [heir]
 
 
+def test_one_that_is_published_stays_its_runs_own_though_an_error_comes_afterwards(store: Store):
+    """So the run that is asked again knows that it has published."""
+    fill(store, Asked(start=0, end=5))
+    trial = Trial(store)
+    trial.new_version("orders")
+    trial.open()
+    trial.fill("orders", 0, 5)
+    trial.promote()
+    published = store.publications.promotion("p1")
+    assert published is not None
+
+    store.publications.let_go_of_promotion(published)
+
+    assert store.publications.promotion("p1") == published
+
+
 def test_one_that_was_published_meanwhile_is_not_begun_again(store: Store, clock: Clock):
     trial = Trial(store)
     dead = trial.begin(TABLE, holder="boss")
@@ -105,6 +122,14 @@ def test_a_dead_one_must_be_finished_before_anybody_goes_on(store: Store, clock:
     assert pending.value.plan_id == "p1"
     with pytest.raises(PromotionPendingError):
         Trial(store, "p2").begin(TABLE)
+
+
+def test_a_way_back_does_not_take_over_the_dead_promotion_of_its_plan(store: Store, clock: Clock):
+    trial = Trial(store)
+    trial.begin(TABLE)
+    clock.pass_by(LEASE + 1)
+    with pytest.raises(PromotionPendingError, match="the promote of plan p1"):
+        trial.begin(TABLE, kind=PublicationKind.ROLLBACK, holder="heir")
 
 
 def test_a_heartbeat_of_its_run_keeps_it(store: Store, clock: Clock):

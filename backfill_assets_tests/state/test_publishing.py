@@ -153,6 +153,19 @@ def test_what_is_owed_of_a_workspaces_table_is_owed_where_its_cells_are_copied_a
     assert store.views.of("prod").owed == {"orders": cells((4, 6))}
 
 
+def test_what_prod_owes_of_a_workspaces_table_is_owed_where_dev_copies_its_cells(store: Store):
+    store.environments.save_environment(DEV)
+    fill(store, Asked(start=0, end=5))
+    for plan_id in ("p1", "p2"):  # over prod's table, then into dev's own one
+        trial = Trial(store, plan_id, "dev")
+        table = trial.in_place("orders", cells((2, 3)))
+        trial.open()
+        trial.fill("orders", 2, 3)
+        owe(store, table, cells((2, 3)), "what it read went", environment="prod")
+        trial.promote()
+        assert store.views.of("dev").owed == {"orders": cells((2, 3))}
+
+
 def test_a_new_version_becomes_what_prod_reads_and_old_columns_have_not_changed(store: Store):
     add_model(store, "revenue")
     fill(store, Asked("orders", 0, 5))

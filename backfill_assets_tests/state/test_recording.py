@@ -234,6 +234,20 @@ def test_owed_cells_stay_owed_until_a_batch_that_began_afterwards(store: Store):
     assert store.views.of("prod").owed == {"orders": IntervalSet.of([days(0, 1), days(3, 5)])}
 
 
+def test_what_is_left_of_owed_cells_is_owed_since_they_were_declared_wrong(store: Store):
+    owe(store, TABLE, IntervalSet.of([days(0, 5)]), "restated")
+    at_work = store.batches.open_batch(Asked(start=3, end=5).request)
+    fill(store, Asked(start=0, end=2, run="run-2"))
+    write(store, at_work)
+    assert store.views.of("prod").owed == {"orders": IntervalSet.of([days(2, 3)])}
+
+
+def test_a_batch_of_several_stretches_leaves_owed_what_lies_between_them(store: Store):
+    owe(store, TABLE, IntervalSet.of([days(0, 5)]), "restated")
+    fill(store, Asked(start=0, end=1, also=((3, 4),)))
+    assert store.views.of("prod").owed == {"orders": IntervalSet.of([days(1, 3), days(4, 5)])}
+
+
 def test_a_commit_of_the_release_that_rounded_floats_equals_no_checksum_of_today(store: Store):
     opened = store.batches.open_batch(Asked().request)
     lock = store.locks.take_commit_lock(opened.request.version, opened.request.batch_id)

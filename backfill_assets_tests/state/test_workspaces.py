@@ -25,6 +25,7 @@ from backfill_assets_tests.state.building import (
     days,
     each_day,
     fill,
+    owe,
 )
 from backfill_assets_tests.state.publishing import Trial, cells
 
@@ -267,13 +268,14 @@ def test_dropping_a_workspace_forgets_it_and_what_it_owed(store: Store):
     trial.owed.append(OwedCells("orders__v1", cells((2, 4)), "restated"))
     trial.open()
     trial.fill("orders", 2, 4)
+    owe(store, "orders__v1", cells((5, 6)), "restated", plan_id="p2")
     store.environments.drop_workspace(trial.plan_id)
     store.environments.drop_workspace(trial.plan_id)
 
     with pytest.raises(UnknownEnvironmentError):
         store.environments.get(trial.workspace)
     assert store.environments.own_pointers(trial.workspace) == {}
-    assert store.views.of("prod").owed == {}
+    assert store.views.of("prod").owed == {"orders": cells((5, 6))}
     assert store.versions.version_path("orders__v1__p1")
 
 
