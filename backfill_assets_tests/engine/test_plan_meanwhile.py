@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from backfill_assets_tests.engine.world import World
 
 FIRST_HOUR = "2024-01-10T22:00:00Z"
+EIGHTH = Restatement(VISITS, "2024-01-08", "2024-01-08")
 
 
 @pytest.fixture
@@ -385,6 +386,48 @@ def test_a_cell_that_came_out_as_prods_is_read_from_devs_table_once_that_answers
     own = world.store.views.of("dev").models[VISITS].own
     assert text(graph, VISITS, own) == "2024-01-08..2024-01-09 (2)"
     assert [int(value) for _, value in world.rows(VISITS, "ds", "cost")] == [99, 9]
+
+
+def test_a_promotion_in_dev_closes_no_table_of_prod(world: World, plans: Plans):
+    world.begin(OLD, *ROWS)
+    world.store.environments.save_environment(Environment("dev", protected=False, follows=PROD))
+    plan = plans.published(OLD, "dev", restate=(EIGHTH,))
+
+    published = world.store.publications.promotion(plan.plan_id)
+    assert published is not None
+    of_prod = {at.version for at in world.store.environments.pointers(PROD).values()}
+    assert not of_prod.intersection(published.versions)
+
+
+def test_dev_publishes_nothing_over_what_prod_publishes_meanwhile_under_a_table_of_devs(
+    world: World, plans: Plans, monkeypatch: pytest.MonkeyPatch
+):
+    graph = a_graph(visits())
+    world.begin(graph, *ROWS)
+    world.store.environments.save_environment(Environment("dev", protected=False, follows=PROD))
+    plans.published(graph, "dev", restate=(Restatement(VISITS, "2024-01-09", "2024-01-09"),))
+    world.land(a_source(), *changed(row(8, 1, 50.0)))
+    plan = plans.make(graph, "dev", restate=(EIGHTH,))
+    before_call(
+        publishing, "describe_moves", lambda: plans.published(graph, restate=(EIGHTH,)), monkeypatch
+    )
+
+    with pytest.raises(StalePlanError, match=f"{VISITS} 2024-01-08 built again since"):
+        plans.apply(graph, plan)
+
+
+def test_a_row_that_a_stranger_writes_before_the_locks_are_taken_is_not_published(
+    world: World, plans: Plans, monkeypatch: pytest.MonkeyPatch
+):
+    world.begin(OLD, *ROWS)
+    world.land(a_source(), *changed(row(8, 1, 99.0)))
+    plan = plans.make(OLD, restate=(EIGHTH,))
+    plans.apply(OLD, plan)
+    before_call(publishing, "take", lambda: world.scribble(VISITS, row(9, 5, 1.0)), monkeypatch)
+
+    plans.promote(OLD, plan)
+
+    assert [int(cost) for _, cost in world.rows(VISITS, "ds", "cost")] == [7, 99, 9, 10]
 
 
 def test_dev_leaves_gaps_of_prods_tables_to_prod(world: World, plans: Plans):
