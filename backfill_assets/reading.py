@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, overload
 
 from backfill_assets.errors import BackfillAssetsError, RequestError
 from backfill_assets.settings import Settings, read_settings
-from backfill_assets.snapshots.environment import PROD, workspace_name
+from backfill_assets.snapshots.environment import PROD, plan_of, workspace_name
 from backfill_assets.snapshots.snapshot import stored_model
 from backfill_assets.state.environments import UnknownEnvironmentError
 from backfill_assets.state.store import Store
@@ -33,18 +33,18 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from backfill_assets.models.model import Model
+    from backfill_assets.snapshots.publication import PointerMove
     from backfill_assets.warehouse.files.tables import Table
 
 
 class NotPublishedError(BackfillAssetsError):
-    """An environment has published nothing of a model yet."""
+    """An environment publishes nothing of a model."""
 
-    def __init__(self, model: str, env: str, known: tuple[str, ...]) -> None:
+    def __init__(self, model: str, env: str, known: tuple[str, ...], do: str) -> None:
         self.model, self.env = model, env
         listed = ", ".join(known) or "nothing yet"
         super().__init__(
-            f"environment '{env}' has published nothing of '{model}' (it has: {listed}); fill it "
-            f"with `backfill run --select {model}`, or correct the name"
+            f"environment '{env}' publishes nothing of '{model}' (it has: {listed}); {do}"
         )
 
 
@@ -205,7 +205,9 @@ class Published:
 
     def _table(self, model: str) -> tuple[Model, Table]:
         if model not in self._found:
-            raise NotPublishedError(model, self.env, self.models)
+            with _opened(self._settings) as store:
+                do = _instead(store, self.env, model)
+            raise NotPublishedError(model, self.env, self.models, do)
         definition, table = self._found[model]
         return stored_model(definition), table
 
@@ -270,6 +272,28 @@ def _looked(store: Store, name: str, settings: Settings) -> Published:
     }
     readable = {model: each for model, each in tables.items() if each[1].exists}
     return Published(name, number, tuple(readable), readable, settings)
+
+
+def _instead(store: Store, env: str, model: str) -> str:
+    """Say how a model comes to be published in an environment, or what took it away."""
+    last = _last_move(store, env, model)
+    if last is not None and last.new is None:
+        return (
+            f"plan {last.plan_id} has taken it away ({last.kind}): see `backfill history {model}`"
+        )
+    if plan_of(env) is not None or store.holds.of_environment(env) is not None:
+        return "correct the name"
+    at = store.environments.pointers(env).get(model)
+    filled = env if at is None else at.environment
+    option = "" if filled == PROD else f" --env {filled}"
+    return f"fill it with `backfill run{option} --select {model}`, or correct the name"
+
+
+def _last_move(store: Store, env: str, model: str) -> PointerMove | None:
+    """Give the last move of what an environment reads of a model; None where no plan has ever moved it."""
+    moves = (move for move in reversed(store.history.moves_in(env)) if move.model == model)
+    follows = store.environments.get(env).follows
+    return next(moves, None) or (_last_move(store, follows, model) if follows else None)
 
 
 def absent_state(settings: Settings) -> str | None:

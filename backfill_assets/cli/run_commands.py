@@ -72,6 +72,21 @@ def in_environment(name: str) -> str:
     return "" if name == PROD else f" --env {name}"
 
 
+def removed_words(run: RunContext, name: str) -> str:
+    """Say what becomes of a model that an environment publishes and that is not declared any more."""
+    env = run.environment.name
+    is_filled = name in run.graph.models and name not in run.removed
+    filled = (
+        f"{env} fills it for what still reads it there"
+        if is_filled
+        else f"{env} publishes what it has of it, and nothing fills it"
+    )
+    return (
+        f"it is not declared any more; {filled}, until a plan that removes it is promoted "
+        f"(`{plan_for(env)}`)"
+    )
+
+
 def plan_for(name: str) -> str:
     """Give the command that makes a plan for an environment; `prod` need not be named."""
     return "backfill plan" if name == PROD else f"backfill plan {name}"

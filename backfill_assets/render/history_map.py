@@ -58,6 +58,8 @@ def model_texts(model: MappedModel, naming: Naming) -> Iterator[str]:
             yield f"{word}: {naming.ranges(model.model, cells)}"
     if model.cutoff is not None:
         yield f"cutoff: {model.cutoff.words(model.model)}"
+    if model.is_removed:
+        yield "removed: it is not declared any more, and nothing fills it"
     if not model.cells:
         yield "nothing is published, and nothing is required yet"
 
@@ -104,6 +106,7 @@ def map_json(models: Sequence[MappedModel], naming: Naming) -> list[dict[str, An
                 for made in model.made
             ],
             **{word: ranges(model, cells) for word, cells in _states(model)},
+            "removed": model.is_removed,
             "cutoff": None if model.cutoff is None else asdict(model.cutoff),
         }
         for model in models

@@ -82,9 +82,14 @@ class Snapshots(Aggregate[D]):
         """Read the model of a snapshot; None where none was saved under this fingerprint."""
         return self._database.read(model, fingerprint_id)
 
+    def last_model(self, name: str) -> Model | None:
+        """Read a model as it was saved last; None where it never was."""
+        return self._database.read(last_model, name)
+
     def last_cadence(self, name: str) -> Cadence | None:
         """Read the cadence that a model had when it was saved last; None where it never was."""
-        return self._database.read(last_cadence, name)
+        found = self.last_model(name)
+        return None if found is None else found.cadence
 
     def save_snapshot(  # noqa: PLR0913 - the columns of one row
         self: Snapshots[Database],
@@ -167,12 +172,11 @@ def computing_otherwise(connection: sa.Connection, made_by: Mapping[str, str]) -
     return {row.fingerprint: _read(connection, row).declared for row in found}
 
 
-def last_cadence(connection: sa.Connection, name: str) -> Cadence | None:
-    """Read the cadence that a model had when it was saved last."""
+def last_model(connection: sa.Connection, name: str) -> Model | None:
+    """Read a model as it was saved last."""
     of_model = sa.select(SNAPSHOTS.c.fingerprint).where(SNAPSHOTS.c.model == name)
     last = connection.execute(of_model.order_by(SNAPSHOTS.c.saved_at.desc()).limit(1)).scalar()
-    found = None if last is None else model(connection, last)
-    return None if found is None else found.cadence
+    return None if last is None else model(connection, last)
 
 
 def model(connection: sa.Connection, fingerprint: str) -> Model | None:

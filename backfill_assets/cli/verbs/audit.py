@@ -93,7 +93,7 @@ def audit(
             raise typer.Exit(1)
         return
     with looking() as at:
-        run = at.run(env)
+        run = at.published(env)
         names = selected(run.graph, chosen(select))
         refuse_nothing_published(run, names)
         _announce(run, names)
@@ -117,7 +117,7 @@ def audit(
 def _mutated(env: str, name: str, *, as_json: bool) -> float:
     """Plant defects, tell which are noticed, and give the percentage that would be stopped."""
     with looking() as at:
-        run = at.run(env)
+        run = at.published(env)
         model = model_named(run.graph, name)
         say(f"audits of {model.name} against planted defects; nothing is written", to=err)
         every = [*defects_of(model)]
@@ -182,10 +182,18 @@ def _announce(run: RunContext, names: Sequence[str]) -> None:
         to=err,
     )
     for name in published:
-        if audited_model(run, name) != run.project.loaded.graph.models.get(name):
+        declared = run.project.loaded.graph.models.get(name)
+        if audited_model(run, name) != declared:
+            what, by_plan = (
+                ("it is not declared any more", "")
+                if declared is None
+                else (
+                    "how its rows are computed has changed",
+                    ", what is edited is audited by a plan",
+                )
+            )
             say(
-                f"{name}: how its rows are computed has changed; audited as {run.environment.name} runs it, "
-                "what is edited is audited by a plan",
+                f"{name}: {what}; audited as {run.environment.name} runs it{by_plan}",
                 to=err,
                 indent=2,
             )

@@ -39,7 +39,7 @@ def audits(select: Select = None, env: Env = "prod", as_json: AsJson = False) ->
     Example: backfill audits --json
     """
     with looking() as at:
-        run = at.run(env)
+        run = at.published(env)
         rows = [
             (run.graph.model(name).cadence, row)
             for name in selected(run.graph, chosen(select))

@@ -13,8 +13,8 @@ from backfill_assets.cli.output import Heading, print_json, print_table, say
 from backfill_assets.cli.project import load_graph, store_looked_at
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.intervals.text import counted, ranges_text
-from backfill_assets.render.plan_words import bytes_text
+from backfill_assets.intervals.text import counted
+from backfill_assets.render.plan_words import bytes_text, naming_of
 from backfill_assets.settings import read_settings
 from backfill_assets.snapshots.batch import RUNNING
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
-    from backfill_assets.models.graph import Graph
+    from backfill_assets.render.plan_words import Naming
     from backfill_assets.snapshots.failure import FailedStart
     from backfill_assets.state.audits import AuditRow
     from backfill_assets.state.batch_rows import BatchRow
@@ -78,14 +78,15 @@ def batches(
     refuse_without("--failed", failed, all=everything)
     settings = read_settings()
     graph = load_graph(settings)
-    if model is not None:
-        model_named(graph, model)
     with store_looked_at(settings) as store:
+        if model is not None and store.snapshots.last_model(model) is None:
+            model_named(graph, model)
+        naming = naming_of(graph, store.snapshots.last_cadence)
         if batch is not None:
-            _show(_found(store, graph, batch), as_json=as_json)
+            _show(_found(store, naming, batch), as_json=as_json)
             return
         if failed:
-            failures = _failures(store, graph, model)
+            failures = _failures(store, naming, model)
             listed = [row for row, is_overtaken in failures if everything or not is_overtaken]
             hidden = len(failures) - len(listed)
             rows, count = (
@@ -93,7 +94,7 @@ def batches(
                 f"{counted(len(listed[:limit]), 'failure')}{_hidden(hidden)}",
             )
         else:
-            rows = [_row(graph, row) for row in _latest(store, model, limit)]
+            rows = [_row(naming, row) for row in _latest(store, model, limit)]
             count = counted(len(rows), "batch", "batches")
     if as_json:
         print_json(rows)
@@ -115,7 +116,7 @@ def _latest(store: Store, model: str | None = None, limit: int | None = None) ->
     ]
 
 
-def _failures(store: Store, graph: Graph, model: str | None) -> list[tuple[dict[str, Any], bool]]:
+def _failures(store: Store, naming: Naming, model: str | None) -> list[tuple[dict[str, Any], bool]]:
     """Give every failure, the latest first, and whether its cells were built since."""
     failures: list[tuple[datetime, dict[str, Any], bool]] = []
     built: dict[str, list[BatchRow]] = {}
@@ -126,7 +127,7 @@ def _failures(store: Store, graph: Graph, model: str | None) -> list[tuple[dict[
         elif row.has_failed:
             later = (other.stretches for other in since if other.version == row.version)
             overtaken = not row.stretches - IntervalSet.union_all(later)
-            failures.append((row.started_at, _row(graph, row), overtaken))
+            failures.append((row.started_at, _row(naming, row), overtaken))
     for environment in store.environments.by_name():
         for start in store.failed_starts.of_environment(environment.name).values():
             later = (
@@ -134,18 +135,18 @@ def _failures(store: Store, graph: Graph, model: str | None) -> list[tuple[dict[
             )
             overtaken = not start.cells - IntervalSet.union_all(later)
             if model in (None, start.model):
-                row = _start_row(graph, environment.name, start)
+                row = _start_row(naming, environment.name, start)
                 failures.append((start.at, row, overtaken))
     failures.sort(key=lambda failure: failure[0], reverse=True)
     return [(row, overtaken) for _, row, overtaken in failures]
 
 
-def _start_row(graph: Graph, environment: str, start: FailedStart) -> dict[str, Any]:
-    model, span = graph.models.get(start.model), start.cells.span()
+def _start_row(naming: Naming, environment: str, start: FailedStart) -> dict[str, Any]:
+    span = start.cells.span()
     return dict.fromkeys(_FIELDS) | {
         "batch_id": "",
         "model": start.model,
-        "cells": ranges_text(model.cadence, start.cells) if model else str(start.cells),
+        "cells": naming.ranges(start.model, start.cells),
         "start": span.start.isoformat(),
         "end": span.end.isoformat(),
         "status": NOT_BEGUN,
@@ -163,14 +164,13 @@ def _hidden(count: int) -> str:
     return f"; {count} more whose cells were built since: --all" if count else ""
 
 
-def _row(graph: Graph, row: BatchRow) -> dict[str, Any]:
+def _row(naming: Naming, row: BatchRow) -> dict[str, Any]:
     finished = row.finished_at
-    model = graph.models.get(row.model)
     span = row.stretches.span()
     return {
         "batch_id": row.batch_id,
         "model": row.model,
-        "cells": ranges_text(model.cadence, row.stretches) if model else str(row.stretches),
+        "cells": naming.ranges(row.model, row.stretches),
         "start": span.start.isoformat(),
         "end": span.end.isoformat(),
         "status": row.status,
@@ -246,7 +246,7 @@ def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
     )
 
 
-def _found(store: Store, graph: Graph, begins: str) -> dict[str, Any]:
+def _found(store: Store, naming: Naming, begins: str) -> dict[str, Any]:
     """Give everything about the only batch whose id begins like this.
 
     Raises:
@@ -257,7 +257,7 @@ def _found(store: Store, graph: Graph, begins: str) -> dict[str, Any]:
         raise _unclear_batch(begins, [row.batch_id for row in rows])
     audits = store.batches.audit_results(batch_id=rows[0].batch_id)
     return {
-        **_row(graph, rows[0]),
+        **_row(naming, rows[0]),
         "inputs": [asdict(replace(pin, path=store.located(pin.path))) for pin in rows[0].inputs],
         "audits": [_audit(row) for row in audits],
     }

@@ -69,13 +69,15 @@ def explain(
     Example: backfill explain commerce.revenue_monthly 2019-03-01 revenue --between 2026-11-01 2026-11-30 --json
     """
     with looking() as at:
-        run = at.run(env)
-        declared = model_named(run.graph, model)
+        run = at.published(env)
+        past = run.store.snapshots.last_model
+        before = None if model in run.graph.models else past(model)
+        declared = before or model_named(run.graph, model)
         cells = cells_named(declared.cadence, cell)
         moments = _moments(declared, between, run.clock())
         explanation = explain_number(run, declared, cells, column, moments)
         naming, plan_texts = (
-            naming_of(run.graph),
+            naming_of(run.graph, run.store.snapshots.last_cadence),
             plans_told(run.store.reading(), explanation.steps),
         )
     answer = _Answer(model, cells, column, env, moments, explanation, naming, plan_texts)

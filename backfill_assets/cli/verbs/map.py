@@ -46,7 +46,7 @@ def map(  # noqa: A001 - the verb's name
     Example: backfill map marketing.campaign_performance marketing.roi_analysis --html map.html
     """
     with looking() as at:
-        run = at.run(env)
+        run = at.published(env)
         hold = run.store.holds.of_environment(env)
         names = of_hold(selected(run.graph, chosen(models)), hold)
         naming = naming_of(run.graph)

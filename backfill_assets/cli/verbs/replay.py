@@ -49,7 +49,7 @@ def replay(
     Example: backfill replay commerce.revenue_monthly 2019-03-01 --upstreams --json
     """
     with looking() as at:
-        run = at.run(env)
+        run = at.published(env)
         declared, naming = model_named(run.graph, model), naming_of(run.graph)
         cells = cells_named(declared.cadence, cell)
         replayed = [*Replay(run, upstreams=upstreams).published(declared, cells)]

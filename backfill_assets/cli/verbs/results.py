@@ -68,7 +68,8 @@ def add(  # noqa: PLR0913, PLR0917 - one for each option
     Example: backfill results add "report of 2024 Q1" commerce.fact_orders 2024-01-01..2024-03-31 --plan p1a2b3c4d5
     """
     with operating() as at:
-        requested_cells = cells_named(model_named(at.graph, model).cadence, cells)
+        graph = at.graph if plan else at.published(env).graph
+        requested_cells = cells_named(model_named(graph, model).cadence, cells)
         plan_id = "" if plan is None else kept_plan(at.store, plan).plan_id
         target = (name, model, requested_cells)
         made = register_result(at.project, env, target, plan_id, reason, rerun=rerun)

@@ -16,7 +16,12 @@ from backfill_assets.cli.operating import looking
 from backfill_assets.cli.options import AsJson, AsOf, Env, Select  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import Heading, bar, print_json, print_table, say
 from backfill_assets.cli.project import clock_at
-from backfill_assets.cli.run_commands import filling_commands, in_environment, plan_for
+from backfill_assets.cli.run_commands import (
+    filling_commands,
+    in_environment,
+    plan_for,
+    removed_words,
+)
 from backfill_assets.cli.waiting_plans import say_waiting, waiting_plans, watched_plans
 from backfill_assets.engine.automatic.needed_plan import standing_plan
 from backfill_assets.engine.fill.late_cells import late_work_of
@@ -94,9 +99,9 @@ def status(
         edited = any(row["changed"] for row in rows) and not open_ones.plans
         planning = _planning(env, needed, remaining, edited=edited)
         to_do = _to_do(env, hold, remaining, commands, planning)
-        removed = [] if select or hold is not None else _removed(run, view)
+        removed = {} if select or hold is not None else _removed(run, view)
     if as_json:
-        summary = {"environment": env, "models": rows, "removed": removed, "needed_plan": needed}
+        summary = {"environment": env, "models": rows, "removed": [*removed], "needed_plan": needed}
         print_json(summary | {"left": left_json(remaining)} | open_ones.as_json())
     else:
         _print(env, rows, removed, remaining, open_ones, to_do)
@@ -106,17 +111,10 @@ def status(
         raise typer.Exit(WAITS)
 
 
-def _removed(run: RunContext, view: StateView) -> list[str]:
-    """Name the models of which an environment publishes cells and that are not declared any more."""
-    declared = run.project.loaded.graph.models
-    return sorted(name for name in {*run.pointers} - {*declared} if view.ready(name))
-
-
-def _removed_text(env: str, name: str) -> str:
-    return (
-        f"removed  {name}: it is not declared any more; {env} publishes what it has of it, and nothing fills it, "
-        f"until a plan that removes it is promoted (`{plan_for(env)}`)"
-    )
+def _removed(run: RunContext, view: StateView) -> dict[str, str]:
+    """Name the models of which an environment publishes cells and that are not declared any more, with what becomes of them."""
+    gone = sorted({*run.pointers} - {*run.project.loaded.graph.models})
+    return {name: removed_words(run, name) for name in gone if view.ready(name)}
 
 
 def _runnable(works: Mapping[str, Work], late: LateWork) -> list[str]:
@@ -254,7 +252,7 @@ class _Open:
 def _print(
     env: str,
     rows: list[dict[str, Any]],
-    removed: Iterable[str],
+    removed: Mapping[str, str],
     remaining: Outstanding,
     open_ones: _Open,
     to_do: Iterable[str],
@@ -270,8 +268,8 @@ def _print(
     for row in rows:
         for line in _remarks(env, row):
             say(line, indent=2)
-    for name in removed:
-        say(_removed_text(env, name), indent=2)
+    for name, words in removed.items():
+        say(f"removed  {name}: {words}", indent=2)
     open_ones.say()
     if remaining.warning:
         say(remaining.warning, indent=2)

@@ -12,11 +12,12 @@ from backfill_assets.cli.named_model import cells_named, model_named
 from backfill_assets.cli.operating import looking
 from backfill_assets.cli.options import AsJson, Env  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import print_json, say
-from backfill_assets.cli.run_commands import filling_commands, restricted
+from backfill_assets.cli.run_commands import filling_commands, removed_words, restricted
 from backfill_assets.engine.batch.unpromoted import unpromoted_columns
 from backfill_assets.engine.fill.late_cells import late_work_of, lease_name
 from backfill_assets.engine.fill.outstanding import A_PLAN, stale_by_need
-from backfill_assets.planning.rule.explain import why as explain
+from backfill_assets.intervals.text import ranges_text
+from backfill_assets.planning.rule.explain import Reason, why as explain
 from backfill_assets.render.origins import origins
 from backfill_assets.render.plan_words import naming_of
 from backfill_assets.snapshots.places import located
@@ -25,8 +26,8 @@ from backfill_assets.warehouse.log.delta_log import head
 if TYPE_CHECKING:
     from backfill_assets.engine.project.run_context import RunContext
     from backfill_assets.intervals.interval_set import IntervalSet
-    from backfill_assets.planning.rule.explain import Reason
     from backfill_assets.planning.rule.late_work import LateWork
+    from backfill_assets.snapshots.state_view import StateView
 
 _ROUTINE = ("gap", "refresh")
 """Reasons of batches about which nothing more is known than that they built the cell."""
@@ -43,7 +44,7 @@ def why(
     """Tell why cells are, or are not, in the next work.
 
     The reason is followed upstream. The word after the cells is the branch of the rule: gap, waits, running, upstream changed,
-    ready, not required. For ready cells it shows the batch, its plan, who promoted the plan, and whether the cells hold an
+    ready, not required; or removed, of a model that is not declared any more. For ready cells it shows the batch, its plan, who promoted the plan, and whether the cells hold an
     older definition than the current definition.
 
     For a source without a table, the path is shown; of an edit that is not promoted, the columns that only it has.
@@ -53,32 +54,23 @@ def why(
     Example: backfill why web.sessions 2025-05-01..2025-05-31
     """
     with looking() as at:
-        run = at.run(env)
+        run = at.published(env)
         cadence = model_named(run.graph, model).cadence
         cells = cells_named(cadence, interval)
         view, naming = run.view(), naming_of(run.graph)
-        explained = [
-            _with_sources(run, reason)
-            for reason in explain(
-                run.graph,
-                view,
-                model,
-                cells.span(),
-                now=run.clock(),
-                reads=run.reads,
-                heals=partial(_without_plan, run, late_work_of(run)),
-            )
-        ]
-        runs = run.pointer(run.graph.model(model)).fingerprint
-        built = [
-            origin
-            for origin in origins(run.store.reading(), naming, view, model, cells)
-            if origin.plan_id or origin.fingerprint != runs or origin.reason not in _ROUTINE
-        ]
-        gaps = filling_commands(
-            run, sorted({reason.model for reason in explained if reason.branch == "gap"})
-        )
-        reasons = [_with_edits(run, reason) for reason in explained]
+        built = origins(run.store.reading(), naming, view, model, cells)
+        if model in run.removed:
+            words = removed_words(run, model)
+            reasons = [Reason(0, model, ranges_text(cadence, cells), "removed", words)]
+            gaps = dict[str, list[str]]()
+        else:
+            runs = run.pointer(run.graph.model(model)).fingerprint
+            built = [
+                origin
+                for origin in built
+                if origin.plan_id or origin.fingerprint != runs or origin.reason not in _ROUTINE
+            ]
+            reasons, gaps = _by_rule(at.run(env), view, model, cells)
     if as_json:
         print_json(
             [*map(asdict, reasons), *({**asdict(origin), "branch": "origin"} for origin in built)]
@@ -92,6 +84,28 @@ def why(
         say(f"{model} {origin.cells}: {origin.text}", indent=4)
     if gaps:
         say(f"Next: {', then '.join(restricted(gaps))}")
+
+
+def _by_rule(
+    run: RunContext, view: StateView, model: str, cells: IntervalSet
+) -> tuple[list[Reason], dict[str, list[str]]]:
+    """Give the reasons that the rule gives, and the commands that fill what can be filled."""
+    explained = [
+        _with_sources(run, reason)
+        for reason in explain(
+            run.graph,
+            view,
+            model,
+            cells.span(),
+            now=run.clock(),
+            reads=run.reads,
+            heals=partial(_without_plan, run, late_work_of(run)),
+        )
+    ]
+    gaps = filling_commands(
+        run, sorted({reason.model for reason in explained if reason.branch == "gap"})
+    )
+    return [_with_edits(run, reason) for reason in explained], gaps
 
 
 def _without_plan(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.project.naming import declared_naming, plan_naming
-from backfill_assets.engine.project.opening import look
+from backfill_assets.engine.project.opening import look, look_at_published
 from backfill_assets.engine.project.operators import refuse_other_users
 from backfill_assets.engine.project.project import InProject
 
@@ -54,5 +54,9 @@ class Asked(InProject):
         refuse_other_users(self.project, environment, self.who, self.settings.operators)
 
     def run(self, environment: str) -> RunContext:
-        """Look at an environment; nothing is written."""
+        """Look at what an environment runs; nothing is written."""
         return look(self.project, environment)
+
+    def published(self, environment: str) -> RunContext:
+        """Look at all that an environment publishes, whether it is still declared or not; nothing is written."""
+        return look_at_published(self.project, environment)

@@ -27,9 +27,9 @@ from backfill_assets.snapshots.snapshot import Snapshot
 from backfill_assets.state.versions import UnknownVersionError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
-    from backfill_assets.engine.project.relied_sources import Misread
+    from backfill_assets.engine.project.relied_sources import Misread, Relied
     from backfill_assets.models.graph import Graph
     from backfill_assets.models.model import Model
     from backfill_assets.models.source import Source
@@ -131,6 +131,19 @@ def _filled(
         if holds_what_is_unpublished(store, snapshot.version, environment)
     }
     return _filled(store, known, environment, unused - taken) if unused & taken else own
+
+
+def graph_with_removed(own: EnvironmentGraph) -> Graph:
+    """Give the models that an environment runs, and those that it publishes though they are not declared any more.
+
+    One that reads what is not there any more is left out.
+    """
+    models = {name: snapshot.model for name, snapshot in own.running.items()}
+    relied = {name: snapshot.sources for name, snapshot in own.running.items()}
+    removed = models.keys() - own.graph.models.keys()
+    return _graph_of(
+        {**models, **own.graph.models}, own.graph.models, removed, own.graph.sources, relied
+    )
 
 
 def holds_what_is_unpublished(store: Store, version: str, environment: Environment) -> bool:
@@ -239,15 +252,31 @@ def _workspace_graph(
     """
     models = {name: snapshot.model for name, snapshot in running.items()}
     relied = {name: snapshot.sources for name, snapshot in running.items()}
-    known = models.keys() | with_relied_on(loaded.sources, relied.values()).keys()
-    own = [
-        name
-        for name, at in pointers.items()
-        if at.environment == environment.name and _read_by(with_upstreams(models, [name])) <= known
-    ]
-    read = with_upstreams(models, [*loaded.models, *own])
-    sources = with_relied_on(loaded.sources, (relied[name] for name in read))
-    return stored_graph(read.values(), sources.values())
+    own = [name for name, at in pointers.items() if at.environment == environment.name]
+    return _graph_of(models, loaded.models, own, loaded.sources, relied)
+
+
+def _graph_of(
+    models: Mapping[str, Model],
+    names: Iterable[str],
+    others: Iterable[str],
+    sources: Mapping[str, Source],
+    relied: Mapping[str, Relied],
+) -> Graph:
+    """Build a graph of some models and of what they read, whether it is still declared or not.
+
+    Args:
+        models: every one that is known.
+        names: those that are in it.
+        others: those that are in it as far as all that they read is known.
+        sources: those that are declared.
+        relied: by model, what its snapshot relies on of its sources.
+    """
+    known = models.keys() | with_relied_on(sources, relied.values()).keys()
+    whole = [name for name in others if _read_by(with_upstreams(models, [name])) <= known]
+    read = with_upstreams(models, [*names, *whole])
+    of_these = with_relied_on(sources, (relied.get(name) for name in read))
+    return stored_graph(read.values(), of_these.values())
 
 
 def _read_by(models: Mapping[str, Model]) -> set[str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from backfill_assets.engine.project.environment_graph import (
     environment_graph,
     graph_to_fill,
+    graph_with_removed,
     holds_what_is_unpublished,
 )
 from backfill_assets.engine.project.holds import refuse_hold
@@ -16,10 +17,12 @@ from backfill_assets.engine.project.run_context import PublishedCells, RunContex
 from backfill_assets.models.source_reading import readings_text
 from backfill_assets.snapshots.batch import GAP, PLANNED
 from backfill_assets.snapshots.environment import Pointer
+from backfill_assets.snapshots.loaded import Reads
 
 if TYPE_CHECKING:
     from backfill_assets.engine.project.environment_graph import EnvironmentGraph
     from backfill_assets.engine.project.project import Project
+    from backfill_assets.models.graph import Graph
     from backfill_assets.snapshots.environment import Environment
     from backfill_assets.snapshots.snapshot import Snapshot
     from backfill_assets.state.store import Store
@@ -75,6 +78,32 @@ def look(project: Project, environment: str) -> RunContext:
         UnknownEnvironmentError: there is no environment of that name.
     """
     return _to_fill(project, environment)[0]
+
+
+def look_at_published(project: Project, environment: str) -> RunContext:
+    """Open a run that only reads, of all that an environment publishes: also of models that are not declared any more.
+
+    Raises:
+        UnknownEnvironmentError: there is no environment of that name.
+    """
+    run, own = _to_fill(project, environment)
+    graph = graph_with_removed(own)
+    removed = graph.models.keys() - run.graph.models.keys()
+    if not removed:
+        return run
+    graph = _with_places(project.store, graph)
+    return replace(run, graph=graph, reads=Reads(graph), removed=frozenset(removed))
+
+
+def _with_places(store: Store, graph: Graph) -> Graph:
+    """Say where sources lie that are not declared any more: where they were when they were looked at last."""
+    observed = store.sources.observed()
+    placed = {
+        name: replace(source, path=observed[name].path)
+        for name, source in graph.sources.items()
+        if not source.path and name in observed
+    }
+    return replace(graph, sources={**graph.sources, **placed})
 
 
 def look_as_pointed(project: Project, environment: str) -> RunContext:

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.engine.project.cancelling import RunningBatches
 from backfill_assets.engine.project.project import InProject
+from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.spark_tuning import tuned
 from backfill_assets.planning.plan.batch_size import batch_size
 from backfill_assets.planning.plan.left import left_to_do
-from backfill_assets.planning.rule.needs_work import needs_work
+from backfill_assets.planning.rule.needs_work import Work, needs_work
 from backfill_assets.snapshots.batch import GAP
 from backfill_assets.snapshots.loaded import Loaded
 from backfill_assets.snapshots.snapshot import snapshots_of
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from backfill_assets.planning.plan.batch_size import BatchSize
     from backfill_assets.planning.plan.plan import Plan
     from backfill_assets.planning.plan.request import KeptRows
-    from backfill_assets.planning.rule.needs_work import Work
     from backfill_assets.snapshots.environment import Environment, Pointer
     from backfill_assets.snapshots.state_view import StateView
 
@@ -59,6 +59,8 @@ class RunContext(InProject):
         root_id: the root run or backfill; the same over re-executions.
         plan_id: the plan served; None for a gap fill.
         changed: models whose loaded declaration is not what the environment runs.
+        removed: models that the environment publishes, and that nothing fills, since neither they are declared
+            any more nor any model that reads them.
         misread: by model, the sources that its snapshot relies on otherwise than the graph declares,
             and of each of them the models to plan.
         published: what a person who launched this run by hand wants of published cells.
@@ -83,6 +85,7 @@ class RunContext(InProject):
     root_id: str
     plan_id: str | None = None
     changed: tuple[str, ...] = ()
+    removed: frozenset[str] = frozenset()
     misread: Misread = field(default_factory=dict[str, "Mapping[str, tuple[str, ...]]"])
     published: PublishedCells = PublishedCells.KEPT
     fills: str = GAP
@@ -187,6 +190,8 @@ class RunContext(InProject):
             now: the instant that history ends at (UTC); None: where it ends for this run.
         """
         model, reads = self.graph.model(name), self.reads.get(name)
+        if name in self.removed:
+            return Work(view.ready(name), view.ready(name), IntervalSet.empty())
         return needs_work(
             self.graph,
             view,

@@ -52,6 +52,7 @@ def map_of(run: RunContext, names: Iterable[str]) -> tuple[MappedModel, ...]:
                 cutoff=cutoff,
                 boundary=_boundary(model, cutoff),
                 is_whole=model.cadence.unit is Unit.WHOLE,
+                is_removed=name in run.removed,
             )
         )
     return tuple(mapped)

@@ -6,12 +6,11 @@ import shlex
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from backfill_assets.engine.project.naming import plan_naming
+from backfill_assets.engine.project.naming import plan_naming, running_naming
 from backfill_assets.engine.review.number_history import RecordedCells, moves_read, steps_of
 from backfill_assets.engine.review.reviewed import refuse_unbuilt
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.review.answers import built_at
 from backfill_assets.snapshots.environment import workspace_name
@@ -74,9 +73,9 @@ def register_result(
         )
     view = project.store.views.of(read)
     if lacking := cells - view.ready(model):
-        cadence = project.loaded.graph.model(model).cadence
+        named = running_naming(project, read).ranges(model, lacking)
         raise RequestError(
-            found=f"{plan_id or environment} has no data of {model} in {ranges_text(cadence, lacking)}",
+            found=f"{plan_id or environment} has no data of {model} in {named}",
             expected="cells that are published, or built in the plan",
         )
     pointer = view.models[model].pointer

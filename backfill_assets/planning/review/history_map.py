@@ -87,6 +87,7 @@ class MappedModel:
         cutoff: the day before which cells keep the old definition; None for none.
         boundary: the instant of that day; None for none.
         is_whole: whether it is one cell, over all time.
+        is_removed: whether it is not declared any more, so that nothing fills it.
     """
 
     model: str
@@ -97,6 +98,7 @@ class MappedModel:
     cutoff: Cutoff | None = None
     boundary: int | None = None
     is_whole: bool = False
+    is_removed: bool = False
 
     @property
     def cells(self) -> IntervalSet:
