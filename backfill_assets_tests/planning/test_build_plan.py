@@ -602,7 +602,25 @@ def test_only_columns_that_are_read_move_a_plan():
     assert moved_inputs(plan, graph, rebuilt(state, "web.a", 3, at=60, cost=60)) == ()
     (stale_input,) = moved_inputs(plan, graph, rebuilt(state, "web.a", 3, at=60, id=60))
     assert (stale_input.model, stale_input.of) == ("web.b", "web.a")
-    assert stale_input.what == "2024-01-03 changed since in ds, id"
+    assert stale_input.what == "2024-01-03 changed since in id"
+
+
+def test_of_what_a_plan_reads_the_columns_that_changed_are_named_and_that_rows_came_or_went():
+    state = a_state()
+    plan = a_plan(state=state, restate=(Restatement("web.b", "2024-01-03", "2024-01-06"),))
+    one = rebuilt(state, "web.a", 3, at=60, cost=60)
+    both = rebuilt(replace(state, view=one), "web.a", 4, at=61, rows=61)
+
+    (other_cost,) = moved_inputs(plan, GRAPH, one)
+    (other_rows,) = moved_inputs(plan, GRAPH, both)
+
+    assert other_cost.what == "2024-01-03 changed since in cost"
+    assert (
+        other_rows.what
+        == "2024-01-03..2024-01-04 (2) changed since in cost, and with rows that came or went"
+    )
+    (rows_alone,) = moved_inputs(plan, GRAPH, rebuilt(state, "web.a", 4, at=61))
+    assert rows_alone.what == "2024-01-04 changed since with rows that came or went"
 
 
 def test_a_pointer_that_moved_is_named():

@@ -10,11 +10,11 @@ from backfill_assets.intervals.text import ranges_text
 from backfill_assets.planning.plan.plan import Build, Why
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from backfill_assets.models.graph import Graph
     from backfill_assets.planning.plan.plan import ModelPlan, Plan, PlannedRead
-    from backfill_assets.snapshots.state_view import StateView
+    from backfill_assets.snapshots.state_view import ReadyRun, StateView
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,21 +81,37 @@ def _reads(model: ModelPlan, plan: Plan, graph: Graph, view: StateView) -> Itera
     for read in model.reads:
         if read.upstream == model.model and model.build is Build.NEW_VERSION:
             continue  # it reads its own earlier cells in the new table, not the published ones
-        cells = _changed(read, plan.seen, view)
-        if cells:
-            columns = "" if read.columns is None else f" in {', '.join(read.columns)}"
-            what = f"{_cells(graph, read.upstream, cells)} changed since{columns}"
+        newer = _changed(read, plan.seen, view)
+        if newer:
+            cells = IntervalSet.of(run.interval for run in newer) & read.cells
+            what = f"{_cells(graph, read.upstream, cells)} changed since{_parts(read, plan.seen, newer)}"
             yield StaleInput(model.model, read.upstream, what)
 
 
-def _changed(read: PlannedRead, seen: int, view: StateView) -> IntervalSet:
+def _changed(read: PlannedRead, seen: int, view: StateView) -> list[ReadyRun]:
     """Give the read cells whose read columns, or whose rows, have changed since."""
     state = view.models.get(read.upstream)
-    if state is None:
-        return IntervalSet.empty()
     columns = None if read.columns is None else frozenset(read.columns)
-    newer = (run.interval for run in state.runs if run.changed_at.latest(columns) > seen)
-    return IntervalSet.of(newer) & read.cells
+    return [
+        run
+        for run in (state.runs if state else ())
+        if run.changed_at.latest(columns) > seen and IntervalSet.of([run.interval]) & read.cells
+    ]
+
+
+def _parts(read: PlannedRead, seen: int, newer: Iterable[ReadyRun]) -> str:
+    """Say which of the read columns have changed in some cells, and whether rows came or went; then every column has."""
+    stamps = [run.changed_at for run in newer]
+    columns = {
+        name
+        for changed_at in stamps
+        if changed_at.row_set <= seen
+        for name, at in changed_at.columns.items()
+        if at > seen and (read.columns is None or name in read.columns)
+    }
+    rows = any(changed_at.row_set > seen for changed_at in stamps)
+    named = f" in {', '.join(sorted(columns))}" if columns else ""
+    return f"{named}{', and' if named else ''} with rows that came or went" if rows else named
 
 
 def _cells(graph: Graph, name: str, cells: IntervalSet) -> str:
