@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from deltalake import DeltaTable, write_deltalake
+from py4j.protocol import Py4JNetworkError
 
 from backfill_assets.engine.fill.fill import Filling
 from backfill_assets.engine.fill.observing import SourceLook, observe_sources
 from backfill_assets.engine.fill.schedule import run_scheduled
+from backfill_assets.engine.project.batch_policy import BatchPolicy
 from backfill_assets.engine.project.events import SourceNote
 from backfill_assets.engine.upkeep.state_rebuild import read_logs, rebuild_state
 from backfill_assets.intervals import Daily, Monthly, Whole
@@ -23,6 +25,7 @@ from backfill_assets.planning.plan.batch_size import BatchSize, SizedBy
 from backfill_assets.planning.plan.request import Restatement
 from backfill_assets.planning.rule.needs_work import needs_work
 from backfill_assets.state.store import Store
+from backfill_assets.warehouse.sources import source_content
 from backfill_assets_tests.builders import a_graph, a_model, a_source, days
 from backfill_assets_tests.engine.plans import Plans
 from backfill_assets_tests.engine.world import arrow, row, run_targets
@@ -101,6 +104,32 @@ def test_a_rewrite_with_equal_rows_changes_nothing_and_one_other_row_changes_its
     world.land(source, row(1), row(2, cost=9.0))
     assert changed(world, source) == "2024-01-03"
     assert held(world, source) == "2024-01-01..2024-01-02 (2)"
+
+
+def test_a_look_whose_spark_is_lost_is_taken_again_with_the_next_session(
+    world: World, monkeypatch: pytest.MonkeyPatch
+):
+    source, sessions = a_source(), [object(), world.spark]
+    world.land(source, row(1), row(2), row(3))
+    look(world, source)
+    world.land(source, row(1), row(2))
+    compared, asked = source_content.content_by_cell, list[object]()
+
+    def lost_once(session: Any, *about: Any) -> Any:  # noqa: ANN401 - what Spark is asked
+        asked.append(session)
+        if session is not world.spark:
+            raise Py4JNetworkError("Answer from Java side is empty")
+        return compared(session, *about)
+
+    monkeypatch.setattr(source_content, "content_by_cell", lost_once)
+    at_once = BatchPolicy(attempts=2, pause=0)
+
+    (found,) = observe_sources(
+        world.store, [source], str(world.root), lambda: sessions[len(asked)], policy=at_once
+    )
+
+    assert len(asked) == len(sessions)
+    assert (ranges_text(source.cadence, found.changed), found.note) == ("2024-01-03", "")
 
 
 def test_a_batch_reads_what_was_looked_at_and_not_what_came_since(world: World):

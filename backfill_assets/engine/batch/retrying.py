@@ -1,4 +1,4 @@
-"""Try a batch again after a transient failure, later each time.
+"""Try a batch, or a look at rows, again after a transient failure, later each time.
 
 Every attempt is a batch of its own, with its own row, claims and error. What an audit, a query or an
 input failed is never tried again: the same rows would fail again. The other failures that
@@ -7,6 +7,7 @@ may pass by themselves are for a later run.
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tenacity import (
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from tenacity import RetryCallState
     from tenacity.retry import retry_base
 
+    from backfill_assets.engine.project.batch_policy import BatchPolicy
     from backfill_assets.engine.project.events import Event
     from backfill_assets.engine.project.run_context import RunContext
 
@@ -72,24 +74,41 @@ def attempted(run: RunContext, once: Callable[[], Event], put: Callable[[Event],
         return last[0]
 
     again = _again(
-        run, retry_if_result(_ended_transiently), before_sleep=tell, retry_error_callback=_ending
+        run.project.batch_policy,
+        run.interrupted,
+        retry_if_result(_ended_transiently),
+        before_sleep=tell,
+        retry_error_callback=_ending,
     )
     return again(attempt)
 
 
-def patiently(run: RunContext, work: Callable[[], T]) -> T:
-    """Do what may be done twice, and again after a transient failure."""
-    return _again(run, retry_if_exception(_is_transient), reraise=True)(work)
+def patiently(
+    policy: BatchPolicy, work: Callable[[], T], interrupted: threading.Event | None = None
+) -> T:
+    """Do what may be done twice, and again after a transient failure.
+
+    Args:
+        policy: how often, and how long the pauses are.
+        work: what is done.
+        interrupted: set when it is not to be done again.
+    """
+    retry = retry_if_exception(_is_transient)
+    return _again(policy, interrupted or threading.Event(), retry, reraise=True)(work)
 
 
-def _again(run: RunContext, retry: retry_base, **ending: Any) -> Retrying:  # noqa: ANN401 - tenacity's own
-    """Try as often as a run's policy says, with pauses that double, until it is interrupted."""
-    policy = run.project.batch_policy
+def _again(
+    policy: BatchPolicy,
+    interrupted: threading.Event,
+    retry: retry_base,
+    **ending: Any,  # noqa: ANN401 - tenacity's own
+) -> Retrying:
+    """Try as often as a policy says, with pauses that double, until it is interrupted."""
     return Retrying(
         retry=retry,
         wait=wait_exponential(policy.pause, policy.longest) + wait_random(0, policy.pause),
-        stop=stop_after_attempt(policy.attempts) | stop_when_event_set(run.interrupted),
-        sleep=sleep_using_event(run.interrupted),
+        stop=stop_after_attempt(policy.attempts) | stop_when_event_set(interrupted),
+        sleep=sleep_using_event(interrupted),
         **ending,
     )
 

@@ -246,7 +246,11 @@ class Filling:
     def _in_the_way(self) -> BackfillAssetsError | None:
         """Account for what others have left in the model's table, once; say what is in the way."""
         try:
-            patiently(self.run, lambda: reconcile_table(self.run, self.model))
+            patiently(
+                self.run.project.batch_policy,
+                lambda: reconcile_table(self.run, self.model),
+                self.run.interrupted,
+            )
         except BackfillAssetsError as error:
             return error
         return None
@@ -311,7 +315,11 @@ def _held(run: RunContext, model: Model, work: Work, todo: IntervalSet) -> tuple
     """Look at the sources, for cells that are not recorded as empty: those need no rows of any."""
     cells = todo if run.fills != EMPTY else work.refresh & todo
     try:
-        return patiently(run, lambda: tuple(cells_held(run, model, cells)))
+        return patiently(
+            run.project.batch_policy,
+            lambda: tuple(cells_held(run, model, cells)),
+            run.interrupted,
+        )
     except Exception as error:
         cause = error_of_ours(error)
         if not isinstance(cause, BackfillAssetsError):

@@ -16,9 +16,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from backfill_assets.engine.project.at_work import AtWork, Phase
+from backfill_assets.engine.project.batch_policy import USUAL_POLICY
 from backfill_assets.errors import RequestError, one_line
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.snapshots.observation import (
@@ -51,10 +52,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from types import ModuleType
 
+    from backfill_assets.engine.project.batch_policy import BatchPolicy
     from backfill_assets.engine.project.run_context import RunContext
     from backfill_assets.intervals.interval import Interval
     from backfill_assets.models.source import Source
     from backfill_assets.state.store import Store
+
+T = TypeVar("T")
 
 _TRIES = 3
 
@@ -93,8 +97,14 @@ def observe(run: RunContext, models: Iterable[str]) -> tuple[SourceLook, ...]:
 
     A source that can't be looked at keeps no batch from going on: its note says why.
     """
-    sources = sources_of(run, models)
-    return observe_sources(run.store, sources, run.data_root, run.spark, run.at_work)
+    return observe_sources(
+        run.store,
+        sources_of(run, models),
+        run.data_root,
+        run.spark,
+        run.at_work,
+        run.project.batch_policy,
+    )
 
 
 def observe_sources(
@@ -103,6 +113,7 @@ def observe_sources(
     data_root: str,
     spark: Callable[[], Any] | None,
     at_work: AtWork | None = None,
+    policy: BatchPolicy = USUAL_POLICY,
 ) -> tuple[SourceLook, ...]:
     """Look at sources.
 
@@ -113,12 +124,14 @@ def observe_sources(
         spark: gives the session, started only where rows must be looked at; None: never, the rows
             of the files that came and went are read as far as that needs no Spark.
         at_work: where it is told which source is looked at.
+        policy: how often Spark is asked for rows that it has failed to give, each time in the session that
+            there is by then.
 
     Returns:
         What was found, of each source that has moved or that something must be said of.
     """
     looks = [
-        _Looking(store, source, located(source.path, data_root), spark)
+        _Looking(store, source, located(source.path, data_root), spark, policy)
         for source in sources
         if source.observed
     ]
@@ -161,6 +174,7 @@ class _Looking:
     source: Source
     path: str
     spark: Callable[[], Any] | None
+    policy: BatchPolicy
 
     def taken(self) -> SourceLook | None:
         """Look, and write what was found; None where nothing has moved."""
@@ -286,9 +300,7 @@ class _Looking:
         """Compare every cell of a table that was made anew with what is known of the old one."""
         everything = life_of(self.source)
         stored, forgotten = self._known()
-        (now,) = _spark_side().content_by_cell(
-            self._session(), self.path, self.source, (current.head,), everything
-        )
+        (now,) = self._asked(_spark_side().content_by_cell, (current.head,), everything)
         changed, same = _against_known(stored, now, everything)
         changes = (ChangedCells(tuple(changed.values())),)
         return Observation(current, before, changes, same, forgotten)
@@ -314,9 +326,7 @@ class _Looking:
         counted = present(self.path, self.source, at)
         cells = {cell: SourceCell(cell, rows) for cell, rows in counted.changed.items() if rows}
         if counted.unsure:
-            cells |= _spark_side().rows_by_cell(
-                self._session(), self.path, self.source, at, counted.unsure
-            )
+            cells |= self._asked(_spark_side().rows_by_cell, at, counted.unsure)
         return cells
 
     def _between(self, since: int, until: int, stored: Mapping[Interval, SourceCell]) -> _Between:
@@ -338,13 +348,11 @@ class _Looking:
     ) -> tuple[dict[Interval, SourceCell], tuple[SourceCell, ...]]:
         if self.spark is None:
             return self._compared_by_files(since, until, stored, cells), ()
-        session = self._session()
+        content_by_cell = _spark_side().content_by_cell
         try:
-            both = _spark_side().content_by_cell(
-                session, self.path, self.source, (since, until), cells
-            )
+            both = self._asked(content_by_cell, (since, until), cells)
         except _UNREADABLE:  # what it held is not known
-            (now,) = _spark_side().content_by_cell(session, self.path, self.source, (until,), cells)
+            (now,) = self._asked(content_by_cell, (until,), cells)
             return _against_known(stored, now, cells)
         before, now = both
         changed = {
@@ -358,9 +366,7 @@ class _Looking:
             if cell in before and before[cell].rows == source_cell.rows
         )
         if alike:
-            columns = _spark_side().columns_by_cell(
-                session, self.path, self.source, (since, until), alike
-            )
+            columns = self._asked(_spark_side().columns_by_cell, (since, until), alike)
             changed |= {
                 cell: replace(changed[cell], changed=named) for cell, named in columns.items()
             }
@@ -385,10 +391,16 @@ class _Looking:
             for cell, change in changes.items()
         }
 
-    def _session(self) -> Any:  # noqa: ANN401 - a Spark session
-        if self.spark is None:
+    def _asked(self, question: Callable[..., T], *about: object) -> T:
+        """Ask Spark for rows, and again after a transient failure: the session is another one where it was lost."""
+        if (spark := self.spark) is None:
             raise _UnjudgedError
-        return self.spark()
+        from backfill_assets.engine.batch.retrying import patiently  # noqa: PLC0415 - it imports Spark
+
+        def once() -> T:
+            return question(spark(), self.path, self.source, *about)
+
+        return patiently(self.policy, once)
 
 
 def _is_same(before: ObservedSource | None, current: ObservedSource) -> bool:

@@ -108,7 +108,9 @@ def look_at_sources(
     sources = project.loaded.graph.sources
     looks = observe_sources(store, sources.values(), data_root, None, at_work)
     unjudged_sources = [sources[seen.source] for seen in looks if not seen.judged and seen.counts]
-    again = observe_sources(store, unjudged_sources, data_root, project.spark, at_work)
+    again = observe_sources(
+        store, unjudged_sources, data_root, project.spark, at_work, project.batch_policy
+    )
     final = (*(seen for seen in looks if seen.judged or not seen.counts), *again)
     for seen in final:
         if seen.note:
