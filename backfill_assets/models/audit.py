@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 from backfill_assets.errors import DeclarationError
 from backfill_assets.intervals.durations import read_duration
 from backfill_assets.intervals.instants import read
+from backfill_assets.intervals.text import counted
 from backfill_assets.models.column import one_of, quoted, sql_literal
 from backfill_assets.models.declared_values import listed
 from backfill_assets.models.number import Number, Of
@@ -439,7 +440,7 @@ def complete(
     for entity in expected:
         if len(entity) != len(columns):
             raise DeclarationError(
-                found=f"audit 'complete' names an entity of {len(entity)} values",
+                found=f"audit 'complete' names an entity of {counted(len(entity), 'value')}",
                 expected=f"one value for each of {', '.join(columns)}",
             )
     name = f"complete_{'_'.join(columns)}"

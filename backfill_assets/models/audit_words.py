@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import assert_never
 
 from backfill_assets.intervals.durations import duration_text
+from backfill_assets.intervals.text import counted
 from backfill_assets.models.audit import (
     Audit,
     Complete,
@@ -61,13 +62,13 @@ def _demand(audit: Audit) -> str:  # noqa: C901, PLR0911, PLR0912 - one case for
         case NearNeighbours():
             return (
                 f"In each cell, {audit.number.words} lies within {audit.band:g} deviations of the "
-                f"{audit.neighbours} cells on either side."
+                f"{counted(audit.neighbours, 'cell')} on either side."
             )
         case Complete():
             expected = (
-                f"the {len(audit.entities)} declared values"
+                f"the {counted(len(audit.entities), 'declared value')}"
                 if audit.entities
-                else f"each value of the {audit.seen} cells before"
+                else f"each value of the {counted(audit.seen, 'cell')} before"
             )
             columns = ", ".join(audit.columns)
             but = f", but for at most {audit.allowed:,} of them" if audit.allowed else ""

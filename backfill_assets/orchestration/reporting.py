@@ -29,7 +29,7 @@ from backfill_assets.engine.project.events import (
 )
 from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.intervals.text import ranges_text
+from backfill_assets.intervals.text import counted, ranges_text
 from backfill_assets.models.audit import Severity
 from backfill_assets.models.audit_result import AuditResult
 from backfill_assets.models.audits_of import audits_of
@@ -353,7 +353,7 @@ def _numbers(results: Sequence[AuditResult]) -> str:
     if all(result.passed for result in results):
         return f"passed in {len(results)} batches; in the first: {first}"
     rows = sum(result.failing_rows for result in results)
-    return f"failed in {len(results)} batches, {rows:,} failing rows in all; in the first: {first}"
+    return f"failed in {len(results)} batches, {counted(rows, 'failing row')} in all; in the first: {first}"
 
 
 def _shown(results: list[AuditResult], shown: AuditResult | None) -> dict[str, Any]:

@@ -222,11 +222,11 @@ def counts_text(comparison: Comparison) -> str:
     retyped = counted(len(comparison.retyped), "column")
     other = f", {retyped} of another type" if comparison.retyped else ""
     return (
-        f"{sum(group.old_rows for group in groups):,} rows before, "
+        f"{counted(sum(group.old_rows for group in groups), 'row')} before, "
         f"{sum(group.new_rows for group in groups):,} after; "
-        f"{sum(group.keys_added for group in groups):,} keys added, "
+        f"{counted(sum(group.keys_added for group in groups), 'key')} added, "
         f"{sum(group.keys_removed for group in groups):,} removed, "
-        f"{sum(group.rows_changed for group in groups):,} rows changed{new}{gone}{other}"
+        f"{counted(sum(group.rows_changed for group in groups), 'row')} changed{new}{gone}{other}"
     )
 
 

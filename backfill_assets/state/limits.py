@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from backfill_assets.errors import BackfillAssetsError, RequestError
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.intervals.text import first_of
+from backfill_assets.intervals.text import counted, first_of
 from backfill_assets.snapshots.slots import (
     ALL,
     InFlightBatch,
@@ -56,7 +56,7 @@ class NoSlotError(BackfillAssetsError):
         )
         waiting = f", and {ahead} waiting longer" if ahead else ""
         super().__init__(
-            f"{len(self.holders)} batches of {scope_words(scope)} are in flight{': ' * bool(shown)}"
+            f"{counted(len(self.holders), 'batch', 'batches')} of {scope_words(scope)} in flight{': ' * bool(shown)}"
             f"{shown}{waiting}; expected fewer than {limit} together. Wait for one to end, or "
             "change the limit with `backfill limit`"
         )

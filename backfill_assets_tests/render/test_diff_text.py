@@ -137,6 +137,10 @@ def test_all_of_it_in_one_line():
         "1,003 rows before, 1,004 after; 2 keys added, 1 removed, 4 rows changed, 1 new column, "
         "1 column removed"
     )
+    one = replace(SAME, old_rows=1, new_rows=1, keys_added=1, keys_removed=0, rows_changed=1)
+    assert counts_text(a_comparison(one)) == (
+        "1 row before, 1 after; 1 key added, 0 removed, 1 row changed"
+    )
 
 
 def test_a_row_that_differs_shows_old_and_new():

@@ -26,7 +26,7 @@ def test_a_model_has_no_more_batches_in_flight_than_it_declares_over_all_runs(
     first = store.batches.open_batch(Asked(start=0, end=3, slots=ONE).request)
     asked = Asked(start=3, end=5, run="run-2", slots=ONE).request
 
-    with pytest.raises(NoSlotError, match=r"1 batches of model orders are in flight.*run-1") as no:
+    with pytest.raises(NoSlotError, match=r"1 batch of model orders in flight.*run-1") as no:
         other.batches.open_batch(asked)
 
     assert (no.value.scope, no.value.limit) == ("model:orders", 1)

@@ -92,7 +92,7 @@ CASES: list[tuple[Audit, tuple[str, ...], str]] = [
     (
         complete("shop", entities=["a", "b"]),
         (sale(1, "a"), sale(1, "b"), sale(2, "a")),
-        "1 values of shop are missing from their cells, 1 of them in 2024-01-02",
+        "1 value of shop missing where expected, 1 of them in 2024-01-02",
     ),
     (
         total_within("amount", 25, 35),
@@ -112,7 +112,7 @@ CASES: list[tuple[Audit, tuple[str, ...], str]] = [
     (
         known_rows([({"ds": date(2024, 1, 2), "shop": "b"}, {"amount": 21})], time_column="ds"),
         (sale(2, "b", 22),),
-        "1 known rows are missing or have different values, 1 of them in 2024-01-02",
+        "1 known row missing or with different values, 1 of them in 2024-01-02",
     ),
     (
         sql_audit("no_long_name", "SELECT * FROM {rows} WHERE shop RLIKE '^[a-z]{3}$'"),

@@ -504,7 +504,7 @@ def test_files_that_are_not_seen_from_here_are_not_published_as_no_rows(
     rows = batch(spark, model, path, days(1), sale(1, "a"))
     commit_cells(rows, model, days(1), ticket(path, 1))
     monkeypatch.setattr(cell_files, "files_in", lambda *_: ())
-    with pytest.raises(UnseenFilesError, match="written 1 rows"):
+    with pytest.raises(UnseenFilesError, match="written 1 row for"):
         commit_cells(
             batch(spark, model, path, days(1), sale(1, "b")), model, days(1), ticket(path, 2)
         )

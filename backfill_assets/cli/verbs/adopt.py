@@ -154,7 +154,9 @@ def _report_audits(audited: _AuditedTable, *, as_json: bool) -> None:
     missing = audited.model.cadence.count(audited.missing)
     _say_without_rows(audited)
     say("Nothing has been written.")
-    say(f"{audited.model.name}: {cells} found, {missing:,} to adopt, {failed:,} audits failed.")
+    say(
+        f"{audited.model.name}: {cells} found, {missing:,} to adopt, {counted(failed, 'audit')} failed."
+    )
 
 
 def _say_without_rows(audited: _AuditedTable) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeVar, assert_never
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.durations import duration_text
 from backfill_assets.intervals.interval import EPOCH
+from backfill_assets.intervals.text import counted
 from backfill_assets.models.audit import (
     ROWS,
     Audit,
@@ -182,18 +183,19 @@ def _missing(audit: KnownRows | Complete, batch: _Batch) -> AuditResult:
     where = (
         f", {lacking[worst]:,} of them in {batch.key(worst)}" if worst and lacking[worst] else ""
     )
+    total = sum(lacking.values())
     what = (
-        "known rows are missing or have different values"
+        f"{counted(total, 'known row')} missing or with different values"
         if isinstance(audit, KnownRows)
-        else f"values of {', '.join(audit.columns)} are missing from their cells"
+        else f"{counted(total, 'value')} of {', '.join(audit.columns)} missing where expected"
     )
     return AuditResult(
         audit=audit.name,
         severity=audit.severity,
         passed=not outside,
-        found=f"{sum(lacking.values()):,} {what}{where}",
+        found=f"{what}{where}",
         allowed=f"{most:,} per cell",
-        failing_rows=sum(lacking.values()),
+        failing_rows=total,
         cells=batch.keys(outside),
     )
 
@@ -217,7 +219,7 @@ def _numbers(audit: NumberWithin | NearNeighbours, batch: _Batch) -> AuditResult
         else f"{words} = {outside[first].format(batch.key(first))}",
         allowed=band_words(audit)
         if isinstance(audit, NumberWithin)
-        else f"within {audit.band:g} deviations of {audit.neighbours} cells on either side",
+        else f"within {audit.band:g} deviations of {counted(audit.neighbours, 'cell')} on either side",
         cells=batch.keys(sorted(outside)),
     )
 

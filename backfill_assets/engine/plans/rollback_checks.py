@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NoReturn
 from backfill_assets.engine.review.way_back import how_to_build_anew
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.instants import minute_text
-from backfill_assets.intervals.text import ranges_text
+from backfill_assets.intervals.text import counted, ranges_text
 from backfill_assets.planning.plan.plan_json import read_plan
 from backfill_assets.snapshots.publication import PublicationKind
 from backfill_assets.snapshots.stored_plan import PlanStatus, dropped_at
@@ -88,7 +88,7 @@ def refuse_after_promise(op: Operation, moves: Sequence[PointerMove]) -> None:
     until = moves[0].open_until(timedelta(days=op.project.terms.promise_days))
     if until < op.clock():
         days = (until - moves[0].at).days
-        refuse_expired(op, moves, f"it was promoted more than {days} days ago")
+        refuse_expired(op, moves, f"it was promoted more than {counted(days, 'day')} ago")
 
 
 def _is_kept(op: Operation, old: Pointer) -> bool:

@@ -230,7 +230,7 @@ def _counts_fit(compared: CheckedContents) -> CheckResult:
     stay = sum(content.rows for cell, content in old.items() if cell not in planned)
     total = sum(content.rows for content in new.values())
     lost = [cell for cell in old if cell not in new]
-    text = f"{total:,} rows = {stay:,} that stay + {built:,} repaired"
+    text = f"{counted(total, 'row')} = {stay:,} that stay + {built:,} repaired"
     if lost:
         text += f"; {counted(len(lost), 'cell')} would no longer be published, {_first(lost)} first"
     elif total != stay + built:
@@ -295,7 +295,7 @@ def _reconciled(compared: CheckedContents) -> Iterator[CheckResult]:
     )
     fits = expected.rows or before == after or (expected.missing and before > after)
     emptied = before > 0 and after == 0  # no meaning of a change explains that
-    text = f"{before:,} rows before, {after:,} after ({_percent(before, after)})"
+    text = f"{counted(before, 'row')} before, {after:,} after ({_percent(before, after)})"
     if expected.rows and before != after:
         text += ", explained by the change"
     elif fits and before != after:

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import RequestError
-from backfill_assets.intervals.text import ranges_text
+from backfill_assets.intervals.text import counted, ranges_text
 from backfill_assets.models.cells import cells_read
 from backfill_assets.planning.change.changes import changes_of
 from backfill_assets.planning.change.kept_rows import kept_rows, lacking_values
@@ -384,8 +384,7 @@ def _gates(request: PlanRequest, environment: Environment, *, publishes: bool) -
     if not (environment.protected and publishes) or request.late:
         return ()
     days, authoritative = request.dual_run_days, f"{environment.name}'s own cells are authoritative"
-    counted = "1 day" if days == 1 else f"{days} days"
-    beside = (f"a dual run of {counted}, in which {authoritative}",) if days else ()
+    beside = (f"a dual run of {counted(days, 'day')}, in which {authoritative}",) if days else ()
     return (*beside, "explicit promote")
 
 

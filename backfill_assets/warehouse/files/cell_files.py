@@ -25,6 +25,7 @@ from urllib.parse import unquote
 
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.intervals.text import counted
 from backfill_assets.models.column import CELL_COLUMN
 from backfill_assets.warehouse.files.cells import cell_text, instant_text
 from backfill_assets.warehouse.files.file_statistics import statistics_of
@@ -72,7 +73,7 @@ class UnseenFilesError(BackfillAssetsError):
     def __init__(self, *, path: str, written: int, found: int) -> None:
         self.path, self.written, self.found = path, written, found
         super().__init__(
-            f"Spark has written {written} rows for {path}, and the files that this process sees there "
+            f"Spark has written {counted(written, 'row')} for {path}, and the files that this process sees there "
             f"hold {found}. Nothing was committed. Spark's executors and this process must share the "
             "folder, or the object store; if they do, run again"
         )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError, RequestError
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.intervals.text import counted
 from backfill_assets.models.column import quoted
 from backfill_assets.models.kind import IncrementalByUniqueKey
 from backfill_assets.warehouse.files.cell_files import FOLDERS, rows_by_cell, whole_cells
@@ -119,8 +120,8 @@ class ComputedBatch:
             text = cell_text(self.model.cadence, measured.cell)
             if rows[text] != measured.content.rows:
                 raise RequestError(
-                    found=f"{measured.content.rows} rows of the cell {text} of {self.target.path} were "
-                    f"audited, and the files that were written for it hold {rows[text]}. "
+                    found=f"the audits saw {counted(measured.content.rows, 'row')} of the cell {text} of "
+                    f"{self.target.path}, and the files that were written for it hold {rows[text]}. "
                     "Nothing was committed",
                     do="This is a defect: report it with the model's cadence and the settings of "
                     "Spark",

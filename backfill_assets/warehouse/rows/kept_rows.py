@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.errors import RequestError, one_line
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.intervals.text import counted
 from backfill_assets.models.column import CELL_COLUMN, quoted
 from backfill_assets.warehouse.files.cells import number_expression, number_text
 from backfill_assets.warehouse.files.layers import rows_of
@@ -59,10 +60,10 @@ class KeptRowCounts:
     def of(cls, rows: DataFrame, model: Model, *, carried: bool) -> KeptRowCounts:
         """Count rows by cell."""
         number = number_expression(model.cadence)
-        counted = (
+        found = (
             rows.selectExpr(f"{number} AS cell").groupBy("cell").count().orderBy("cell").collect()
         )
-        return cls({number_text(model.cadence, row[0]): row[1] for row in counted}, carried)
+        return cls({number_text(model.cadence, row[0]): row[1] for row in found}, carried)
 
     @property
     def rows(self) -> int:
@@ -73,10 +74,10 @@ class KeptRowCounts:
     def words(self) -> str:
         """Write their number by cell."""
         cells = [f"{cell} ({count:,})" for cell, count in self.counts.items()]
-        more = f" and {len(cells) - _SHOWN:,} more cells" if len(cells) > _SHOWN else ""
+        more = f" and {counted(len(cells) - _SHOWN, 'more cell')}" if len(cells) > _SHOWN else ""
         done = "carried over" if self.carried else "dropped"
         listed = f": {', '.join(cells[:_SHOWN])}{more}" if cells else ""
-        return f"{self.rows:,} kept rows {done}{listed}"
+        return f"{counted(self.rows, 'kept row')} {done}{listed}"
 
 
 @contextmanager
