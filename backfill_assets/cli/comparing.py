@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from backfill_assets.cli.output import err, say
 from backfill_assets.cli.stored_plans import kept_plan
 from backfill_assets.engine.plans.building import built_in
 from backfill_assets.errors import RequestError
+from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.graph import unknown_model
 from backfill_assets.planning.plan.plan_json import read_plan
 from backfill_assets.snapshots.environment import workspace_name
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from backfill_assets.cli.operating import Operating
-    from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.planning.plan.plan import Plan
     from backfill_assets.snapshots.environment import Pointer
 
@@ -51,7 +51,7 @@ class Pair:
         model: its name.
         old: where it is read now; None where it is not read.
         new: where it would be read; None where it is removed.
-        cells: those that the plan publishes; None for every cell.
+        cells: those that the plan publishes, or those of a model that only one side has; None for every cell.
         plan_id: of the plan that is compared; empty for two environments.
         is_kept: whether its tables and files are there for certain: those of a published plan are kept for a while only.
     """
@@ -100,12 +100,25 @@ def pairs(at: Operating, names: list[str]) -> tuple[str, str, list[Pair]]:
         before, after = stored.environment, stored.plan_id
         differing = list(_of_plan(at, read_plan(stored.content), stored.status))
         model = names[1] if len(names) == _PLAN_AND_MODEL else None
+    differing = [_bounded(at, pair) for pair in differing]
     if model is None:
         return before, after, differing
     model_names = [*at.graph.models, *(pair.model for pair in differing)]
     if model not in model_names:
         raise unknown_model(model, model_names)
     return before, after, [pair for pair in differing if pair.model == model]
+
+
+def _bounded(at: Operating, pair: Pair) -> Pair:
+    """Restrict a model that only one side has to the cells that it has there: few rows of these need no Spark."""
+    shown = pair.new or pair.old
+    if shown is None or (pair.old and pair.new) or pair.cells is not None:
+        return pair
+    ready = at.store.versions.ready_records
+    records = (
+        record for layer in shown.layers for record in ready(layer.version, layer.delta_version)
+    )
+    return replace(pair, cells=IntervalSet.of(record.cell for record in records) or None)
 
 
 def _of_environments(at: Operating, old: str, new: str) -> Iterator[Pair]:

@@ -124,6 +124,28 @@ def test_rows_of_a_model_that_a_plan_removes_are_compared_as_gone_whoever_asked_
 
 
 @pytest.mark.usefixtures("computing")
+def test_few_rows_of_a_model_that_only_one_side_has_are_compared_without_spark(
+    shop: Prepared,
+    backfill: Backfill,
+    declare: Callable[[str], None],
+    monkeypatch: pytest.MonkeyPatch,
+):
+    toy.land(str(shop.data))
+    assert backfill("run", "--select", "+toy.returns_daily").code == 0
+    declare(
+        "from backfill_assets_tests.toy import MODELS as M, SOURCES\nMODELS = [*M[:4], *M[5:]]\n"
+    )
+    plan_id = backfill("plan", "--select", "toy.returns_daily", "--json").json["plan_id"]
+    assert backfill("apply", plan_id).code == 0
+    monkeypatch.setattr("backfill_assets.cli.verbs.diff.compare", None)  # what asks Spark
+
+    removed = f"removed ds={FIRST}: ds={FIRST}, amount="
+    assert removed in backfill("diff", plan_id).out
+    assert backfill("promote", plan_id, "--yes").code == 0
+    assert removed in backfill("diff", plan_id).out
+
+
+@pytest.mark.usefixtures("computing")
 def test_a_diff_compares_what_a_plan_takes_over_beside_what_it_builds(
     sold: Prepared, backfill: Backfill, declare: Callable[[str], None]
 ):
