@@ -21,9 +21,10 @@ def say_cells(naming: Naming, told: Mapping[str, CellsByModel]) -> None:
     published = told.get("published", CellsByModel())
     for name, cells in published.items():
         differ = naming.count(name, told["changed"][name])
-        of = counted(naming.count(name, cells), "cell")
+        count = naming.count(name, cells)
+        of, verb = counted(count, "cell"), "differs" if count == 1 else "differ"
         ranges = naming.ranges(name, cells, limit=_LIMIT)
-        say(f"published {name}: {ranges}; {differ:,} of {of} differ", indent=2)
+        say(f"published {name}: {ranges}; {differ:,} of {of} {verb}", indent=2)
     for name, cells in told.get("gone", CellsByModel()).items():
         ranges = naming.ranges(name, cells, limit=_LIMIT)
         count = counted(naming.count(name, cells), "cell")

@@ -132,6 +132,10 @@ def test_what_the_next_run_refreshes_needs_no_plan():
         "the next run refreshes them",
         "the next run refreshes 2; else a plan",
     ]
+    assert [_remedy(3, 0, ["toy.sales"], "p1"), _remedy(3, 2, (), "p1")] == [
+        "waits for plan p1",
+        "the next run refreshes 2; else waits for plan p1",
+    ]
 
 
 def test_cells_that_plans_needed_not_build_are_counted(shop: Prepared, backfill: Backfill):
@@ -371,7 +375,12 @@ def test_late_cells_name_the_plan_that_stands_for_them_and_a_new_one_once_more_a
     assert backfill("status").lines[-2] == "Next: backfill plan"
 
     needed = backfill("run", "--json").json["late"]["needed_plan"]
-    assert backfill("status").lines[-2] == f"Next: backfill show {needed}"
+    said = backfill("status")
+    assert said.lines[-2:] == [
+        f"Next: backfill show {needed}",
+        f"prod: 1 model, 0 cells missing, 1 stale: 1 wait for plan {needed}.",
+    ]
+    assert f"toy.raw_sales changed in 2024-01-29; waits for plan {needed}" in said.out
     assert backfill("status", "--json").json["needed_plan"] == needed
 
     sell(30)

@@ -94,14 +94,14 @@ def status(
         is_runnable = remaining.buildable or any(row["refresh"] for row in rows)
         commands = filling_commands(run, _runnable(works, late)) if is_runnable else ()
         holds = holds_of(run.store, env, names)
-        open_ones = _Open(waiting_plans(run), holds, watched_plans(run), moment)
         needed = standing_plan(run, late) if A_PLAN in remaining.waits else None
+        open_ones = _Open(waiting_plans(run), holds, watched_plans(run), moment, needed)
         edited = any(row["changed"] for row in rows) and not open_ones.plans
         planning = _planning(env, needed, remaining, edited=edited)
         to_do = _to_do(env, hold, remaining, commands, planning)
         removed = {} if select or hold is not None else _removed(run, view)
     if as_json:
-        summary = {"environment": env, "models": rows, "removed": [*removed], "needed_plan": needed}
+        summary = {"environment": env, "models": rows, "removed": [*removed]}
         print_json(summary | {"left": left_json(remaining)} | open_ones.as_json())
     else:
         _print(env, rows, removed, remaining, open_ones, to_do)
@@ -231,16 +231,18 @@ _HEADINGS = (
 
 @dataclass(frozen=True, slots=True)
 class _Open:
-    """What a person has begun and not ended: plans that wait, holds and watches, at an instant."""
+    """What a person has begun and not ended: plans that wait, holds and watches, at an instant; and the plan that stands for late cells."""
 
     plans: list[dict[str, Any]]
     holds: tuple[Hold, ...]
     watched: dict[str, Any]
     at: datetime
+    needed: str | None
 
     def as_json(self) -> dict[str, Any]:
         holds = holds_json(self.holds, self.at)
-        return {"plans": self.plans, "holds": holds, "watched": self.watched}
+        plans = {"needed_plan": self.needed, "plans": self.plans}
+        return {**plans, "holds": holds, "watched": self.watched}
 
     def say(self) -> None:
         say_waiting(self.plans)
@@ -266,7 +268,7 @@ def _print(
         ],
     )
     for row in rows:
-        for line in _remarks(env, row):
+        for line in _remarks(env, row, open_ones.needed):
             say(line, indent=2)
     for name, words in removed.items():
         say(f"removed  {name}: {words}", indent=2)
@@ -275,7 +277,8 @@ def _print(
         say(remaining.warning, indent=2)
     if to_do:
         say(f"Next: {', then '.join(to_do)}")
-    say(f"{env}: {counted(len(rows), 'model')}, {remaining.words}.")
+    left = remaining.waiting_for(open_ones.needed)
+    say(f"{env}: {counted(len(rows), 'model')}, {left.words}.")
 
 
 def _planning(
@@ -305,7 +308,7 @@ def _to_do(
     return tuple(filling) or ((why,) if remaining.missing else tuple(planning))
 
 
-def _remarks(env: str, row: dict[str, Any]) -> list[str]:
+def _remarks(env: str, row: dict[str, Any], needed: str | None) -> list[str]:
     name, remarks = row["model"], []
     if row["missing"]:
         remarks.append(f"missing  {name}: {row['missing_ranges']}")
@@ -321,7 +324,7 @@ def _remarks(env: str, row: dict[str, Any]) -> list[str]:
         )
         waits = [f"{cells} {whom}" for whom, cells in row["stale_waits"].items()]
         others = row["stale"] - row["stale_waiting"]
-        remedy = _remedy(others, row["refresh"], row["beyond"])
+        remedy = _remedy(others, row["refresh"], row["beyond"], needed)
         remedies = "; ".join([*waits, remedy] if others else waits)
         word = "late " if row["late"] else "stale"
         remarks.append(f"{word}    {name}: {row['stale_ranges']}; {because}; {remedies}")
@@ -341,9 +344,11 @@ def _remarks(env: str, row: dict[str, Any]) -> list[str]:
     return remarks
 
 
-def _remedy(stale: int, refresh: int, beyond: Iterable[str] = ()) -> str:
-    """Name the remedy for stale cells: the next run, inside the late window; else a plan."""
+def _remedy(stale: int, refresh: int, beyond: Iterable[str] = (), needed: str | None = None) -> str:
+    """Name the remedy for stale cells: the next run, inside the late window; else a plan, by its id where one stands."""
     if refresh == stale:
         return "the next run refreshes them"
-    words = f"the next run refreshes {refresh:,}; else a plan" if refresh else "needs a plan"
-    return words + beyond_words(beyond)
+    run = f"the next run refreshes {refresh:,}; " if refresh else ""
+    if needed:
+        return f"{run}{'else ' if run else ''}waits for plan {needed}"
+    return f"{run}{'else a plan' if run else 'needs a plan'}{beyond_words(beyond)}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.fill.late_cells import late_waits, late_work_of, lease_name, next_run
@@ -56,6 +56,17 @@ class Outstanding:
         )
         text = f"{counted(self.missing, 'cell')} missing{running}{awaits}, {self.stale:,} stale"
         return text + (f": {waits}" if waits else "")
+
+    def waiting_for(self, plan_id: str | None) -> Outstanding:
+        """Give it where a plan stands for all that needs one; None: none does."""
+        if plan_id is None:
+            return self
+        named = {A_PLAN: f"wait for plan {plan_id}"}
+        waits: dict[str, int] = {}
+        for whom, count in self.waits.items():
+            name = named.get(whom, whom)
+            waits[name] = waits.get(name, 0) + count
+        return replace(self, waits=waits)
 
     @property
     def is_open(self) -> bool:
