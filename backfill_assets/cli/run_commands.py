@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.batch.unpromoted import promoting_both, unpromoted_columns
+from backfill_assets.engine.project.opening import added_by_plans_alone
 from backfill_assets.engine.project.plan_age import open_plans
 from backfill_assets.engine.review.before_publishing import commands_now
 from backfill_assets.snapshots.environment import PROD, plan_of
@@ -23,7 +24,8 @@ def filling_commands(run: RunContext, names: Iterable[str]) -> dict[str, list[st
         By command, the models that it can be restricted to: none of a plan, which fills its own.
     """
     pointers = {name: run.pointer(run.graph.model(name)) for name in names}
-    by_plan = _plans_going_on(run, pointers) | _plans_for_both(run, pointers)
+    added = dict.fromkeys(added_by_plans_alone(run, pointers), plan_for(run.environment.name))
+    by_plan = added | _plans_going_on(run, pointers) | _plans_for_both(run, pointers)
     commands: dict[str, list[str]] = {}
     for name, at in sorted(
         pointers.items(), key=lambda each: each[1].environment == run.environment.name

@@ -57,6 +57,29 @@ def test_a_model_that_the_plan_had_added_is_told_as_removed(
 
 
 @pytest.mark.usefixtures("computing")
+def test_a_model_whose_plan_was_taken_back_is_filled_by_a_plan_and_by_no_run(
+    shop: Prepared, backfill: Backfill, monkeypatch: pytest.MonkeyPatch
+):
+    toy.land(str(shop.data))
+    monkeypatch.setenv("BACKFILL_CATALOG", "backfill_assets_tests.toy_read")
+    only_sales = ("--select", "toy.sales")
+    plan_id = backfill("plan", *only_sales, "--json").json["plan_id"]
+    for verb in ("apply", "promote", "rollback"):
+        assert backfill(verb, plan_id, "--yes").code == 0
+
+    assert backfill("run", *only_sales).code == 1
+    assert "Next: backfill plan" in backfill("status", *only_sales).lines
+    assert backfill("why", "toy.sales", toy.FIRST).lines == [
+        f"toy.sales {toy.FIRST}: waits: required and not ready; only a plan can add it",
+        "Next: backfill plan",
+    ]
+    again = backfill("plan", *only_sales, "--json").json["plan_id"]
+    for verb in ("apply", "promote"):
+        assert backfill(verb, again, "--yes").code == 0
+    assert backfill("status", *only_sales, "--check").code == 0
+
+
+@pytest.mark.usefixtures("computing")
 def test_an_undo_asks_about_all_cells_that_go_back_those_of_a_table_that_was_there_as_well(
     shop: Prepared, backfill: Backfill, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):

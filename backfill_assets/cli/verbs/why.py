@@ -16,6 +16,7 @@ from backfill_assets.cli.run_commands import filling_commands, removed_words, re
 from backfill_assets.engine.batch.unpromoted import unpromoted_columns
 from backfill_assets.engine.fill.late_cells import late_work_of, lease_name
 from backfill_assets.engine.fill.outstanding import A_PLAN, stale_by_need
+from backfill_assets.engine.project.opening import added_by_plans_alone
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.planning.rule.explain import Reason, why as explain
 from backfill_assets.render.origins import origins
@@ -135,10 +136,13 @@ def _with_sources(run: RunContext, reason: Reason) -> Reason:
 
 
 def _with_edits(run: RunContext, reason: Reason) -> Reason:
-    """Say of a gap which columns it reads that only an edit which is not promoted has: no run can build it before."""
+    """Say of a gap why no run can build it: columns that it reads of an edit which is not promoted, or a table that only a plan takes over."""
     if reason.branch != "gap":
         return reason
     lacking = unpromoted_columns(run, run.graph.model(reason.model))
+    if not lacking and added_by_plans_alone(run, [reason.model]):
+        text = "required and not ready; only a plan can add it"
+        return replace(reason, branch="waits", text=text)
     if not lacking:
         return reason
     named = ", ".join(

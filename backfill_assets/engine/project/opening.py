@@ -20,6 +20,8 @@ from backfill_assets.snapshots.environment import Pointer
 from backfill_assets.snapshots.loaded import Reads
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from backfill_assets.engine.project.environment_graph import EnvironmentGraph
     from backfill_assets.engine.project.project import Project
     from backfill_assets.models.graph import Graph
@@ -93,6 +95,17 @@ def look_at_published(project: Project, environment: str) -> RunContext:
         return run
     graph = _with_places(project.store, graph)
     return replace(run, graph=graph, reads=Reads(graph), removed=frozenset(removed))
+
+
+def added_by_plans_alone(run: RunContext, names: Iterable[str]) -> frozenset[str]:
+    """Name the new ones of some models whose tables hold what the environment does not publish: no run fills these."""
+    stored = run.store.environments.pointers(run.environment.name)
+    return frozenset(
+        name
+        for name in names
+        if name not in stored
+        and holds_what_is_unpublished(run.store, run.pointers[name].version, run.environment)
+    )
 
 
 def _with_places(store: Store, graph: Graph) -> Graph:
