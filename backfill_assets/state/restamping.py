@@ -58,19 +58,11 @@ def published(
 
 
 def read_instead(connection: sa.Connection, old: Pointer, now: Pointer) -> PublishedMove:
-    """Compare what is read at two pointers, where nothing is published at the second one: no record is written.
-
-    Cells of the same batch are none of either.
-    """
-    after = layers.records(connection, now, _ALL)
+    """Compare what is read at two pointers, where nothing is published at the second one: no record is written."""
     before = _comparable(connection, old, now, _ALL)
-    own = [
-        each
-        for cell, each in after.items()
-        if cell not in before or before[cell].batch_id != each.batch_id
-    ]
+    after = layers.records(connection, now, _ALL)
     lost = IntervalSet.of(before) - IntervalSet.of(after)
-    return _result(own, before, lost)
+    return _result([], before, lost, _others(after, before))
 
 
 def strike_rebuilt(
@@ -169,10 +161,11 @@ def _taken_over(
     """Publish what a table holds already: its records stay, with other stamps."""
     own = ready.ready_records(connection, new.version, new.delta_version)
     cells = IntervalSet.of(each.cell for each in own)
-    old_records = _comparable(connection, old, new, cells)
-    ready.restamp(connection, _stamped(own, old_records, number))
+    before = _comparable(connection, old, new, _ALL if new.under else cells)
+    ready.restamp(connection, _stamped(own, before, number))
     lost = IntervalSet.empty() if old is None else _held(connection, old) - _held(connection, new)
-    return _result(own, old_records, lost)
+    beneath = layers.records(connection, new, _ALL - cells) if new.under else {}
+    return _result(own, before, lost, _others(beneath, before))
 
 
 def _comparable(
@@ -199,11 +192,12 @@ def _copied(connection: sa.Connection, move: Move, old: Pointer, number: int) ->
         if copy.cells is None or each.cell in copy.cells
     ]
     cells = IntervalSet.of(each.cell for each in own)
-    old_records = layers.records(connection, old, cells)
+    before = layers.records(connection, old, cells | move.emptied)
     current = ready.current_cells(connection, new.version, cells | move.emptied)
     ready.close_records(connection, new.version, current, new.delta_version)
-    ready.open_records(connection, _stamped(own, old_records, number), new.delta_version)
-    return _result(own, old_records, move.emptied)
+    ready.open_records(connection, _stamped(own, before, number), new.delta_version)
+    beneath = layers.records(connection, new, move.emptied)
+    return _result(own, before, move.emptied - IntervalSet.of(beneath), _others(beneath, before))
 
 
 def _stamped(
@@ -219,19 +213,35 @@ def _stamped(
         yield replace(each, built_at=built_at, changed_at=stamps)
 
 
+def _others(
+    after: Mapping[Interval, ReadyRecord], before: Mapping[Interval, ReadyRecord]
+) -> list[ReadyRecord]:
+    """Give what is read of cells that another batch has built than the one whose rows were read before."""
+    return [
+        each
+        for cell, each in after.items()
+        if cell not in before or before[cell].batch_id != each.batch_id
+    ]
+
+
 def _result(
-    own: list[ReadyRecord], old_records: Mapping[Interval, ReadyRecord], lost: IntervalSet
+    own: list[ReadyRecord],
+    before: Mapping[Interval, ReadyRecord],
+    lost: IntervalSet,
+    beneath: list[ReadyRecord],
 ) -> PublishedMove:
+    """Compare with what was read before: what is published, what is lost, and what comes to light in tables under it."""
+    read = [*own, *beneath]
     differing = (
         each.cell
-        for each in own
-        if each.cell not in old_records or old_records[each.cell].content != each.content
+        for each in read
+        if each.cell not in before or before[each.cell].content != each.content
     )
     built = {
         at: IntervalSet.of(each.cell for each in some)
         for at, some in groupby(sorted(own, key=_built_at), key=_built_at)
     }
-    cells = IntervalSet.of(each.cell for each in own)
+    cells = IntervalSet.of(each.cell for each in read)
     return PublishedMove(cells | lost, IntervalSet.of(differing) | lost, built)
 
 

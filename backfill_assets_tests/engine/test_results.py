@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from backfill_assets.engine.automatic.late_plan import refresh_late
-from backfill_assets.engine.plans.plan_verbs import abandon_plan, rollback_plan
+from backfill_assets.engine.plans.plan_verbs import abandon_plan, rollback_plan, undo_plan
 from backfill_assets.engine.review.answers import UnansweredError
 from backfill_assets.engine.review.results import (
     changed_since,
@@ -22,6 +22,7 @@ from backfill_assets.errors import RequestError
 from backfill_assets.intervals import Interval, IntervalSet
 from backfill_assets.planning.plan.request import Restatement
 from backfill_assets.snapshots.environment import PROD, Environment
+from backfill_assets.snapshots.publication import PublicationKind
 from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets_tests.builders import a_graph, a_model, a_source
 from backfill_assets_tests.engine.plans import Plans
@@ -288,3 +289,22 @@ def test_a_result_is_outdated_where_its_environment_reads_other_cells_of_the_one
     last = world.store.history.moves_of(plan.plan_id)[-1]
     assert (last.model, last.new) == (VISITS, None)
     assert (last.cells, last.changed) == (days(7, 10), days(7, 10))
+
+
+def test_an_undo_names_no_cell_as_changed_that_the_followed_environment_publishes_with_the_same_rows(
+    world: World, plans: Plans
+):
+    world.store.environments.save_environment(Environment("dev", protected=False, follows=PROD))
+    world.land(a_source(), *changed(row(8, 1, 80.5)))
+    first = plans.make(OLD, "dev", restate=(Restatement(VISITS, "2024-01-08", "2024-01-08"),))
+    assert plans.apply(OLD, first).status is PlanStatus.PROMOTED
+    second = plans.make(OLD, "dev", restate=(Restatement(VISITS, "2024-01-07", "2024-01-10"),))
+    assert plans.apply(OLD, second).status is PlanStatus.PROMOTED
+
+    undo_plan(plans.project(OLD), second)
+
+    *_, last = (
+        move for move in world.store.history.moves_of(second.plan_id) if move.model == VISITS
+    )
+    assert (last.kind, last.cells) == (PublicationKind.UNDO, days(7, 10))
+    assert not last.changed
