@@ -87,6 +87,11 @@ class Pointer:
         """The tables that it reads, the upper first."""
         return (Layer(self.version, self.delta_version), *self.under)
 
+    def is_as(self, other: Pointer) -> bool:
+        """Whether the same definition is read in the same tables, at whatever pins."""
+        tables, others = ([layer.version for layer in each.layers] for each in (self, other))
+        return self.fingerprint == other.fingerprint and tables == others
+
     def raised(self, pins: Mapping[str, int]) -> Pointer:
         """Give it with each table under its own one at the pin of another reader, where that is higher."""
         under = (

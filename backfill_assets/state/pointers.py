@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from backfill_assets.snapshots.environment import Layer, Pointer
+from backfill_assets.snapshots.environment import Layer, Pointer, plan_of
 from backfill_assets.state import moves
 from backfill_assets.state.rows import values_of
 from backfill_assets.state.tables import CLAIMS, ENVIRONMENTS, POINTERS, READY_RECORDS, VERSIONS
@@ -207,13 +207,11 @@ def follow_again(connection: sa.Connection, moved: Pointer, now: datetime) -> No
     """
     for each in all_pointers(connection):
         above = followed(connection, each.environment)[1:]
-        if each.model == moved.model and moved.environment in above:
+        if each.model != moved.model or plan_of(each.environment) is not None:
+            continue  # what a plan's workspace reads is the plan's to say
+        if moved.environment in above:
             at = resolved_pointers(connection, above, POINTERS.c.model == each.model)[each.model]
-            if (at.version, at.fingerprint, at.under) == (
-                each.version,
-                each.fingerprint,
-                each.under,
-            ):
+            if at.is_as(each):
                 remove_pointer(connection, each.environment, each.model, now)
 
 

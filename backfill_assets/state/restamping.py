@@ -94,12 +94,12 @@ def outdate_overtaken(connection: sa.Connection, publication: Publication, numbe
         number: its own.
     """
     moved = {each.model for each in publication.moves}
-    read = pointers.pointers(connection, publication.environment)
+    read = pointers.pointers(connection, publication.environment) if publication.pins else {}
     beside = {
         model: at
         for model, at in read.items()
-        if model in publication.pins
-        and (at.under or (model not in moved and at.delta_version > publication.pins[model]))
+        if at.under
+        or (model not in moved and at.delta_version > publication.pins.get(at.version, -1))
     }
     late = _Late(connection, publication.seen, number, beside)
     for new in (move.pointer for move in publication.moves) if beside else ():
@@ -163,9 +163,19 @@ def _taken_over(
     cells = IntervalSet.of(each.cell for each in own)
     before = _comparable(connection, old, new, _ALL if new.under else cells)
     ready.restamp(connection, _stamped(own, before, number))
-    lost = IntervalSet.empty() if old is None else _held(connection, old) - _held(connection, new)
-    beneath = layers.records(connection, new, _ALL - cells) if new.under else {}
+    read = _as_read(connection, new)
+    lost = IntervalSet.empty() if old is None else _held(connection, old) - _held(connection, read)
+    beneath = layers.records(connection, read, _ALL - cells) if read.under else {}
     return _result(own, before, lost, _others(beneath, before))
+
+
+def _as_read(connection: sa.Connection, new: Pointer) -> Pointer:
+    """Give a pointer with the tables under its own at the pins at which they are read where its environment follows others."""
+    followed = pointers.followed(connection, new.environment)[1:]
+    at = pointers.pointer(connection, followed[0], new.model) if new.under and followed else None
+    return (
+        new if at is None else new.raised({each.version: each.delta_version for each in at.layers})
+    )
 
 
 def _comparable(

@@ -308,3 +308,38 @@ def test_an_undo_names_no_cell_as_changed_that_the_followed_environment_publishe
     )
     assert (last.kind, last.cells) == (PublicationKind.UNDO, days(7, 10))
     assert not last.changed
+
+
+def test_a_result_in_dev_is_outdated_by_what_prod_takes_back_of_a_table_that_it_has_taken_over(
+    world: World, plans: Plans
+):
+    doubled = a_graph(a_model(VISITS, sql=DOUBLED, cadence=CADENCE), OLD.models[COSTS])
+    world.store.environments.save_environment(Environment("dev", protected=False, follows=PROD))
+    plans.published(doubled, "dev")
+    plan = plans.published(doubled)
+    world.clock.now += timedelta(minutes=1)
+    made = register_result(
+        plans.project(doubled), "dev", (REPORT, VISITS, days(8, 9)), "", "tried", rerun=False
+    )
+    world.clock.now += timedelta(minutes=1)
+    assert not changed_since(world.store, doubled, made)
+
+    rollback_plan(plans.project(doubled), plan)
+
+    assert changed_since(world.store, doubled, made) == days(8, 9)
+
+
+def test_a_promotion_in_dev_names_no_day_that_prod_has_filled_before_it(world: World, plans: Plans):
+    world.store.environments.save_environment(Environment("dev", protected=True, follows=PROD))
+    late = changed(row(8, 1, 80.5))
+    world.land(a_source(), *late)
+    plan = plans.make(OLD, "dev", restate=(Restatement(VISITS, "2024-01-08", "2024-01-08"),))
+    plans.apply(OLD, plan)
+    world.clock.now += timedelta(days=1)
+    world.land(a_source(), *late, row(11, 1, 11.0))
+    world.fill(OLD)
+
+    plans.promote(OLD, plan)
+
+    moves = {move.model: move for move in world.store.history.moves_of(plan.plan_id)}
+    assert moves[VISITS].changed == moves[COSTS].changed == days(8, 8)

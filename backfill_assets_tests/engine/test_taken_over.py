@@ -125,6 +125,42 @@ def test_dev_reads_the_days_that_prod_fills_in_a_table_that_it_has_taken_over_fr
     assert plans.make(MORE, "dev").is_empty
 
 
+@pytest.mark.parametrize("back", [undo_plan, rollback_plan])
+def test_dev_goes_back_to_a_table_that_prod_has_taken_over_since_as_prod_publishes_it(
+    world: World, plans: Plans, back: Callable[..., object]
+):
+    world.begin(OLD, *ROWS)
+    world.store.environments.save_environment(Environment("dev", protected=False, follows=PROD))
+    plans.published(MORE, "dev")
+    other = a_graph(visits(", CAST(cost * 3 AS DECIMAL(18,2)) AS double"), costs())
+    plan = plans.published(other, "dev")
+    plans.published(MORE)
+
+    back(plans.project(MORE), plan)
+
+    assert world.store.environments.pointers("dev")[VISITS].environment == PROD
+    assert plans.make(MORE).is_empty
+    assert plans.make(MORE, "dev").is_empty
+
+
+@pytest.mark.parametrize("back", [undo_plan, rollback_plan])
+def test_cells_that_prod_has_taken_over_with_their_table_stay_where_dev_goes_back(
+    world: World, plans: Plans, back: Callable[..., object]
+):
+    world.begin(OLD, *ROWS)
+    world.store.environments.save_environment(Environment("dev", protected=False, follows=PROD))
+    plans.published(MORE, "dev")
+    world.land(a_source(), *changed(row(8, 1, 80.5)))
+    plan = plans.published(MORE, "dev", restate=(Restatement(VISITS, "2024-01-08", "2024-01-08"),))
+    plans.published(MORE)
+    rows = world.rows(VISITS)
+
+    back(plans.project(MORE), plan)
+
+    assert world.rows(VISITS) == rows
+    assert plans.make(MORE, "dev").is_empty
+
+
 def test_a_copy_owes_what_its_table_came_to_owe_while_it_was_published(
     world: World, plans: Plans, monkeypatch: pytest.MonkeyPatch
 ):

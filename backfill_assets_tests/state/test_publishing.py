@@ -567,7 +567,7 @@ def test_what_may_not_have_read_a_change_beside_its_publication_is_older_than_th
     trial.open()
     trial.fill("revenue", 0, 3)
     looked, before = store.views.of("prod"), _records(store, "revenue__v1")
-    pins = {model: each.pointer.delta_version for model, each in looked.models.items()}
+    pins = {each.pointer.version: each.pointer.delta_version for each in looked.models.values()}
     fill(store, Asked("orders", 1, 2, run="run-9"), {days(1, 2): content(11)})
     orders = _records(store)
     trial.publish(trial.move("revenue"), seen=looked.counter, pins=pins)

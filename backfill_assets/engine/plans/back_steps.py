@@ -40,9 +40,18 @@ def steps_back(
     return tuple(each.step(owed[each.old.model] | each.stale_before) for each in returning)
 
 
-def is_dropped(environment: str, move: PointerMove) -> bool:
-    """Whether going back leaves no pointer: the model was new, or another environment's is followed."""
-    return move.old is None or move.old.environment != environment
+def is_dropped(environment: str, move: PointerMove, followed: Mapping[str, Pointer]) -> bool:
+    """Whether going back leaves an environment no pointer of its own: the model was new, or another one's is followed.
+
+    That one is followed, too, where it has taken over the table since, with its definition.
+
+    Args:
+        environment: its name.
+        move: what is taken back.
+        followed: where the environment that it follows reads each model now.
+    """
+    old, at = move.old, followed.get(move.model)
+    return old is None or old.environment != environment or (at is not None and at.is_as(old))
 
 
 def changed_by_undo(op: Operation) -> CellsByModel:
@@ -101,9 +110,10 @@ def _returning(
     """Yield the models that go back; tables that were left are read with what was carried back into them."""
     pointers = op.store.environments.pointers(op.plan.environment)
     carried = op.store.environments.own_pointers(workspace_name(op.undo_id)) if only_cells else {}
+    followed = op.followed_pointers()
     for move in moves:
         at, old = pointers.get(move.model), move.old
-        if old is None or is_dropped(op.plan.environment, move):
+        if old is None or is_dropped(op.plan.environment, move, followed):
             continue
         if at is not None and at.version == old.version:
             definition = old.fingerprint if move.redefines else at.fingerprint

@@ -83,6 +83,7 @@ def _decided(
     if only_cells and cells_to_carry_back(op):
         raise ConcurrentPublicationError(op.plan_id, op.plan.environment)
     steps = steps_back(op, moves, only_cells=only_cells)
-    gone = tuple(move.model for move in moves if is_dropped(op.plan.environment, move))
+    environment, followed = op.plan.environment, op.followed_pointers()
+    gone = tuple(move.model for move in moves if is_dropped(environment, move, followed))
     cells = ranges_by_model(op.old_workspace().graph, carried) if carried else {}
     return Prepared(steps, gone, carried=cells)

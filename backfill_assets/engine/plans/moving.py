@@ -62,7 +62,8 @@ def move_pointers(
 
     def prepare() -> Prepared:
         view = op.store.views.of(op.plan.environment)
-        pins = {name: state.pointer.delta_version for name, state in view.models.items()}
+        read = [state.pointer for state in view.models.values()]
+        pins = {at.version: at.delta_version for at in read}
         decided = decide(view)
         owed, taken = owed_without(op, view, decided)
         return replace(

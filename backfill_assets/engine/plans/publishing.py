@@ -67,7 +67,7 @@ class Prepared:
         who: the person or run that asked for it.
         why: in words.
         seen: the counter when it was last looked whether anything was left to do.
-        pins: the environment's pins then, by model.
+        pins: the environment's pins then, by the table that each model was read from.
         tables: the pins then of the tables of what moves, by version, those underneath included.
         owed: cells that stay published, and were computed from cells that the publication takes away.
         taken: where such cells may come between that decision and the publication.

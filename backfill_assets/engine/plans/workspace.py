@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from backfill_assets.engine.plans.back_steps import is_dropped
 from backfill_assets.engine.plans.rollback_checks import moves_to_take_back
 from backfill_assets.engine.project.opening import save_snapshot
 from backfill_assets.engine.project.run_context import table_path
@@ -82,7 +83,7 @@ def _new(op: Operation) -> WorkspaceRequest:
 
 def _old(op: Operation) -> WorkspaceRequest | None:
     """Ask for the tables that were read before the plan; None where only cells of a table come back."""
-    moves = moves_to_take_back(op, PublicationKind.UNDO)
+    moves, followed = moves_to_take_back(op, PublicationKind.UNDO), op.followed_pointers()
     models = tuple(
         WorkspaceModel(
             replace(move.old, environment=workspace_name(op.undo_id)),
@@ -90,7 +91,7 @@ def _old(op: Operation) -> WorkspaceRequest | None:
         )
         for move in moves
         if move.old is not None and move.new is not None and move.old.version != move.new.version
-        if not move.old.under and move.old.environment == op.plan.environment
+        if not move.old.under and not is_dropped(op.plan.environment, move, followed)
     )
     if not models:
         return None

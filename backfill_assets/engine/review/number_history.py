@@ -238,7 +238,8 @@ def moves_read(
                 hidden = _own_cells(store, at)
                 cells, changed = move.cells - hidden, move.changed - hidden
                 read.append(replace(move, old=old, new=new, cells=cells, changed=changed))
-            at = new
+            is_taken_over = move.new is not None and move.new.is_as(at)  # its own pointer goes then
+            at = None if is_taken_over else new
     return read
 
 
