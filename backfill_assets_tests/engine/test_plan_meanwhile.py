@@ -372,6 +372,48 @@ def test_a_model_that_dev_declares_no_more_goes_from_dev_only_where_it_has_a_tab
     assert plans.make(without).removed == (COSTS,)
 
 
+def test_what_dev_only_reads_in_prod_goes_from_dev_with_a_model_that_it_reads(
+    world: World, plans: Plans
+):
+    world.begin(OLD, *ROWS)
+    world.store.environments.save_environment(Environment("dev", protected=False, follows=PROD))
+    plans.published(OLD, "dev", restate=(Restatement(VISITS),), select=(VISITS,))
+    assert world.store.environments.pointers("dev")[COSTS].environment == PROD
+
+    assert plans.published(a_graph(), "dev").removed == (COSTS, VISITS)
+
+    assert plans.make(a_graph(), "dev").is_empty
+
+
+def test_what_dev_publishes_is_stale_where_prod_moves_what_it_reads_to_another_table_meanwhile(
+    world: World, plans: Plans, monkeypatch: pytest.MonkeyPatch
+):
+    world.begin(OLD, *ROWS)
+    world.store.environments.save_environment(Environment("dev", protected=False, follows=PROD))
+    for number in (11, 12, 13):
+        world.clock.now += timedelta(days=1)
+        world.land(a_source(), *ROWS, *(row(each, 1, 1.0) for each in range(11, number + 1)))
+        world.fill(OLD)
+    twice = a_model(
+        sql="SELECT ds, id, CAST(cost * 2 AS DECIMAL(18,2)) AS cost FROM web.events "
+        "WHERE ds >= :start_ds AND ds < :end_ds",
+        cadence=CADENCE,
+    )
+    doubled = a_graph(twice, costs())
+    before_call(
+        publishing,
+        "describe_moves",
+        lambda: plans.published(doubled, select=(VISITS,)),
+        monkeypatch,
+    )
+    plans.published(OLD, "dev", restate=(Restatement(COSTS, "2024-01-08", "2024-01-08"),))
+
+    stale = plans.make(doubled, "dev").model(COSTS)
+
+    assert stale is not None
+    assert not days(8) - stale.certain
+
+
 def test_a_cell_that_came_out_as_prods_is_read_from_devs_table_once_that_answers_for_it(
     world: World, plans: Plans
 ):

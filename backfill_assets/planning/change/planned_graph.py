@@ -117,7 +117,7 @@ def planned_graph(
     gone = tuple(name for name in sorted(state.running) if name not in graph.models)
     gone = () if request.late else gone  # late data takes no model away
     _refuse_gone(request, graph, gone)
-    chosen = _chosen(request, graph, tuple(name for name in gone if _may_go(state, graph, name)))
+    chosen = _chosen(request, graph, _may_go(state, graph, gone))
     _refuse_unread(request, graph, chosen)
     helpers = frozenset(upstream_of(graph, chosen & {*graph.models}) - chosen)
     chosen, helpers = _with_new_upstreams(request, state, chosen, helpers)
@@ -175,14 +175,25 @@ def _of_another_kind(state: PlanState, planned: Graph, name: str) -> Iterator[st
     )
 
 
-def _may_go(state: PlanState, graph: Graph, name: str) -> bool:
-    """Whether a plan can take a model away: not one that the environment only reads where it follows another.
+def _may_go(state: PlanState, graph: Graph, gone: tuple[str, ...]) -> tuple[str, ...]:
+    """Name those of some models that a plan can take away: the environment's own, and what reads one of them.
 
-    One that is a source by now is no model of the environment any more.
+    A model that it only reads where it follows another environment stays as that one has it. One that is a source by
+    now is no model of the environment any more.
     """
+    own = {name for name in gone if name in graph.sources or _is_own(state, name)}
+    while readers := {name for name in gone if name not in own and _reads(state, name) & own}:
+        own |= readers
+    return tuple(name for name in gone if name in own)
+
+
+def _is_own(state: PlanState, name: str) -> bool:
     at = state.view.models.get(name)
-    own = at is None or at.pointer.environment == state.view.environment.name
-    return own or name in graph.sources
+    return at is None or at.pointer.environment == state.view.environment.name
+
+
+def _reads(state: PlanState, name: str) -> set[str]:
+    return {read.name for read in state.running[name].model.reads}
 
 
 def _chosen(request: PlanRequest, graph: Graph, gone: tuple[str, ...]) -> frozenset[str]:
