@@ -140,7 +140,7 @@ def graph_with_removed(own: EnvironmentGraph) -> Graph:
     """
     models = {name: snapshot.model for name, snapshot in own.running.items()}
     relied = {name: snapshot.sources for name, snapshot in own.running.items()}
-    removed = models.keys() - own.graph.models.keys()
+    removed = models.keys() - own.graph.models.keys() - own.graph.sources.keys()
     return _graph_of(
         {**models, **own.graph.models}, own.graph.models, removed, own.graph.sources, relied
     )

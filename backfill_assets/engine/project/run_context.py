@@ -59,8 +59,8 @@ class RunContext(InProject):
         root_id: the root run or backfill; the same over re-executions.
         plan_id: the plan served; None for a gap fill.
         changed: models whose loaded declaration is not what the environment runs.
-        removed: models that the environment publishes, and that nothing fills, since neither they are declared
-            any more nor any model that reads them.
+        removed: models that the environment publishes, and that nothing fills, since neither they nor any model
+            that reads them is declared any more.
         misread: by model, the sources that its snapshot relies on otherwise than the graph declares,
             and of each of them the models to plan.
         published: what a person who launched this run by hand wants of published cells.

@@ -40,8 +40,8 @@ class FilesGoneError(BackfillAssetsError):
     def __init__(self, *, path: str, names: Sequence[str]) -> None:
         self.path, self.names = path, tuple(names)
         super().__init__(
-            f"of the files that were written for {path}, {len(names):,} can't be committed, missing or "
-            f"incomplete, for example {names[0]}; expected them as they were written. Nothing was "
+            f"{len(names):,} of the files that were written for {path} can't be committed: missing or "
+            f"incomplete is {names[0]}, for example; expected them as they were written. Nothing was "
             "committed; run again"
         )
 
