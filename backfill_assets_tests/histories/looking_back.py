@@ -170,6 +170,9 @@ def tells_what_changed(
         then, now = before.of(name), after.of(name)
         otherwise = differ[name] | (then.keys() - now.keys())
         said = starts(after.models[name], told["changed"][name] | told["gone"][name])
+        said -= {
+            at for at in said if now.get(at) == then.get(at) == ()
+        }  # of other columns, without a row
         elsewhere = set(now) - set(then) if plan.environment != PROD else set[Any]()
         if said - otherwise or otherwise - said - {*publishing.in_flight.get(name, ())} - elsewhere:
             raise WrongError(
