@@ -350,5 +350,5 @@ def _remedy(stale: int, refresh: int, beyond: Iterable[str] = (), needed: str | 
         return "the next run refreshes them"
     run = f"the next run refreshes {refresh:,}; " if refresh else ""
     if needed:
-        return f"{run}{'the others wait' if run else 'waits'} for plan {needed}"
+        return f"{run}{'else ' if run else ''}waits for plan {needed}"
     return f"{run}{'else a plan' if run else 'needs a plan'}{beyond_words(beyond)}"
