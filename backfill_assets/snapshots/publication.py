@@ -169,8 +169,8 @@ class Publication:
         who: the person or run.
         why: in words.
         seen: the counter when the remaining work was last checked.
-        pins: the environment's pins then, by the table that each model was read from. Cells that read what other models published between then and
-            the publication count as built then, so that the rule finds them.
+        pins: the environment's pins then, by the table that each model was read from. Cells that read what other
+            models published between then and the publication count as built then, so that the rule finds them.
         tables: the pins then of the moved tables, by version, layers included. A promotion is void if
             another environment publishes there meanwhile, under no lock of this publication.
         owed: cells that stay published, and were computed from cells that the publication takes away.

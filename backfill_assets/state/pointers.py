@@ -56,6 +56,15 @@ def resolved_pointers(
     return dict(sorted(resolved.items()))
 
 
+def as_read(connection: sa.Connection, own: Pointer) -> Pointer:
+    """Give an environment's own pointer with the pins at which the tables under its own are read now."""
+    if not own.under:
+        return own
+    above = followed(connection, own.environment)[1:]
+    stored = _stored(connection, above, POINTERS.c.model == own.model)
+    return _live(own, [stored[name][own.model] for name in above if own.model in stored[name]])
+
+
 def own_pointers(connection: sa.Connection, environment: str) -> dict[str, Pointer]:
     """Read the pointers that are an environment's own, by model, as they are stored."""
     return _stored(connection, [environment])[environment]
@@ -205,10 +214,11 @@ def follow_again(connection: sa.Connection, moved: Pointer, now: datetime) -> No
 
     The table has another owner by now, whose commits their own pointer would never follow.
     """
-    for each in all_pointers(connection):
-        above = followed(connection, each.environment)[1:]
-        if each.model != moved.model or plan_of(each.environment) is not None:
+    rows = connection.execute(_POINTERS.where(POINTERS.c.model == moved.model)).all()
+    for each in (Pointer(*row) for row in rows):
+        if plan_of(each.environment) is not None:
             continue  # what a plan's workspace reads is the plan's to say
+        above = followed(connection, each.environment)[1:]
         if moved.environment in above:
             at = resolved_pointers(connection, above, POINTERS.c.model == each.model)[each.model]
             if at.is_as(each):

@@ -163,19 +163,10 @@ def _taken_over(
     cells = IntervalSet.of(each.cell for each in own)
     before = _comparable(connection, old, new, _ALL if new.under else cells)
     ready.restamp(connection, _stamped(own, before, number))
-    read = _as_read(connection, new)
+    read = pointers.as_read(connection, new)
     lost = IntervalSet.empty() if old is None else _held(connection, old) - _held(connection, read)
     beneath = layers.records(connection, read, _ALL - cells) if read.under else {}
     return _result(own, before, lost, _others(beneath, before))
-
-
-def _as_read(connection: sa.Connection, new: Pointer) -> Pointer:
-    """Give a pointer with the tables under its own at the pins at which they are read where its environment follows others."""
-    followed = pointers.followed(connection, new.environment)[1:]
-    at = pointers.pointer(connection, followed[0], new.model) if new.under and followed else None
-    return (
-        new if at is None else new.raised({each.version: each.delta_version for each in at.layers})
-    )
 
 
 def _comparable(
