@@ -70,14 +70,13 @@ def explain(
     """
     with looking() as at:
         run = at.published(env)
-        past = run.store.snapshots.last_model
-        before = None if model in run.graph.models else past(model)
-        declared = before or model_named(run.graph, model)
+        snapshots, models = run.store.snapshots, run.graph.models
+        declared = models.get(model) or snapshots.last_model(model) or model_named(run.graph, model)
         cells = cells_named(declared.cadence, cell)
         moments = _moments(declared, between, run.clock())
         explanation = explain_number(run, declared, cells, column, moments)
         naming, plan_texts = (
-            naming_of(run.graph, run.store.snapshots.last_cadence),
+            naming_of(run.graph, snapshots.last_cadence),
             plans_told(run.store.reading(), explanation.steps),
         )
     answer = _Answer(model, cells, column, env, moments, explanation, naming, plan_texts)

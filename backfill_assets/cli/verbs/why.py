@@ -55,7 +55,9 @@ def why(
     Example: backfill why web.sessions 2025-05-01..2025-05-31
     """
     with looking() as at:
-        run = at.published(env)
+        run = at.run(env)
+        if model not in run.graph.models:
+            run = at.published(env)
         cadence = model_named(run.graph, model).cadence
         cells = cells_named(cadence, interval)
         view, naming = run.view(), naming_of(run.graph)
@@ -71,7 +73,7 @@ def why(
                 for origin in built
                 if origin.plan_id or origin.fingerprint != runs or origin.reason not in _ROUTINE
             ]
-            reasons, gaps = _by_rule(at.run(env), view, model, cells)
+            reasons, gaps = _by_rule(run, view, model, cells)
     if as_json:
         print_json(
             [*map(asdict, reasons), *({**asdict(origin), "branch": "origin"} for origin in built)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -61,11 +62,9 @@ class Outstanding:
         """Give it where a plan stands for all that needs one; None: none does."""
         if plan_id is None:
             return self
-        named = {A_PLAN: f"wait for plan {plan_id}"}
-        waits: dict[str, int] = {}
+        waits = Counter[str]()
         for whom, count in self.waits.items():
-            name = named.get(whom, whom)
-            waits[name] = waits.get(name, 0) + count
+            waits[f"wait for plan {plan_id}" if whom == A_PLAN else whom] += count
         return replace(self, waits=waits)
 
     @property
