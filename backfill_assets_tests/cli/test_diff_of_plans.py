@@ -103,17 +103,25 @@ def test_a_diff_says_so_once_a_collection_has_deleted_what_it_would_compare(
     )
 
 
-@pytest.mark.usefixtures("computing")
-def test_rows_of_a_model_that_a_plan_removes_are_compared_as_gone_whoever_asked_before(
+def plan_that_removes_returns(
     shop: Prepared, backfill: Backfill, declare: Callable[[str], None]
-):
+) -> str:
+    """Publish the returns of each day, and build a plan that removes them."""
     toy.land(str(shop.data))
     assert backfill("run", "--select", "+toy.returns_daily").code == 0
     declare(
         "from backfill_assets_tests.toy import MODELS as M, SOURCES\nMODELS = [*M[:4], *M[5:]]\n"
     )
-    plan_id = backfill("plan", "--select", "toy.returns_daily", "--json").json["plan_id"]
+    plan_id: str = backfill("plan", "--select", "toy.returns_daily", "--json").json["plan_id"]
     assert backfill("apply", plan_id).code == 0
+    return plan_id
+
+
+@pytest.mark.usefixtures("computing")
+def test_rows_of_a_model_that_a_plan_removes_are_compared_as_gone_whoever_asked_before(
+    shop: Prepared, backfill: Backfill, declare: Callable[[str], None]
+):
+    plan_id = plan_that_removes_returns(shop, backfill, declare)
 
     found = backfill("diff", plan_id)
 
@@ -130,13 +138,7 @@ def test_few_rows_of_a_model_that_only_one_side_has_are_compared_without_spark(
     declare: Callable[[str], None],
     monkeypatch: pytest.MonkeyPatch,
 ):
-    toy.land(str(shop.data))
-    assert backfill("run", "--select", "+toy.returns_daily").code == 0
-    declare(
-        "from backfill_assets_tests.toy import MODELS as M, SOURCES\nMODELS = [*M[:4], *M[5:]]\n"
-    )
-    plan_id = backfill("plan", "--select", "toy.returns_daily", "--json").json["plan_id"]
-    assert backfill("apply", plan_id).code == 0
+    plan_id = plan_that_removes_returns(shop, backfill, declare)
     monkeypatch.setattr("backfill_assets.cli.verbs.diff.compare", None)  # what asks Spark
 
     removed = f"removed ds={FIRST}: ds={FIRST}, amount="

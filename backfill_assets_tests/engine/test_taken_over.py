@@ -56,6 +56,12 @@ def begun_with_another_day(world: World) -> None:
     world.land(a_source(), *ROWS, row(11, 1, 11.0))
 
 
+def publish_more_in_dev(world: World, plans: Plans) -> None:
+    world.begin(OLD, *ROWS)
+    world.store.environments.save_environment(Environment("dev", protected=False, follows=PROD))
+    plans.published(MORE, "dev")
+
+
 def owed(world: World, environment: str = PROD) -> str:
     return text(OLD, COSTS, world.store.views.of(environment).owed[COSTS])
 
@@ -111,9 +117,7 @@ def test_a_cell_that_is_stale_in_dev_is_owed_there_when_prod_takes_its_table_ove
 def test_dev_reads_the_days_that_prod_fills_in_a_table_that_it_has_taken_over_from_dev(
     world: World, plans: Plans
 ):
-    world.begin(OLD, *ROWS)
-    world.store.environments.save_environment(Environment("dev", protected=False, follows=PROD))
-    plans.published(MORE, "dev")
+    publish_more_in_dev(world, plans)
     plans.published(MORE)
     world.clock.now += timedelta(days=1)
     world.land(a_source(), *ROWS, row(11, 1, 11.0))
@@ -129,9 +133,7 @@ def test_dev_reads_the_days_that_prod_fills_in_a_table_that_it_has_taken_over_fr
 def test_dev_goes_back_to_a_table_that_prod_has_taken_over_since_as_prod_publishes_it(
     world: World, plans: Plans, back: Callable[..., object]
 ):
-    world.begin(OLD, *ROWS)
-    world.store.environments.save_environment(Environment("dev", protected=False, follows=PROD))
-    plans.published(MORE, "dev")
+    publish_more_in_dev(world, plans)
     other = a_graph(visits(", CAST(cost * 3 AS DECIMAL(18,2)) AS double"), costs())
     plan = plans.published(other, "dev")
     plans.published(MORE)
@@ -147,9 +149,7 @@ def test_dev_goes_back_to_a_table_that_prod_has_taken_over_since_as_prod_publish
 def test_cells_that_prod_has_taken_over_with_their_table_stay_where_dev_goes_back(
     world: World, plans: Plans, back: Callable[..., object]
 ):
-    world.begin(OLD, *ROWS)
-    world.store.environments.save_environment(Environment("dev", protected=False, follows=PROD))
-    plans.published(MORE, "dev")
+    publish_more_in_dev(world, plans)
     world.land(a_source(), *changed(row(8, 1, 80.5)))
     plan = plans.published(MORE, "dev", restate=(Restatement(VISITS, "2024-01-08", "2024-01-08"),))
     plans.published(MORE)

@@ -82,6 +82,17 @@ def _some_cells(
     return [cell_from(model, at) for at in {*some, every[first]}]
 
 
+def _some_published(history: History) -> tuple[Model, IntervalSet] | None:
+    """Choose a published model and some of its cells; None where nothing is published."""
+    published = history.past[-1][1]
+    names = [name for name in _comparable(history, published) if published.of(name)]
+    if not names:
+        return None
+    model = history.graph.model(history.random.choice(names))
+    cells = _some_cells(history, model, [published], published.of(model.name))
+    return model, IntervalSet.of(cells)
+
+
 def _is_true(
     told: ExplainedNumber,
     model: Model,
@@ -116,15 +127,13 @@ def replay_some_cells(history: History) -> None:
 
     That may be impossible where tables were collected, cells are cut otherwise by now, or rows are kept.
     """
-    published = history.past[-1][1]
-    names = [name for name in _comparable(history, published) if published.of(name)]
-    if not names:
+    found = _some_published(history)
+    if found is None:
         return
-    model = history.graph.model(history.random.choice(names))
-    cells = IntervalSet.of(_some_cells(history, model, [published], published.of(model.name)))
+    model, cells = found
     upstreams = history.random.random() < 0.3
     history.say(f"replay {history.text(model.name, cells)} of {model.name}")
-    run = open_run(history.world.project(history.graph), published.environment)
+    run = open_run(history.world.project(history.graph), PROD)
     for one in Replay(run, upstreams=upstreams).published(model, cells):
         if one.verdict is Verdict.DIFFERS:
             raise WrongError(f"{one.model} {one.cell} is rebuilt otherwise: {one}")
@@ -183,19 +192,16 @@ def tells_what_changed(
 
 def register_a_result(history: History) -> None:
     """Register a result that rests on published cells."""
-    published = history.past[-1][1]
-    names = [name for name in _comparable(history, published) if published.of(name)]
-    if not names:
+    found = _some_published(history)
+    if found is None:
         return
-    name = history.random.choice(names)
-    model = history.graph.model(name)
-    cells = _some_cells(history, model, [published], published.of(name))
+    model, cells = found
     project = history.plans.project(history.graph)
     number = len(history.results)
     result = register_result(
-        project, PROD, (f"result {number}", name, IntervalSet.of(cells)), "", "", rerun=False
+        project, PROD, (f"result {number}", model.name, cells), "", "", rerun=False
     )
-    history.say(f"result {number} rests on {history.text(name, result.cells)} of {name}")
+    history.say(f"result {number} rests on {history.text(model.name, cells)} of {model.name}")
     history.results[result.name] = len(history.past) - 1
 
 

@@ -354,14 +354,7 @@ def test_cells_that_a_new_table_leaves_out_are_among_those_that_its_publication_
 
 
 def test_when_prod_leaves_a_version_those_who_read_it_underneath_keep_it(store: Store):
-    store.environments.save_environment(DEV)
-    fill(store, Asked(start=0, end=5))
-    dev = Trial(store, environment="dev")
-    dev.in_place("orders", cells((2, 3)))
-    dev.open()
-    dev.fill("orders", 2, 3)
-    dev.promote()
-    fill(store, Asked(start=5, end=7))
+    _restated_in_dev(store)
     plan = Trial(store, "p2")
     plan.new_version("orders")
     plan.open()
@@ -373,14 +366,7 @@ def test_when_prod_leaves_a_version_those_who_read_it_underneath_keep_it(store: 
 
 
 def test_when_prod_removes_a_model_those_who_read_its_table_underneath_keep_it(store: Store):
-    store.environments.save_environment(DEV)
-    fill(store, Asked(start=0, end=5))
-    dev = Trial(store, environment="dev")
-    dev.in_place("orders", cells((2, 3)))
-    dev.open()
-    dev.fill("orders", 2, 3)
-    dev.promote()
-    fill(store, Asked(start=5, end=7))
+    _restated_in_dev(store)
 
     Trial(store, "p2").publish(removed=("orders",))
 
@@ -583,6 +569,18 @@ def test_moves_are_kept_with_the_instant_at_which_they_were_made(store: Store, c
     clock.pass_by(90)
     trial.promote()
     assert store.history.moves_of("p1")[0].at == NOON + timedelta(seconds=90)
+
+
+def _restated_in_dev(store: Store) -> None:
+    """Restate a day in dev, over a table of prod that gets more days since."""
+    store.environments.save_environment(DEV)
+    fill(store, Asked(start=0, end=5))
+    dev = Trial(store, environment="dev")
+    dev.in_place("orders", cells((2, 3)))
+    dev.open()
+    dev.fill("orders", 2, 3)
+    dev.promote()
+    fill(store, Asked(start=5, end=7))
 
 
 def _said(trial: Trial, intent: int, move: Move) -> Publication:
