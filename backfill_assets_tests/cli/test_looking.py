@@ -75,7 +75,7 @@ def test_an_overwritten_source_is_looked_at_by_status_and_by_plan_without_spark(
     plan_id = planned.lines[0].split()[1]
     assert looked.lines[-2:] == [
         f"Next: backfill show {plan_id}",
-        "prod: 1 model, 0 cells missing, 2 stale: 2 need a plan.",
+        f"prod: 1 model, 0 cells missing, 2 stale: 2 wait for plan {plan_id}.",
     ]
     assert "late     toy.sales: 2024-01-29, 2024-01-31" in looked.out
 
