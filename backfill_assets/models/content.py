@@ -118,10 +118,8 @@ class ChangedAt:
 
     def latest(self, columns: frozenset[str] | None) -> int:
         """The last change that a reader of these columns sees; None reads every column."""
-        if columns is None:
-            return max((self.row_set, *self.columns.values()))
-        read = columns & self.columns.keys()
-        return max((self.row_set, *(self.columns[name] for name in read)))
+        read = self.columns if columns is None else columns & self.columns.keys()
+        return max(self.row_set, *(self.columns[name] for name in read)) if read else self.row_set
 
 
 def changed_at(old: tuple[Content, ChangedAt] | None, new: Content, now: int) -> ChangedAt:

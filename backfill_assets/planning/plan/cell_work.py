@@ -64,9 +64,11 @@ def cell_work(
 def _workspace_view(planned: PlannedGraph, changes: Changes) -> StateView:
     """View the state as a workspace will: new tables with their ready cells, and the plan's own cutoffs.
 
-    What is published has read none of the new tables, so it is none of the workspace's own.
+    What is published has read none of the new tables with ready cells, so it is none of the workspace's own.
     """
-    models = {name: state.as_read_elsewhere() for name, state in planned.published.models.items()}
+    models = dict(planned.published.models)
+    if planned.state.built:
+        models = {name: state.as_read_elsewhere() for name, state in models.items()}
     for name in planned.graph.order:
         change = changes.models[name]
         if change.new_version:
