@@ -108,3 +108,28 @@ def test_an_undo_asks_about_all_cells_that_go_back_those_of_a_table_that_was_the
 
     assert "up to 7 cells of 1 model in prod get back" in undone.err
     assert undone.lines[0] == "published toy.sales: 2024-01-28..2024-02-03"
+
+
+@pytest.mark.usefixtures("computing")
+def test_a_model_that_dev_had_added_and_prod_publishes_since_is_not_told_as_removed(
+    shop: Prepared, backfill: Backfill, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    toy.land(str(shop.data))
+    (tmp_path / "doubled.py").write_text(
+        "from dataclasses import replace\n"
+        "from backfill_assets_tests.toy import SOURCES, sales\n"
+        "sql = sales.query.sql.replace('SUM(amount)', 'SUM(2 * amount)')\n"
+        "MODELS = [replace(sales, query=replace(sales.query, sql=sql))]\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    only_sales = ("--select", "toy.sales")
+    monkeypatch.setenv("BACKFILL_CATALOG", "doubled")
+    in_dev = backfill("plan", "dev", *only_sales, "--json").json["plan_id"]
+    assert backfill("apply", in_dev).code == 0
+    monkeypatch.setenv("BACKFILL_CATALOG", "backfill_assets_tests.toy")
+    assert backfill("run", *only_sales).code == 0
+
+    back = backfill("rollback", in_dev, "--yes")
+
+    assert back.code == 0
+    assert "removed: toy.sales" not in back.out

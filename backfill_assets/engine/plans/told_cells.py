@@ -60,7 +60,12 @@ def back_told(asked: Asked, plan: Plan, back: Outcome) -> dict[str, Any]:
     """Give what taking a plan back has published, as plain values: by model every range, and the models that readers have lost."""
     naming = running_naming(asked.project, plan.environment)
     told = cells_json(naming, cells_told(asked, plan, back.number))
-    moves = asked.store.history.moves_of(plan.plan_id)
+    gone = [
+        move.model
+        for move in asked.store.history.moves_of(plan.plan_id)
+        if move.number == back.number and not move.new
+    ]
+    still_read = asked.store.environments.pointers(plan.environment)  # dev follows prod again
     return {
         "plan_id": plan.plan_id,
         "environment": plan.environment,
@@ -70,5 +75,5 @@ def back_told(asked: Asked, plan: Plan, back: Outcome) -> dict[str, Any]:
         "published": told["published"],
         "changed": told["changed"],
         "gone": told["gone"],
-        "removed": [move.model for move in moves if move.number == back.number and not move.new],
+        "removed": [name for name in gone if name not in still_read],
     }
