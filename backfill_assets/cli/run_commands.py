@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.batch.unpromoted import promoting_both, unpromoted_columns
@@ -75,8 +76,13 @@ def in_environment(name: str) -> str:
 
 
 def removed_words(run: RunContext, name: str) -> str:
-    """Say what becomes of a model that an environment publishes and that is not declared any more."""
-    env = run.environment.name
+    """Say what becomes of a model that an environment publishes, or follows, and that is not declared any more."""
+    env = run.pointers[name].environment
+    if hold := run.store.holds.of_environment(env):
+        return (
+            f"it is not declared any more; {env} keeps what it has of it until the hold ends "
+            f"(`backfill release {shlex.quote(hold.consumer)}`)"
+        )
     is_filled = name in run.graph.models and name not in run.removed
     filled = (
         f"{env} fills it for what still reads it there"

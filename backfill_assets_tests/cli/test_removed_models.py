@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from backfill_assets.cli.operating import looking
+from backfill_assets.snapshots.environment import PROD, Environment
 from backfill_assets_tests import toy
 
 if TYPE_CHECKING:
@@ -64,6 +65,40 @@ def test_why_says_that_nothing_fills_it_and_what_built_its_cells(backfill: Backf
     assert removal == f"{RETURNS} {EVERY} (7): removed: {NOTHING_FILLS}"
     assert built
     assert all(": built by run " in line for line in built)
+
+
+@pytest.mark.usefixtures("removed")
+def test_an_environment_that_only_follows_it_names_the_plan_of_the_one_that_publishes_it(
+    backfill: Backfill,
+):
+    with looking() as at:
+        dev = Environment("dev", protected=False, follows=PROD)
+        at.project.store.environments.save_environment(dev)
+
+    (removal, *_) = backfill("why", RETURNS, CELL, "--env", "dev").lines
+
+    assert removal == f"{RETURNS} {CELL}: removed: {NOTHING_FILLS}"
+
+
+@pytest.mark.usefixtures("removed")
+def test_a_hold_keeps_it_until_the_hold_ends(
+    backfill: Backfill, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "reported.py").write_text(
+        "from backfill_assets import Consumer, Reading\nfrom both import MODELS, SOURCES\n"
+        "reads = [Reading('toy.returns', columns=['ds'], days_back=2)]\n"
+        "CONSUMERS = [Consumer(name='report', kind='dashboard', owner='team:toy', reads=reads)]\n"
+    )
+    monkeypatch.setenv("BACKFILL_CATALOG", "reported")
+    assert backfill("hold", "report", "--reason", "month end").code == 0
+    monkeypatch.setenv("BACKFILL_CATALOG", "sales_alone")
+
+    (removal, *_) = backfill("why", RETURNS, CELL, "--env", "held_report").lines
+
+    assert removal == (
+        f"{RETURNS} {CELL}: removed: it is not declared any more; held_report keeps what it has of it until the "
+        "hold ends (`backfill release report`)"
+    )
 
 
 @pytest.mark.usefixtures("removed")
