@@ -291,9 +291,10 @@ def _instead(store: Store, env: str, model: str) -> str:
 
 def _last_move(store: Store, env: str, model: str) -> PointerMove | None:
     """Give the last move of what an environment reads of a model; None where no plan has ever moved it."""
-    moves = (move for move in reversed(store.history.moves_in(env)) if move.model == model)
+    own = (move for move in store.history.moves_in(env) if move.model == model)
     follows = store.environments.get(env).follows
-    return next(moves, None) or (_last_move(store, follows, model) if follows else None)
+    followed = _last_move(store, follows, model) if follows else None
+    return max(filter(None, (*own, followed)), key=lambda move: move.number, default=None)
 
 
 def absent_state(settings: Settings) -> str | None:

@@ -190,6 +190,25 @@ def test_where_it_was_read_names_the_plan_that_took_it_away_and_no_run_that_woul
     assert said.err.splitlines()[-1].endswith(f"(it has: {SALES}); {by_plan}")
 
 
+@pytest.mark.usefixtures("removed")
+def test_where_dev_read_it_names_the_plan_of_prod_that_took_it_away_after_dev_had_gone_back_to_it(
+    backfill: Backfill, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("BACKFILL_CATALOG", "both")
+    restated = ("--restate", f"{RETURNS}:{CELL}", "--reason", "a test")
+    in_dev = backfill("plan", "dev", *restated, "--json").json["plan_id"]
+    assert backfill("apply", in_dev).code == 0
+    assert backfill("rollback", in_dev, "--yes").code == 0
+    monkeypatch.setenv("BACKFILL_CATALOG", "sales_alone")
+    removing = backfill("plan", "--json").json["plan_id"]
+    assert backfill("apply", removing).code == 0
+    assert backfill("promote", removing, "--yes").code == 0
+
+    said = backfill("resolve", RETURNS, "--env", "dev")
+
+    assert f"plan {removing} has taken it away (promote)" in said.err
+
+
 def test_one_that_a_published_model_still_reads_is_said_to_be_filled(
     shop: Prepared, backfill: Backfill, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
