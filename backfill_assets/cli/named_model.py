@@ -12,6 +12,7 @@ from backfill_assets.intervals.partition_keys import PartitionKeyError
 from backfill_assets.models.graph import unknown_model
 
 if TYPE_CHECKING:
+    from backfill_assets.engine.project.run_context import RunContext
     from backfill_assets.intervals import Cadence
     from backfill_assets.models.graph import Graph
     from backfill_assets.models.model import Model
@@ -32,6 +33,22 @@ def model_named(graph: Graph, name: str) -> Model:
     if name not in graph.models:
         raise unknown_model(name, graph.models)
     return graph.models[name]
+
+
+def published_model(run: RunContext, name: str) -> Model:
+    """Give the model of a name, of what an environment publishes.
+
+    Raises:
+        RequestError: the environment publishes none of that name; of one that was declared before it names the
+            command that tells what became of it.
+    """
+    known = {*run.graph.models, *run.graph.sources}
+    if name not in known and run.store.snapshots.last_model(name) is not None:
+        raise RequestError(
+            found=f"environment '{run.environment.name}' does not publish model '{name}', which is not declared any more",
+            do=f"`backfill history {name}` lists what became of it",
+        )
+    return model_named(run.graph, name)
 
 
 def cells_named(cadence: Cadence, text: str) -> IntervalSet:

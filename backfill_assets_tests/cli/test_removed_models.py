@@ -180,6 +180,28 @@ def test_its_batches_are_listed_after_its_removal_was_promoted(backfill: Backfil
     assert backfill("batches", "--model", "toy.unknown").code == 1
 
 
+@pytest.mark.parametrize(
+    "asking",
+    [
+        ("why", RETURNS, CELL),
+        ("replay", RETURNS, CELL),
+        ("audit", "--mutate", RETURNS),
+        ("results", "add", "report", RETURNS, CELL),
+    ],
+)
+@pytest.mark.usefixtures("promoted")
+def test_what_is_asked_of_what_is_published_points_to_its_history_after_its_removal(
+    backfill: Backfill, asking: tuple[str, ...]
+):
+    said = backfill(*asking)
+
+    assert said.code == 1
+    assert said.err.endswith(
+        f"error: environment 'prod' does not publish model '{RETURNS}', which is not declared any more; "
+        f"`backfill history {RETURNS}` lists what became of it\n"
+    )
+
+
 def test_where_it_was_read_names_the_plan_that_took_it_away_and_no_run_that_would_fill_it(
     backfill: Backfill, promoted: str
 ):

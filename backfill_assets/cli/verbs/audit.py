@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from backfill_assets.cli.named_model import model_named
+from backfill_assets.cli.named_model import published_model
 from backfill_assets.cli.operating import looking
 from backfill_assets.cli.options import AsJson, Env, Select, refuse_together, refuse_without
 from backfill_assets.cli.output import Heading, err, print_json, print_table, say, writing
@@ -118,7 +118,7 @@ def _mutated(env: str, name: str, *, as_json: bool) -> float:
     """Plant defects, tell which are noticed, and give the percentage that would be stopped."""
     with looking() as at:
         run = at.published(env)
-        model = model_named(run.graph, name)
+        model = published_model(run, name)
         say(f"audits of {model.name} against planted defects; nothing is written", to=err)
         every = [*defects_of(model)]
         noticed: list[Noticed] = []

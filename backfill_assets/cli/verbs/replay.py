@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from backfill_assets.cli.exits import CHANGES, FAILED
-from backfill_assets.cli.named_model import cells_named, model_named
+from backfill_assets.cli.named_model import cells_named, published_model
 from backfill_assets.cli.operating import looking
 from backfill_assets.cli.options import AsJson, Env  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import print_json, say
@@ -50,7 +50,7 @@ def replay(
     """
     with looking() as at:
         run = at.published(env)
-        declared, naming = model_named(run.graph, model), naming_of(run.graph)
+        declared, naming = published_model(run, model), naming_of(run.graph)
         cells = cells_named(declared.cadence, cell)
         replayed = [*Replay(run, upstreams=upstreams).published(declared, cells)]
     lines, summary = replay_lines(replayed), replay_summary(replayed)

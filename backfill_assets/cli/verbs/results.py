@@ -9,7 +9,7 @@ import typer
 
 from backfill_assets.cli.exits import FAILED
 from backfill_assets.cli.lazy_commands import Helping
-from backfill_assets.cli.named_model import cells_named, model_named
+from backfill_assets.cli.named_model import cells_named, model_named, published_model
 from backfill_assets.cli.operating import looking, operating
 from backfill_assets.cli.options import AsJson, Env, Why  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import print_json, say
@@ -68,8 +68,10 @@ def add(  # noqa: PLR0913, PLR0917 - one for each option
     Example: backfill results add "report of 2024 Q1" commerce.fact_orders 2024-01-01..2024-03-31 --plan p1a2b3c4d5
     """
     with operating() as at:
-        graph = at.graph if plan else at.published(env).graph
-        requested_cells = cells_named(model_named(graph, model).cadence, cells)
+        declared = (
+            model_named(at.graph, model) if plan else published_model(at.published(env), model)
+        )
+        requested_cells = cells_named(declared.cadence, cells)
         plan_id = "" if plan is None else kept_plan(at.store, plan).plan_id
         target = (name, model, requested_cells)
         made = register_result(at.project, env, target, plan_id, reason, rerun=rerun)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from backfill_assets.cli.named_model import cells_named, model_named
+from backfill_assets.cli.named_model import cells_named, published_model
 from backfill_assets.cli.operating import looking
 from backfill_assets.cli.options import AsJson, Env  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import print_json, say
@@ -58,7 +58,7 @@ def why(
         run = at.run(env)
         if model not in run.graph.models:
             run = at.published(env)
-        cadence = model_named(run.graph, model).cadence
+        cadence = published_model(run, model).cadence
         cells = cells_named(cadence, interval)
         view, naming = run.view(), naming_of(run.graph)
         built = origins(run.store.reading(), naming, view, model, cells)
