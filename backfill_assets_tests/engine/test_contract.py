@@ -27,6 +27,7 @@ from backfill_assets.snapshots.environment import PROD, Environment
 from backfill_assets.snapshots.plan_check import STRATEGY
 from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets_tests.builders import COLUMNS, a_graph, a_model, a_source
+from backfill_assets_tests.engine.dying import before_call
 from backfill_assets_tests.engine.plans import Plans
 from backfill_assets_tests.engine.test_plans import (
     CADENCE,
@@ -89,6 +90,32 @@ def test_what_is_outside_of_the_contract_is_not_published(world: World):
     with pytest.raises(UnexpectedChangeError):
         plans.promote(DOUBLED, plan)
     assert sorted(int(cost) for (cost,) in world.rows(VISITS, "cost")) == [7, 8, 9, 10]
+
+
+def test_what_another_run_builds_while_a_promotion_is_under_way_is_checked_too(
+    world: World, monkeypatch: pytest.MonkeyPatch
+):
+    def visits(cost: str) -> Graph:
+        sql = f"SELECT ds, id, CAST({cost} AS DECIMAL(18,2)) AS cost FROM web.events {WHERE}"
+        return a_graph(a_model(sql=sql, cadence=CADENCE, late_window=2))
+
+    def refreshed_and_built_again() -> None:
+        world.land(a_source(), *changed(row(10, 1, 100.0)))
+        world.fill(old)
+        with pytest.raises(UnexpectedChangeError):
+            plans.promote(new, plan)
+
+    plans, old = Plans(world), visits("cost")
+    new = visits("CASE WHEN cost > 50 THEN cost * 2 ELSE cost END")
+    world.begin(old, *ROWS)
+    plan = plans.make(new, expect=((VISITS, "cost within 2%"),))
+    assert not plans.apply(new, plan).refused
+    before_call(world.store.publications, "begin_promotion", refreshed_and_built_again, monkeypatch)
+
+    with pytest.raises(UnexpectedChangeError):
+        plans.promote(new, plan)
+
+    assert sorted(int(cost) for (cost,) in world.rows(VISITS, "cost")) == [7, 8, 9, 100]
 
 
 def test_published_cells_that_the_range_of_a_plan_leaves_out_break_no_rule_where_nothing_is_protected(

@@ -85,6 +85,11 @@ class Operation(InProject):
         follows = self.store.environments.get(self.plan.environment).follows
         return {} if follows is None else self.store.environments.pointers(follows)
 
+    def built_pins(self) -> dict[str, int]:
+        """Read what the plan has built until now: the tables of its workspace, each with its delta_version."""
+        own = self.store.environments.own_pointers(workspace_name(self.plan_id))
+        return {at.version: at.delta_version for at in own.values()}
+
     def event(self, kind: PlanEventKind, **detail: object) -> NewEvent:
         """Give what the plan's history is to tell, where another step writes it."""
         return NewEvent(self.plan_id, kind, self.who, self.why, detail)

@@ -39,7 +39,8 @@ def publish_built(op: Operation, so_far: Outcome) -> Outcome:
 
     Raises:
         BackfillAssetsError: what its checks have found, or an audit that fails on cells that it keeps.
-        ConcurrentPublicationError: the environment has published more meanwhile.
+        ConcurrentPublicationError: the environment has published more meanwhile, or another run has built what
+            is not checked.
     """
     if so_far.refusal is not None:
         raise so_far.refusal
@@ -59,7 +60,7 @@ def publish_built(op: Operation, so_far: Outcome) -> Outcome:
 def _decided(op: Operation, so_far: Outcome, view: StateView) -> Prepared:
     """Look again under the locks, and decide what moves."""
     with op.at_work.at(Phase.CHECKING, "what came meanwhile"):
-        if cells_to_carry_over(op) or unaudited(op):
+        if cells_to_carry_over(op) or unaudited(op) or op.built_pins() != so_far.checked:
             raise ConcurrentPublicationError(op.plan_id, op.plan.environment)
         refuse_stale(op)
         refuse_unfinished(op)

@@ -122,6 +122,7 @@ def check_built(op: Operation, so_far: Outcome) -> Outcome:
 
     A refusal is not raised but put into the outcome: `apply` reports it, and `Publish` raises it.
     """
+    checked = replace(so_far, checked=op.built_pins())
     try:
         with op.at_work.at(Phase.CHECKING, "what was built"):
             refuse_stale(op)
@@ -135,8 +136,8 @@ def check_built(op: Operation, so_far: Outcome) -> Outcome:
         UnexpectedChangeError,
         SliceLeakError,
     ) as error:
-        return replace(so_far, refusal=error)
-    return replace(so_far, refusal=None)
+        return replace(checked, refusal=error)
+    return replace(checked, refusal=None)
 
 
 def check_strategies(op: Operation) -> None:
