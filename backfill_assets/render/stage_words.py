@@ -56,7 +56,7 @@ def stage_text(  # noqa: C901, PLR0911, PLR0912 - one case for each stage
         case BuildCells(cells):
             return f"build {_cells(naming, cells)} in the workspace"
         case AuditKept():
-            return "audit published cells that stay, where the plan changes their audits"
+            return "audit cells that the plan keeps, where it changes their audits"
         case CarryOver(logic):
             return f"compute with the {logic.value} logic the cells that were published in the meantime"
         case Check():

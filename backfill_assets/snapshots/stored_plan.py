@@ -56,7 +56,7 @@ class PlanEventKind(StrEnum):
     KEPT_ROWS = "kept rows"
     """A batch carried or dropped rows that only history has."""
     AUDITED = "audited"
-    """Audits that it changes were run on published cells that it keeps."""
+    """Audits that it changes were run on cells that it keeps."""
     APPROVED = "approved"
     ACKNOWLEDGED = "acknowledged"
     OBJECTED = "objected"

@@ -1,4 +1,6 @@
-"""Audits that a plan changes are run on the published cells that it keeps; nothing is rebuilt."""
+"""Audits that a plan changes are run on the cells that it keeps; nothing is rebuilt."""
+
+# ruff: noqa: S608 - the SQL is the tests' own
 
 from __future__ import annotations
 
@@ -6,19 +8,22 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from backfill_assets.engine.plans.plan_verbs import abandon_plan
 from backfill_assets.errors import RequestError
-from backfill_assets.models.audit import accepted_range
+from backfill_assets.models.audit import accepted_range, row_count_within
 from backfill_assets.planning.plan.plan import Build
 from backfill_assets.planning.plan.request import Restatement
 from backfill_assets.snapshots.environment import PROD, Environment
 from backfill_assets.snapshots.stored_plan import PlanStatus
-from backfill_assets_tests.builders import a_graph, a_source
+from backfill_assets_tests.builders import EVENTS, a_graph, a_model, a_source
 from backfill_assets_tests.engine.plans import Plans
 from backfill_assets_tests.engine.test_plans import (
+    CADENCE,
     COSTS,
     OLD,
     ROWS,
     VISITS,
+    WHERE,
     changed,
     costs,
     visits,
@@ -27,6 +32,7 @@ from backfill_assets_tests.engine.world import row
 from backfill_assets_tests.state.building import open_promotions
 
 if TYPE_CHECKING:
+    from backfill_assets.models.audit import Audit
     from backfill_assets.models.graph import Graph
     from backfill_assets_tests.engine.world import World
 
@@ -116,3 +122,52 @@ def test_where_nothing_is_protected_a_failing_audit_ends_the_apply(world: World,
     with pytest.raises(RequestError, match=r"fail its new audits.*accepted_range_total"):
         plans.apply(graph, plan)
     assert world.store.environments.pointers("dev_costs") == before
+
+
+@pytest.mark.parametrize("built_by", ["a plan that was given up", "dev"])
+@pytest.mark.parametrize("audit", [accepted_range("cost", 0, None), row_count_within(0.1)])
+def test_what_a_new_table_holds_already_passes_audits_that_came_since_it_was_built(
+    world: World, built_by: str, audit: Audit
+):
+    plans = Plans(world)
+    world.begin(OLD, *ROWS, *(row(n, 2) for n in range(7, 11)))
+    loose, strict = refunds(), refunds(audits=[audit])
+    if built_by == "dev":
+        dev = Environment("dev", protected=False, follows=PROD)
+        world.store.environments.save_environment(dev)
+        plans.published(loose, "dev")
+    else:
+        given_up = plans.make(loose)
+        plans.apply(loose, given_up)
+        abandon_plan(plans.project(loose), given_up)
+    published = world.rows(VISITS)
+    plan = plans.make(strict)
+    (planned,) = plan.models
+    assert not planned.cells, "all of them are there"
+
+    plans.apply(strict, plan)
+
+    assert audited(world, plan) == [("2024-01-07..2024-01-10 (4)", False)]
+    with pytest.raises(RequestError, match=f"keeps fail its new audits.*{audit.name}"):
+        plans.promote(strict, plan)
+    assert world.rows(VISITS) == published
+
+
+def test_what_a_new_table_holds_already_is_published_where_it_passes_the_audits_of_the_plan(
+    world: World, plans: Plans
+):
+    given_up = plans.make(refunds())
+    plans.apply(refunds(), given_up)
+    abandon_plan(plans.project(refunds()), given_up)
+    strict = refunds(audits=[accepted_range("cost", None, 0)])
+
+    plan = plans.published(strict)
+
+    assert audited(world, plan) == [("2024-01-07..2024-01-10 (4)", True)]
+    assert sorted(int(cost) for (cost,) in world.rows(VISITS, "cost")) == [-10, -9, -8, -7]
+
+
+def refunds(**declared: Any) -> Graph:  # noqa: ANN401
+    """The first event of each day, as money that goes back."""
+    sql = f"SELECT ds, id, CAST(0 - cost AS DECIMAL(18,2)) AS cost FROM {EVENTS} {WHERE} AND id = 1"
+    return a_graph(a_model(sql=sql, cadence=CADENCE, **declared))

@@ -82,11 +82,11 @@ prod: 2 models, 154 cells certain, 150 more if their input changes, 3 batches, 1
 
 - `apply`: open a workspace, which no reader sees
 - `apply`: build up to 304 cells of 2 models in the workspace
-- `apply`: audit published cells that stay, where the plan changes their audits
+- `apply`: audit cells that the plan keeps, where it changes their audits
 - `apply`: check that no input has changed, and run the checks of strategies and contract
 - `promote`: compute with the new logic the cells that were published in the meantime
 - `promote`: check that no input has changed, and run the checks of strategies and contract
-- `promote`: audit published cells that stay, where the plan changes their audits
+- `promote`: audit cells that the plan keeps, where it changes their audits
 - `promote`: publish all models in one transaction
 
 ### Signs

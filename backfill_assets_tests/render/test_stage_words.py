@@ -24,11 +24,11 @@ CHECKED = [
     ("apply", "fill up to 1 cell of 1 model in the tables that are read"),
     ("apply", "open a workspace, which no reader sees"),
     ("apply", "build up to 2 cells of 1 model in the workspace"),
-    ("apply", "audit published cells that stay, where the plan changes their audits"),
+    ("apply", "audit cells that the plan keeps, where it changes their audits"),
     ("apply", "check that no input has changed, and run the checks of strategies and contract"),
     ("promote", "compute with the new logic the cells that were published in the meantime"),
     ("promote", "check that no input has changed, and run the checks of strategies and contract"),
-    ("promote", "audit published cells that stay, where the plan changes their audits"),
+    ("promote", "audit cells that the plan keeps, where it changes their audits"),
     ("promote", "publish all models in one transaction"),
 ]
 

@@ -91,8 +91,8 @@ def _audited(
     audited = tuple(model.cadence.cells(audited_cells))
     subject = audited_subject(run, model, audited)
     rows = published_rows(batch_session(run.spark()), model, audited, subject.target)
-    # Row counts were held against what was published before; here that is the same content.
-    contents = run.store.views.content_at_pin(run.environment.name, name, audited_cells)
+    # Numbers are held against what people read in these cells: but in a plan's workspace that is the same content.
+    contents = run.store.views.published_contents(run.environment.name, name, audited_cells)
     audits = audits_of(model) if audits is None else audits
     results = judge(audits, profile(rows, subject), contents, model.cadence)
     return tuple(

@@ -1,12 +1,13 @@
-"""Audits that a plan changes, over the published cells that it keeps: nothing is rebuilt for them.
+"""Audits that a plan changes, over the cells that it keeps: nothing is rebuilt for them.
 
-What passed is remembered in the plan's history, with the commits that were looked at; only cells
+These are published cells that stay, and cells that a new table holds already, from a plan that was given up or from
+another environment: each was audited as the snapshot that built it declares. What passed is remembered in the plan's history, with the commits that were looked at; only cells
 that were committed since are audited again.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.engine.batch.audit_run import audit_published
@@ -16,7 +17,6 @@ from backfill_assets.errors import RequestError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.audits_of import audits_of
-from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.plan.plan import Build
 from backfill_assets.planning.plan.request import Category
 from backfill_assets.snapshots.stored_plan import OPEN, PlanEventKind, PlanStatus
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from backfill_assets.models.audit import Audit
     from backfill_assets.models.audit_result import AuditResult
     from backfill_assets.planning.plan.plan import ModelPlan
+    from backfill_assets.snapshots.state_view import ModelState, StateView
 
 
 def refuse_failing(op: Operation, results: Mapping[str, tuple[AuditResult, ...]]) -> None:
@@ -43,7 +44,7 @@ def refuse_failing(op: Operation, results: Mapping[str, tuple[AuditResult, ...]]
     )
     if listed:
         raise RequestError(
-            found=f"published cells that plan {op.plan_id} keeps fail its new audits, nothing was "
+            found=f"cells that plan {op.plan_id} keeps fail its new audits, nothing was "
             f"published: {listed}",
             do="Restate these cells in the same plan, or change the audit, and plan again",
         )
@@ -69,45 +70,58 @@ def _audited(op: Operation) -> dict[str, tuple[AuditResult, ...]]:
     audited: dict[str, tuple[AuditResult, ...]] = {}
     run = op.workspace()
     with op.at_work.at(Phase.CHECKING, of=len(todo)) as step:
-        for name, cells in todo.items():
-            step.next(name)
-            tables = _tables(run, name)
-            audits = _changed_audits(op, _planned(op, name))
-            results = audit_published(run, name, cells, audits)
-            op.tell(PlanEventKind.AUDITED, **_detail(run, name, cells, tables, results))
-            audited[name] = results
+        for each in todo:
+            step.next(each.model)
+            tables = _tables(run, each.model)
+            results = audit_published(run, each.model, each.cells, each.audits)
+            op.tell(PlanEventKind.AUDITED, **_detail(run, each, tables, results))
+            audited[each.model] = results
     return audited
 
 
-def unaudited(op: Operation) -> CellsByModel:
-    """Give the kept cells that the plan's changed audits have not passed yet, by model."""
-    touched = [
-        planned for planned in op.plan.models if _keeps(planned) and _changed_audits(op, planned)
-    ]
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """Cells of a model that a plan keeps, and the audits of its declaration that they have not passed.
+
+    Attributes:
+        model: its name.
+        cells: the cells.
+        audits: of some of these cells at least.
+    """
+
+    model: str
+    cells: IntervalSet
+    audits: tuple[Audit, ...]
+
+
+def unaudited(op: Operation) -> tuple[_Kept, ...]:
+    """Give the kept cells that the plan's changed audits have not passed yet."""
+    touched = [planned for planned in op.plan.models if _may_keep(planned)]
     if not touched:
-        return CellsByModel()
+        return ()
     run, passed = op.workspace(), _passed(op)
     view = run.view()
-    unaudited_cells = CellsByModel()
-    for planned in touched:
-        state = view.models.get(planned.model)
-        since = passed.get(planned.model, {})
-        cells = _committed_since(run, planned.model, since) if since else None
-        kept = IntervalSet.empty() if state is None else state.ready - state.own
-        kept -= view.kept(run.graph.model(planned.model), kept)  # the old definition's, for good
-        unaudited_cells |= {planned.model: kept if cells is None else kept & cells}
-    return unaudited_cells
+    states = ((planned, view.models.get(planned.model)) for planned in touched)
+    kept = [_kept(op, planned, state) for planned, state in states if state is not None]
+    todo = (_not_passed(run, view, each, passed.get(each.model, {})) for each in kept)
+    return tuple(each for each in todo if each.cells)
 
 
-def _planned(op: Operation, name: str) -> ModelPlan:
-    return next(planned for planned in op.plan.models if planned.model == name)
+def _not_passed(run: RunContext, view: StateView, kept: _Kept, since: Mapping[str, int]) -> _Kept:
+    cells = kept.cells
+    cells -= view.kept(run.graph.model(kept.model), cells)  # the old definition's, for good
+    if cells and since:
+        cells &= _committed_since(run, kept.model, since)
+    return replace(kept, cells=cells)
 
 
-def _keeps(planned: ModelPlan) -> bool:
-    """Whether published cells stay and must hold what the new declaration says.
+def _may_keep(planned: ModelPlan) -> bool:
+    """Whether cells that the plan does not build must hold what the new declaration says.
 
     A forward-only change counts from now on, and so do its audits.
     """
+    if planned.build is Build.NEW_VERSION:
+        return True
     kept = (
         planned.build in (Build.POINTER, Build.IN_PLACE)
         and planned.category is not Category.FORWARD_ONLY
@@ -115,11 +129,32 @@ def _keeps(planned: ModelPlan) -> bool:
     return kept and bool(planned.old_fingerprint) and planned.fingerprint != planned.old_fingerprint
 
 
-def _changed_audits(op: Operation, planned: ModelPlan) -> tuple[Audit, ...]:
-    old, new = (
-        audits_of(op.store.snapshots.get(print_).declared)
-        for print_ in (planned.old_fingerprint, planned.fingerprint)
-    )
+def _kept(op: Operation, planned: ModelPlan, state: ModelState) -> _Kept:
+    """Give the cells of a model that the plan keeps, with the audits that it changes for them."""
+    new = _audits(op, planned.fingerprint)
+    if planned.build is not Build.NEW_VERSION:
+        audits = _others(new, _audits(op, planned.old_fingerprint))
+        return _Kept(planned.model, state.ready - state.own if audits else _NONE, audits)
+    at = state.pointer
+    records = op.store.versions.ready_records(at.version, at.delta_version)
+    lacking = {
+        maker: _others(new, _audits(op, maker)) for maker in {each.fingerprint for each in records}
+    }
+    cells = IntervalSet.of(each.cell for each in records if lacking[each.fingerprint])
+    audits = tuple(audit for audit in new if any(audit in each for each in lacking.values()))
+    return _Kept(planned.model, cells & state.ready, audits)
+
+
+_NONE = IntervalSet.empty()
+
+
+def _audits(op: Operation, fingerprint: str) -> tuple[Audit, ...]:
+    """Give the audits that a snapshot declares; none where it is not known."""
+    model = op.store.snapshots.model(fingerprint)
+    return () if model is None else audits_of(model)
+
+
+def _others(new: tuple[Audit, ...], old: tuple[Audit, ...]) -> tuple[Audit, ...]:
     return tuple(audit for audit in new if audit not in old)
 
 
@@ -154,14 +189,13 @@ def _passed(op: Operation) -> dict[str, dict[str, int]]:
 
 def _detail(
     run: RunContext,
-    name: str,
-    cells: IntervalSet,
+    kept: _Kept,
     tables: Mapping[str, int],
     results: tuple[AuditResult, ...],
 ) -> dict[str, Any]:
     return {
-        "model": name,
-        "cells": ranges_text(run.graph.model(name).cadence, cells),
+        "model": kept.model,
+        "cells": ranges_text(run.graph.model(kept.model).cadence, kept.cells),
         "passed": not any(result.blocks for result in results),
         "tables": dict(tables),
         "audits": [

@@ -28,7 +28,7 @@ class Outcome:
         canaries: cells that were built, or tried, just now to be compared before the others, by model:
             no further stage is run.
         spared: how many planned cells were not built, since what they read came out as it was, by model.
-        audited: what audits that the plan changes found in published cells that it keeps, by model;
+        audited: what audits that the plan changes found in cells that it keeps, by model;
             while a blocking one fails, the plan is not promoted.
         checked: the tables of the workspace at the delta_versions from which on `Check` has looked at nothing.
         refusal: why the plan can't be promoted; None where nothing was found, or nothing was checked yet.

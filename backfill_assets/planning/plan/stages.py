@@ -91,7 +91,10 @@ class BuildCanaries:
 
 @dataclass(frozen=True, slots=True)
 class AuditKept:
-    """Run the audits that the plan changes on published cells that it keeps; then the plan has the status built."""
+    """Run the audits that the plan changes on the cells that it keeps; then the plan has the status built.
+
+    It keeps published cells, and cells that a new table of it holds already, which were built under other audits.
+    """
 
 
 @dataclass(frozen=True, slots=True)
