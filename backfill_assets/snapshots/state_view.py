@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.cells_by_model import CellsByModel
+from backfill_assets.snapshots.batch import EMPTY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -49,6 +50,7 @@ class ReadyRun:
         began_at: when its batch began to compute (UTC): cells of sources that ended later it has not read,
             where it reads those that are over; None if not recorded.
         fingerprint: the definition that its batch ran; None if not recorded.
+        reason: why its batch was opened; None if not recorded.
     """
 
     interval: Interval
@@ -62,6 +64,7 @@ class ReadyRun:
     bytes_per_second: float | None = None
     began_at: datetime | None = None
     fingerprint: str | None = None
+    reason: str | None = None
 
     @property
     def sources_at(self) -> int:
@@ -131,6 +134,11 @@ class ModelState:
     def built_elsewhere(self) -> IntervalSet:
         """The ready intervals that were computed from tables which are not read here."""
         return IntervalSet.of(run.interval for run in self.runs if run.built_at == BUILT_ELSEWHERE)
+
+    @property
+    def recorded_empty(self) -> IntervalSet:
+        """The ready intervals that were recorded as empty, and not computed."""
+        return IntervalSet.of(run.interval for run in self.runs if run.reason == EMPTY)
 
     def with_cells_of(self, other: ModelState, cells: IntervalSet) -> ModelState:
         """Give it with what another state of the same table holds in these cells, instead of what it holds there."""

@@ -36,6 +36,7 @@ OF_BATCH: Mapping[str, sa.ColumnElement[Any]] = {
     "bytes_per_second": BATCHES.c.bytes_written / _SECONDS,
     "began_at": BATCHES.c.started_at,
     "fingerprint": BATCHES.c.fingerprint,
+    "reason": BATCHES.c.reason,
 }
 """What a ready cell's row has of the batch that built it: see `ReadyRun`."""
 

@@ -64,6 +64,7 @@ class Cell:
     bytes_per_second: float | None = None
     began_at: datetime | None = None
     fingerprint: str | None = None
+    reason: str | None = None
 
     @property
     def sources_at(self) -> int:

@@ -66,6 +66,27 @@ def owed(world: World, environment: str = PROD) -> str:
     return text(OLD, COSTS, world.store.views.of(environment).owed[COSTS])
 
 
+@pytest.mark.parametrize("built_by", ["a plan that was given up", "dev"])
+def test_cells_that_another_plan_has_recorded_as_empty_are_computed_unless_a_plan_asks_for_that_too(
+    world: World, plans: Plans, built_by: str
+):
+    world.begin(a_graph(visits()), *ROWS)
+    if built_by == "dev":
+        world.store.environments.save_environment(Environment("dev", protected=False, follows=PROD))
+        plans.published(OLD, "dev", empty=True)
+    else:
+        given_up = plans.make(OLD, empty=True)
+        plans.apply(OLD, given_up)
+        abandon_plan(plans.project(OLD), given_up)
+    (left_empty,) = plans.make(OLD, empty=True).models
+    assert not left_empty.cells
+
+    plans.published(OLD)
+
+    assert [int(total) for _, total in world.rows(COSTS, "ds", "total")] == [7, 8, 9, 10]
+    assert plans.make(OLD).is_empty
+
+
 def test_what_a_plan_that_was_given_up_computed_from_a_day_of_its_own_is_owed(
     world: World, plans: Plans
 ):

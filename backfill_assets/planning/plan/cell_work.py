@@ -191,6 +191,7 @@ class _Sweeps:
         self._lost_reads(name, model_cells)
         if not self.planned.request.empty:  # published cells stay until a batch computes them
             self._overtaken(name, model_cells, rule)
+            self._never_computed(name, model_cells)
         why = Why.NEW_SNAPSHOT if change.new_version else Why.GAP
         model_cells.add(why, self._gaps(name, model_cells), because)
 
@@ -260,6 +261,13 @@ class _Sweeps:
                     f"left as published, since {source} has lost the rows that they were built from: {named}; "
                     f"--restate {source}:A..B builds them again without these rows"
                 )
+
+    def _never_computed(self, name: str, model_cells: ModelCells) -> None:
+        """Plan what a new table holds as empty only because another plan has recorded it so."""
+        state = self.view.models.get(name)
+        if state is not None and self.changes.models[name].new_version:
+            cells = state.recorded_empty & model_cells.ready
+            model_cells.add(Why.OWED, cells, "recorded as empty, and never computed")
 
     def _late(self, name: str) -> None:
         """Plan the last cells before new ones, where late rows can't be observed."""
