@@ -7,6 +7,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,10 +17,12 @@ import pytest
 from backfill_assets.engine.batch.effects import Effects
 from backfill_assets.engine.review.replaying import Replay
 from backfill_assets.engine.upkeep.collecting import REPLAYS, collect
+from backfill_assets.engine.upkeep.state_rebuild import read_logs, rebuild_state
 from backfill_assets.intervals import IntervalSet, Weekly
 from backfill_assets.models.upstream import Upstream
 from backfill_assets.planning.plan.request import Restatement
 from backfill_assets.planning.review.replayed import Verdict
+from backfill_assets.state.store import Store
 from backfill_assets.warehouse.files.cell_files import new_folder
 from backfill_assets_tests.builders import EVENTS, a_graph, a_model, a_source, day, days
 from backfill_assets_tests.engine.plans import Plans
@@ -217,6 +220,25 @@ def test_a_table_that_was_read_and_collected_since_is_named_as_the_cause(
     assert found.verdict is Verdict.IMPOSSIBLE
     said = f"table {read} of '{VISITS}', which it read, was deleted by `backfill gc`"
     assert found.causes == (said,)
+
+
+def test_what_a_plan_had_published_before_the_state_was_lost_can_not_be_replayed(
+    world: World, plans: Plans
+):
+    world.begin(OLD, *ROWS)
+    world.land(a_source(), *changed(row(8, 1, 80.0)))
+    plan = plans.published(OLD, restate=(Restatement(VISITS, "2024-01-08", "2024-01-08"),))
+    with Store.open(
+        f"sqlite:///{world.root}/again.db", clock=world.clock, data_root=str(world.root)
+    ) as store:
+        rebuild_state(store, OLD, read_logs(OLD, str(world.root)))
+        again = replace(world, store=store)
+        for model in (VISITS, COSTS):
+            (copied, own) = replayed(again, OLD, model, days(8, 9))
+            assert (copied.verdict, own.verdict) == (Verdict.IMPOSSIBLE, Verdict.EQUAL)
+            (cause,) = copied.causes
+            assert f"plan {plan.plan_id} has published it" in cause
+            assert "lost with the state" in cause
 
 
 def test_a_cell_recorded_as_empty_is_equal_without_computing(world: World, plans: Plans):

@@ -26,6 +26,7 @@ from backfill_assets.planning.plan.plan_json import read_plan
 from backfill_assets.planning.review.replayed import Replayed, Verdict, differing_columns
 from backfill_assets.snapshots.batch import EMPTY, BatchRequest, OpenBatch
 from backfill_assets.snapshots.environment import plan_of
+from backfill_assets.snapshots.publication import PROMOTED
 from backfill_assets.snapshots.ready import pins_by_upstream
 from backfill_assets.warehouse.files.cell_files import files_at, missing_files, spark_versions
 from backfill_assets.warehouse.files.cells import cell_text
@@ -187,6 +188,11 @@ class Replay:
         row = built.row
         if row.reason == ADOPTED:
             raise _CantReplayError("it was adopted from a table of another system, not computed")
+        if row.reason == PROMOTED:
+            raise _CantReplayError(
+                f"plan {row.plan_id} has published it, and the batch that computed it for the plan was lost with the "
+                "state: the log of the published table does not hold its pins"
+            )
         declared = self._declared(row)
         if declared is None:
             raise _CantReplayError(
