@@ -91,22 +91,29 @@ def contract(answer: Frame, model: Model) -> Frame:
 def written_cells(
     rows: Frame, model: Model, cells: Sequence[Interval], path: str
 ) -> Iterator[WrittenCells]:
-    """Write rows as one file per cell or block, of which no log knows."""
+    """Write rows as one file per cell or block, and range of the key, of which no log knows."""
     with unwritten_cells(path, model.cadence) as written:
-        table, blocks = rows.arrow(), has_blocks(model.cadence, path)
-        places: dict[str, list[int]] = defaultdict(list)
-        for at, cell in enumerate(table[CELL_COLUMN].to_pylist()):
-            places[_folder(model, cell, blocks=blocks)].append(at)
-        for name, rows_there in places.items():
-            folder = Path(path) / written.folder / name
-            folder.mkdir(parents=True)
-            part = table.take(rows_there)
-            part = part if blocks else part.drop_columns([CELL_COLUMN])
-            parquet.write_table(part, folder / "0.parquet", store_decimal_as_integer=True)
+        blocks = has_blocks(model.cadence, path)
+        ranges = model.key_ranges.conditions() if model.key_ranges is not None else ()
+        parts = [rows.where(rows_of_range) for rows_of_range in ranges] or [rows]
+        for number, part in enumerate(parts):
+            _write_part(part.arrow(), model, f"{path}/{written.folder}", number, blocks=blocks)
         written.files = files_in(path, written.folder)
         if blocks:
             written.prepare(cell_text(model.cadence, cell) for cell in cells)
         yield written
+
+
+def _write_part(table: pa.Table, model: Model, folder: str, number: int, *, blocks: bool) -> None:
+    places: dict[str, list[int]] = defaultdict(list)
+    for at, cell in enumerate(table[CELL_COLUMN].to_pylist()):
+        places[_folder(model, cell, blocks=blocks)].append(at)
+    for name, rows_there in places.items():
+        place = Path(folder) / name
+        place.mkdir(parents=True, exist_ok=True)
+        part = table.take(rows_there)
+        part = part if blocks else part.drop_columns([CELL_COLUMN])
+        parquet.write_table(part, place / f"{number}.parquet", store_decimal_as_integer=True)
 
 
 def _folder(model: Model, cell: date | datetime | None, *, blocks: bool) -> str:

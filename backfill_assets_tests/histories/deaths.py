@@ -14,9 +14,8 @@ from backfill_assets.snapshots.environment import PROD
 from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets_tests.engine.dying import Killed
 from backfill_assets_tests.faults.effects import Effects
-from backfill_assets_tests.histories import launching, queueing, verbs
+from backfill_assets_tests.histories import adopting, launching, promises, queueing, verbs
 from backfill_assets_tests.histories.checks import ChangedError, differ_only
-from backfill_assets_tests.histories.history import Promoted
 from backfill_assets_tests.state.building import open_promotions
 
 if TYPE_CHECKING:
@@ -27,25 +26,35 @@ if TYPE_CHECKING:
 
 MORTAL = (
     verbs.fill,
+    verbs.fill_in_dev,
     verbs.refresh,
     verbs.apply,
     verbs.promote,
     verbs.roll_back,
     verbs.roll_back_in_dev,
+    verbs.roll_back_to,
     verbs.undo,
     verbs.undo_in_dev,
     verbs.abandon,
-    verbs.collect_rest,
+    promises.collect_rest,
     verbs.whole_plan,
     verbs.plan_for_dev,
+    verbs.drop_dev,
     verbs.take_from_dev_to_prod,
     queueing.queue,
     queueing.serve_queue,
+    adopting.adopt_a_table,
     launching.launch_by_hand,
 )
 """The verbs whose process may die."""
 
-_PUBLISH_AT_ONCE = (verbs.promote, verbs.roll_back, verbs.undo, verbs.abandon, verbs.collect_rest)
+_PUBLISH_AT_ONCE = (
+    verbs.promote,
+    verbs.roll_back,
+    verbs.undo,
+    verbs.abandon,
+    promises.collect_rest,
+)
 """Those that change what prod publishes as a whole or not at all."""
 
 _ENDED = (PlanStatus.PROMOTED, PlanStatus.ROLLED_BACK, PlanStatus.UNDONE)
@@ -97,10 +106,13 @@ def dying(history: History, verb: Callable[[History], None], moment: int) -> boo
         return False
     after, new = history.contents(), _ended(history) - ended
     if verb in _PUBLISH_AT_ONCE and not new:
-        late = verbs.recorded_late(history, before, after) if verb is verbs.collect_rest else {}
+        late = (
+            promises.recorded_late(history, before, after) if verb is promises.collect_rest else {}
+        )
         differ_only(before.cells, after.cells, late, f"the death {death.at}")
     if verb is verbs.promote:
-        history.promoted |= {plan_id: Promoted(before, after) for plan_id, _ in new}
+        for plan_id, _ in new:
+            history.note_promoted(plan_id, before, after)
     note_promoted(history)
     history.world.clock.pass_lease()
     if history.random.random() < 0.5:

@@ -29,6 +29,7 @@ class Declared:
         batch_size: how many cells one batch computes.
         expected: an audit warns of totals that are not below it; 0 for no such audit.
         deletes: what `receipts` does with a sale that is deleted.
+        ranges: where the ranges of the key begin in which `ledger` is computed.
         note: the description, by which nothing is computed.
     """
 
@@ -43,4 +44,5 @@ class Declared:
     batch_size: int = 4
     expected: int = 0
     deletes: str = "absent"
+    ranges: tuple[int, ...] = ()
     note: str = "as it was"

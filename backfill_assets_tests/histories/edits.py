@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from backfill_assets.intervals import Unit
 from backfill_assets_tests.histories.declared import CRONS, STARTS, Declared
 from backfill_assets_tests.histories.deliveries import ARRIVALS, STOCK
+from backfill_assets_tests.histories.functions import PACED, PACES
 from backfill_assets_tests.histories.hours import (
     BUSY_DAYS,
     HOURS,
@@ -18,6 +19,7 @@ from backfill_assets_tests.histories.hours import (
     hour_of,
     some_hours,
 )
+from backfill_assets_tests.histories.ledger import LEDGER, RANGES
 from backfill_assets_tests.histories.models import (
     BALANCE,
     DAYS,
@@ -59,6 +61,9 @@ _EDITED = {
     WEIGHED: ("factor", "note", "start", "late_window", "cron"),
     SMOOTHED: ("lookback", "note", "late_window", "cron"),
     TAKINGS: ("plus", "lookback", "note", "late_window"),
+    LEDGER: ("factor", "ranges", "ranges", "note", "late_window"),
+    PACED: ("factor", "lookback", "note", "start", "late_window", "cron"),
+    PACES: ("plus", "lookback", "note", "late_window"),
 }
 
 
@@ -164,6 +169,7 @@ def _edited(history: History, old: Declared, attribute: str) -> Any:  # noqa: AN
         "lookback": (0, 1, 2, 4),
         "expected": (10, 1000),
         "deletes": DELETES,
+        "ranges": RANGES,
         "unit": (Unit.WEEK, Unit.MONTH, Unit.DAY),
     }.get(attribute, _NUMBERS)
     return history.random.choice([one for one in values if one != before])

@@ -9,6 +9,7 @@ from random import Random
 from typing import TYPE_CHECKING, TypeVar
 
 from backfill_assets.engine.automatic.scan_memory import ScanMemory
+from backfill_assets.engine.project.plan_terms import PlanTerms
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.planning.plan.plan_json import read_plan
 from backfill_assets.snapshots.environment import PROD
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from backfill_assets_tests.histories.declared import Declared
     from backfill_assets_tests.histories.oracle import Landed, When
     from backfill_assets_tests.histories.published import Contents, Looked
+    from backfill_assets_tests.histories.slices import Slice
 
 Chosen = TypeVar("Chosen")
 
@@ -50,10 +52,12 @@ _MOST_RECENT = 4
 
 @dataclass(frozen=True, slots=True)
 class Promoted:
-    """What was published before and after a promotion."""
+    """What was published before and after a promotion, and how long the way back was promised then."""
 
     before: Contents
     after: Contents
+    at: datetime
+    promise: timedelta
 
 
 @dataclass
@@ -82,6 +86,9 @@ class History:
         scans: what the queue's sensor remembers of its scans.
         past: what prod published after each step, with the time.
         results: how much of that there was when each result was registered, by its name.
+        states: how often the state was lost and rebuilt.
+        promise: how long ways back are promised now.
+        slices: the conditions on rows that plans were asked for, by their text.
     """
 
     seed: int
@@ -109,6 +116,9 @@ class History:
     scans: ScanMemory = field(default_factory=ScanMemory)
     past: list[tuple[datetime, Contents]] = field(default_factory=list["tuple[datetime, Contents]"])
     results: dict[str, int] = field(default_factory=dict[str, int])
+    states: int = 0
+    promise: timedelta = 30 * DAY
+    slices: dict[str, Slice] = field(default_factory=dict[str, "Slice"])
 
     @classmethod
     def of(cls, seed: int, world: World) -> History:
@@ -128,7 +138,7 @@ class History:
     @property
     def plans(self) -> Plans:
         """Who makes and applies plans."""
-        return Plans(self.world)
+        return Plans(self.world, given={"terms": PlanTerms(promise_days=self.promise.days)})
 
     @property
     def today(self) -> date:
@@ -214,6 +224,18 @@ class History:
         waits_for_rows(found, self.delivered.had, blank)
         if self.held:
             unchanged(self.held, self.contents(self.held.environment), "what a consumer is held at")
+
+    def note_promoted(self, plan_id: str, before: Contents, after: Contents) -> None:
+        """Note what a promotion has changed."""
+        self.promoted[plan_id] = Promoted(before, after, self.world.clock.now, self.promise)
+
+    def forget_plans(self) -> None:
+        """Forget all that only a state knows which is lost: plans, results, and environments but prod."""
+        for known in (self.promoted, self.dropped, self.results, self.past):
+            known.clear()
+        self.held = None
+        for name in {name for environment, name in self.definitions if environment == DEV}:
+            del self.definitions[DEV, name]
 
     def in_flight(self, model: str) -> set[datetime]:
         """Give the cells of batches that are neither recorded nor failed: who next has the table's lock may record them."""

@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     from backfill_assets_tests.histories.published import Contents
 
 
+_LOST, _ADOPTED = "lost with the state", "was adopted from a table"
+
+
 def explain_a_number(history: History) -> None:
     """Ask why a published number differs from what it was: both are told, and the parts make the difference."""
     if len(history.past) == 1:
@@ -125,7 +128,8 @@ def _number(found: Contents, model: Model, cells: Collection[Interval], column: 
 def replay_some_cells(history: History) -> None:
     """Rebuild published cells from their recorded code and pins: they come out as they are published.
 
-    That may be impossible where tables were collected, cells are cut otherwise by now, or rows are kept.
+    That may be impossible where tables were collected, cells are cut otherwise by now, or rows are kept; and of cells
+    that a plan had published before the state was lost.
     """
     found = _some_published(history)
     if found is None:
@@ -138,6 +142,8 @@ def replay_some_cells(history: History) -> None:
         if one.verdict is Verdict.DIFFERS:
             raise WrongError(f"{one.model} {one.cell} is rebuilt otherwise: {one}")
         may_be_lost = history.done["collect_rest"] or one.model in (PERIODS, RECEIPTS)
+        may_be_lost |= all(_ADOPTED in cause for cause in one.causes)
+        may_be_lost |= history.states > 0 and all(_LOST in cause for cause in one.causes)
         if one.verdict is Verdict.IMPOSSIBLE and not may_be_lost:
             raise WrongError(f"{one.model} {one.cell} can't be rebuilt: {one.causes}")
 

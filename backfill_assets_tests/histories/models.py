@@ -31,6 +31,7 @@ from backfill_assets_tests.histories.deliveries import (
     deliveries,
     stock_model,
 )
+from backfill_assets_tests.histories.functions import PACED, PACES, paced_model, paces_model
 from backfill_assets_tests.histories.hours import (
     BUSY_DAYS,
     HOURS,
@@ -42,6 +43,7 @@ from backfill_assets_tests.histories.hours import (
     local_weeks_model,
     visits,
 )
+from backfill_assets_tests.histories.ledger import LEDGER, RANGES, ledger_model
 from backfill_assets_tests.histories.receipts import (
     RECEIPTS,
     TAKINGS,
@@ -101,15 +103,18 @@ WITH_DELIVERIES: Mapping[str, Declared] = {
     **FIRST,
     ARRIVALS: Declared(lookback=1),
     STOCK: Declared(late_window=2),
+    LEDGER: Declared(late_window=1, ranges=RANGES[1]),
 }
-"""The same with deliveries instead."""
+"""The same with deliveries and a ledger instead."""
 
 WITH_WEIGHTS: Mapping[str, Declared] = {
     **FIRST,
     WEIGHED: Declared(),
     SMOOTHED: Declared(lookback=1),
+    PACED: Declared(lookback=1),
+    PACES: Declared(lookback=1, batch_size=5),
 }
-"""The same with weights instead."""
+"""The same with weights and a function instead."""
 
 _made: dict[tuple[str, str, Any], Declared] = {}
 
@@ -147,8 +152,8 @@ def declared_as(model: Model) -> Declared:
 
 def _computing(model: Model) -> tuple[str, str, Any]:
     """Give what tells how a model's rows come about."""
-    assert isinstance(model.query, SqlQuery)
-    return model.name, model.query.sql, model.delete_policy
+    query = model.logic.sql if isinstance(model.logic, SqlQuery) else model.logic.shown()
+    return model.name, query, model.delete_policy
 
 
 @cache
@@ -265,4 +270,7 @@ _MODELS = {
     WEIGHED: weighed_model,
     SMOOTHED: smoothed_model,
     STOCK: partial(stock_model, sold=DAYS),
+    PACED: partial(paced_model, days=DAYS),
+    PACES: paces_model,
+    LEDGER: ledger_model,
 }

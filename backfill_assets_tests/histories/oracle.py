@@ -14,6 +14,7 @@ from backfill_assets_tests.histories.deliveries import (
     FIRST_DELIVERY,
     STOCK,
 )
+from backfill_assets_tests.histories.functions import PACED, PACES
 from backfill_assets_tests.histories.hours import (
     BUSY_DAYS,
     HOURS,
@@ -22,6 +23,7 @@ from backfill_assets_tests.histories.hours import (
     VISITS,
     day_in_berlin,
 )
+from backfill_assets_tests.histories.ledger import LEDGER
 from backfill_assets_tests.histories.models import (
     BALANCE,
     DAYS,
@@ -100,6 +102,9 @@ class Oracle:
             STOCK: self._stock,
             WEIGHED: self._weighed,
             SMOOTHED: self._smoothed,
+            PACED: self._paced,
+            PACES: self._paces,
+            LEDGER: self._ledger,
         }
 
     def _days(self, declared: Declared, cell: Interval) -> Iterator[Row]:
@@ -197,6 +202,22 @@ class Oracle:
     def _smoothed(self, declared: Declared, cell: Interval) -> Iterator[Row]:
         if found := self._read(WEIGHED, cell.start - declared.lookback * DAY, cell.end):
             yield {"ds": cell.start.date(), "total": sum(row["total"] for row in found)}
+
+    def _paced(self, declared: Declared, cell: Interval) -> Iterator[Row]:
+        if found := self._read(DAYS, cell.start - declared.lookback * DAY, cell.end):
+            total = _times(_total(found, "total"), declared.factor)
+            yield {"ds": cell.start.date(), "total": total}
+
+    def _paces(self, declared: Declared, cell: Interval) -> Iterator[Row]:
+        if found := self._read(PACED, cell.start - declared.lookback * DAY, cell.end):
+            total = _plus(_total(found, "total"), declared.plus)
+            yield {"ds": cell.start.date(), "total": total}
+
+    def _ledger(self, declared: Declared, cell: Interval) -> Iterator[Row]:
+        for day, amounts in self.landed[SALES].items():
+            if midnight(day) < cell.end:
+                for one, amount in amounts.items():
+                    yield {"id": one, "total": amount * declared.factor, "ds": day}
 
     def _read(self, name: str, start: datetime, end: datetime) -> list[Row]:
         """The published rows of the cells that begin within a stretch."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.planning.plan.request import Category, Restatement, Strategy
+from backfill_assets_tests.histories.slices import any_slice
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,6 +37,19 @@ def _restated(history: History) -> Asked:
         asked["end_bounded"] = True
     if random.random() < 0.15:
         asked["ignore_cron"] = True
+    return asked
+
+
+def _sliced(history: History) -> Asked:
+    """Restate a model, of which only the rows may change that a condition selects."""
+    name = _model(history)
+    chosen = any_slice(history.random, name)
+    history.slices[chosen.sql] = chosen
+    asked: Asked = {"restate": (Restatement(name, *_stretch(history)),), "where": chosen.sql}
+    if history.random.random() < 0.3:
+        asked["restate"] = (Restatement(name),)
+    if history.random.random() < 0.2:
+        asked["restate"] = (*asked["restate"], Restatement(_model(history)))
     return asked
 
 
@@ -99,6 +113,7 @@ def _recorded_empty(history: History) -> Asked:
 _KINDS: dict[Callable[[History], Asked], int] = {
     _plain: 5,
     _restated: 5,
+    _sliced: 3,
     _forward_only: 3,
     _categorized: 2,
     _selected: 1,

@@ -11,11 +11,14 @@ from backfill_assets.models.graph import UnknownModelError
 from backfill_assets.snapshots.environment import PROD
 from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets_tests.histories import (
+    adopting,
     deaths,
     edits,
     launching,
     looking_back,
+    lost_state,
     meanwhile,
+    promises,
     queueing,
     supplying,
     verbs,
@@ -55,7 +58,8 @@ STEPS: dict[Step, int] = {
     verbs.undo: 6,
     verbs.undo_in_dev: 3,
     verbs.abandon: 2,
-    verbs.collect_rest: 1,
+    promises.collect_rest: 2,
+    promises.promise_otherwise: 1,
     verbs.whole_plan: 5,
     verbs.plan_for_dev: 2,
     verbs.drop_dev: 1,
@@ -71,6 +75,8 @@ STEPS: dict[Step, int] = {
     looking_back.replay_some_cells: 3,
     looking_back.register_a_result: 3,
     looking_back.ask_of_results: 3,
+    lost_state.rebuild_lost_state: 2,
+    adopting.adopt_a_table: 3,
 }
 """What may happen next, and how often in comparison."""
 
@@ -89,6 +95,7 @@ def begin(history: History) -> None:
                 edits.visit(history, day)
     if history.has_deliveries:
         supplying.deliver_rest(history)
+    promises.promise_otherwise(history)
     history.world.fill(history.graph)
     check(history)
 
@@ -123,6 +130,8 @@ def _taken(history: History, chosen: Step) -> None:
 def _is_possible(history: History, chosen: Step) -> bool:
     if chosen in meanwhile.BESIDE_PUBLICATIONS:
         return bool(meanwhile.publications(history))
+    if chosen is lost_state.rebuild_lost_state:
+        return lost_state.can_be_rebuilt(history)
     return verbs.is_possible(history, chosen)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from backfill_assets.engine.automatic.late_plan import refresh_late
@@ -12,7 +11,6 @@ from backfill_assets.engine.plans.rollback_checks import promoted_after
 from backfill_assets.engine.project.events import Failed, Waiting
 from backfill_assets.engine.project.holds import hold_consumer, release_consumer
 from backfill_assets.engine.review.known_differences import accept_difference
-from backfill_assets.engine.upkeep.collecting import collect
 from backfill_assets.intervals.interval import epoch_of
 from backfill_assets.planning.plan.plan import Build
 from backfill_assets.planning.plan.request import Category, KeptRows
@@ -27,13 +25,14 @@ from backfill_assets_tests.histories.checks import (
     keeps,
     unchanged,
 )
-from backfill_assets_tests.histories.edits import days_pass
 from backfill_assets_tests.histories.history import DEV, Promoted
 from backfill_assets_tests.histories.looking_back import Publishing, tells_what_changed
 from backfill_assets_tests.histories.models import READER
+from backfill_assets_tests.histories.promises import open_while_promised
 from backfill_assets_tests.histories.published import Contents, WrongError, starts
 from backfill_assets_tests.histories.receipts import RECEIPTS
 from backfill_assets_tests.histories.requests import Asked, any_request
+from backfill_assets_tests.histories.slices import leaves_the_rest
 from backfill_assets_tests.histories.supplying import late_deliveries
 from backfill_assets_tests.histories.weights import SMOOTHED
 
@@ -49,8 +48,6 @@ if TYPE_CHECKING:
     from backfill_assets_tests.histories.oracle import Cells
 
 Verb: TypeAlias = "Callable[[History], None]"
-
-_AGE = timedelta(days=30)
 
 UNBUILT = (PlanStatus.PROPOSED, PlanStatus.APPLYING)
 UNFINISHED = (*UNBUILT, PlanStatus.BUILT)
@@ -189,9 +186,10 @@ def promoted(history: History, plan: Plan) -> None:
             one.model for one in plan.models if one.moves and one.model in history.graph.models
         ]
         _publishes_what_was_shown(shown, after, moved, carried, plan.plan_id)
+    leaves_the_rest(history, plan, before, after, carried)
     if plan.request.kept_rows is not KeptRows.DROP:
         keeps(before, after, f"promotion of {plan.plan_id}")
-    history.promoted[plan.plan_id] = Promoted(before, after)
+    history.note_promoted(plan.plan_id, before, after)
     tells_what_changed(history, publishing, done.number, after)
 
 
@@ -279,7 +277,8 @@ def _rolled_back(history: History, found: Plan) -> None:
     then, before = history.promoted[found.plan_id], history.contents(environment)
     history.say(f"rollback of {found.plan_id} in {environment}")
     publishing = Publishing.of(history, found, before)
-    done = rollback_plan(history.plans.project(history.graph), found)
+    with open_while_promised(history, found):
+        done = rollback_plan(history.plans.project(history.graph), found)
     _is_refused_once_dropped(history, found)
     wanted, after = dict(before.cells), history.contents(environment)
     for name in {move.model for move in history.world.store.history.moves_of(found.plan_id)}:
@@ -321,7 +320,8 @@ def _undone(history: History, environment: str) -> None:
     then, before = history.promoted[found.plan_id], history.contents(environment)
     history.say(f"undo of {found.plan_id} in {environment}")
     publishing = Publishing.of(history, found, before)
-    done = undo_plan(history.plans.project(history.graph), found)
+    with open_while_promised(history, found):
+        done = undo_plan(history.plans.project(history.graph), found)
     _is_refused_once_dropped(history, found)
     history.say(f"  carried over: {dict(done.carried) or 'nothing'}")
     after, moved = history.contents(environment), _moved(found)
@@ -362,25 +362,6 @@ def abandon(history: History) -> None:
     history.say(f"abandon {found.plan_id}")
     abandon_plan(history.plans.project(history.graph), found)
     unchanged(before, history.contents(), f"abandoning {found.plan_id}")
-
-
-def collect_rest(history: History) -> None:
-    """Delete what nothing needs any more: nothing that is published changes."""
-    days_pass(history)
-    before = history.contents()
-    history.say("collect")
-    collect(history.world.open(history.graph), _AGE)
-    after = history.contents()
-    differ_only(before.cells, after.cells, recorded_late(history, before, after), "collecting")
-
-
-def recorded_late(history: History, before: Contents, after: Contents) -> Allowed:
-    """Give the cells that a dead process had committed in models that are not declared: a collection alone still finds them."""
-    return {
-        name: after.of(name).keys() - before.of(name).keys()
-        for name in after.cells
-        if name not in history.graph.models
-    }
 
 
 def whole_plan(history: History) -> None:
@@ -427,7 +408,7 @@ def plan_for_dev(history: History, asked: Asked | None = None) -> None:
             done = history.plans.apply(history.graph, plan)
             history.say(f"apply {plan.plan_id}: it is {done.status}, left {dict(done.left)}")
             if done.status is PlanStatus.PROMOTED:
-                history.promoted[plan.plan_id] = Promoted(there, history.contents(DEV))
+                history.note_promoted(plan.plan_id, there, history.contents(DEV))
                 tells_what_changed(history, publishing, done.number, history.contents(DEV))
     finally:
         unchanged(before, history.contents(), f"apply of {plan.plan_id} in {DEV}")
