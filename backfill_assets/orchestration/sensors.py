@@ -1,6 +1,7 @@
 """The sensor that looks at the sources, and releases what is ready to the run queue."""
 
-from functools import cache
+from collections.abc import Collection
+from functools import cache, partial
 
 import dagster as dg
 
@@ -14,6 +15,7 @@ from backfill_assets.orchestration.resources import StateResource, now
 from backfill_assets.orchestration.sources import OBSERVE_JOB, look_by_logs
 from backfill_assets.orchestration.switches import GAP_FILL
 from backfill_assets.orchestration.tick import tick
+from backfill_assets.planning.queue.releasing import Offer
 from backfill_assets.settings import read_settings
 from backfill_assets.snapshots.loaded import Loaded
 
@@ -51,6 +53,7 @@ def gap_fill_sensor(known: Known) -> dg.SensorDefinition:
             ScanMemory.read(context.cursor),
             batches=settings.cells_per_run,
             share=settings.backfill_share,
+            wanted=partial(_reads_none, looked.unseen),
         )
         notes = (*looked.notes, *ticked.notes)
         for line in notes:
@@ -76,3 +79,9 @@ def gap_fill_sensor(known: Known) -> dg.SensorDefinition:
         default_status=dg.DefaultSensorStatus.STOPPED,
         description=_SAYS,
     )
+
+
+def _reads_none(sources: Collection[str], offer: Offer) -> bool:
+    """Whether an offer's model reads none of these sources."""
+    read = () if offer.model is None else offer.model.reads
+    return not any(upstream.name in sources for upstream in read)

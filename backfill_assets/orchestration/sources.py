@@ -12,7 +12,7 @@ from backfill_assets.engine.project.environment_graph import sources_read
 from backfill_assets.errors import DeclarationError, RequestError
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.graph import Graph
-from backfill_assets.models.source import Source
+from backfill_assets.models.source import Source, WhenEmpty
 from backfill_assets.orchestration.metadata import asset_key, pool, subject
 from backfill_assets.orchestration.plan_work import Known
 from backfill_assets.orchestration.released_runs import (
@@ -27,6 +27,9 @@ from backfill_assets.orchestration.released_runs import (
 from backfill_assets.orchestration.resources import SparkResource, StateResource, now
 from backfill_assets.orchestration.steps import as_run_failure
 from backfill_assets.orchestration.switches import GAP_FILL
+from backfill_assets.snapshots.places import located
+from backfill_assets.state.store import Store
+from backfill_assets.warehouse.log.delta_log import head
 
 OBSERVE_JOB = "observe"
 _OBSERVE_OP = "observe_sources"
@@ -191,11 +194,13 @@ class SourcesObserved:
         requests: the run that looks at rows, where logs can't tell.
         events: what Dagster is told of each source that has moved.
         notes: what people should know, a sentence each.
+        unseen: the sources whose rows cells wait for, and of which no look has seen any.
     """
 
     requests: tuple[dg.RunRequest, ...]
     events: tuple[dg.AssetObservation, ...]
     notes: tuple[str, ...]
+    unseen: frozenset[str]
 
 
 def look_by_logs(
@@ -210,11 +215,32 @@ def look_by_logs(
     """
     read = sources_read(state.store, known())
     looks = observe_sources(state.store, read.values(), state.data_root, None)
+    unseen = _unseen(state.store, read.values())
     return SourcesObserved(
         requests=looks_at_rows(instance, looks, OBSERVE_JOB),
         events=tuple(_observation(read[look.source], look) for look in looks if look.judged),
-        notes=tuple(f"{look.source}: {_words(read[look.source], look)}" for look in looks),
+        notes=(
+            *(f"{look.source}: {_words(read[look.source], look)}" for look in looks),
+            *(_unseen_words(source, state.data_root) for source in unseen),
+        ),
+        unseen=frozenset(source.name for source in unseen),
     )
+
+
+def _unseen(store: Store, sources: Iterable[Source]) -> tuple[Source, ...]:
+    """Give the sources whose rows cells wait for, and of which no look has seen any."""
+    seen = store.sources.observed()
+    return tuple(
+        source
+        for source in sources
+        if source.observed and source.when_empty is WhenEmpty.WAIT and source.name not in seen
+    )
+
+
+def _unseen_words(source: Source, data_root: str) -> str:
+    path = located(source.path, data_root)
+    why = f"it has no table at {path}" if head(path) < 0 else "a run looks at its rows first"
+    return f"nothing that reads {source.name} is released before it has rows: {why}"
 
 
 def looks_at_rows(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import dagster as dg
 import pyarrow as pa
 import pytest
-from deltalake import write_deltalake
+from deltalake import DeltaTable, write_deltalake
 
 from backfill_assets import build_definitions
 from backfill_assets.engine.fill.observing import SourceLook
@@ -42,8 +42,9 @@ def instance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dg.Dag
         yield found
 
 
-def tick(instance: dg.DagsterInstance) -> Any:  # noqa: ANN401
-    repository = build_definitions(models=[VISITS], sources=[a_source()]).get_repository_def()
+def tick(instance: dg.DagsterInstance, **declared: Any) -> Any:  # noqa: ANN401
+    source = a_source(**declared)
+    repository = build_definitions(models=[VISITS], sources=[source]).get_repository_def()
     with dg.build_sensor_context(
         instance=instance, repository_def=repository, resources={"backfill_state": StateResource()}
     ) as context:
@@ -123,6 +124,33 @@ def test_rows_are_looked_at_by_a_run_where_the_log_cannot_tell_and_not_again_and
             instance._run_storage.handle_run_event(run.run_id, event)
 
     assert requests == [1, 1, 0, 0]
+
+
+def releasing(found: Any) -> list[dg.RunRequest]:  # noqa: ANN401
+    """The runs that a tick asks for to build cells."""
+    return [request for request in found.run_requests or () if request.asset_selection]
+
+
+def test_what_waits_for_rows_is_released_once_its_source_is_there_and_was_looked_at(
+    instance: dg.DagsterInstance, tmp_path: Path
+):
+    found = tick(instance, when_empty="wait")
+    assert not releasing(found)
+    assert found.skip_message == (
+        "nothing is ready to be released; nothing that reads web.events is released before it has rows: it has no table "
+        f"at {tmp_path}/web/events"
+    )
+
+    rows = [{"ds": date(2024, 1, number), "id": number, "cost": Decimal(1)} for number in (1, 2)]
+    write_deltalake(str(tmp_path / "web/events"), pa.Table.from_pylist(rows, _ROWS))
+    found = tick(instance, when_empty="wait")
+    assert observing(found)
+    assert not releasing(found)
+
+    DeltaTable(str(tmp_path / "web/events")).delete()
+    land(tmp_path, 3)  # in a file of its own: now the log can tell
+    [release] = releasing(tick(instance, when_empty="wait"))
+    assert release.tags["backfill/cells"] == "2024-01-03"
 
 
 def test_a_look_at_rows_that_ended_well_does_not_let_the_next_one_rest(
