@@ -21,7 +21,7 @@ from backfill_assets.orchestration.reporting import SILENT, Reporter
 
 @contextmanager
 def as_run_failure() -> Iterator[None]:
-    """Fail a run with the text of an error of ours, without a retry.
+    """Fail a run with the text of an error of ours, without a retry; the page shows what has caused it, not where it was raised.
 
     Raises:
         dagster.Failure: an error of ours was raised.
@@ -29,7 +29,7 @@ def as_run_failure() -> Iterator[None]:
     try:
         yield
     except BackfillAssetsError as error:
-        raise dg.Failure(description=str(error), allow_retries=False) from error
+        raise dg.Failure(description=str(error), allow_retries=False) from error.__cause__
 
 
 def targeted_cells(context: dg.AssetExecutionContext, model: Model) -> IntervalSet:
