@@ -51,6 +51,8 @@ SILENT = {"__source_asset_observation__": True}
 """Metadata of the step's output by which Dagster adds no materialization of its own."""
 DATA_VERSION_TAG = "dagster/data_version"
 """The tag of a materialization that names the cell's content."""
+_MOST_CELLS, _MOST_ROWS = 20, 10
+"""How many failing cells and rows a check shows: as many as one audit of a batch keeps."""
 
 
 @dataclass
@@ -116,7 +118,13 @@ class Reporter:
 
     def rebuilt(self, done: Rebuilt, targeted: IntervalSet) -> None:
         """Report what became of published cells that were launched again; the plan may build others besides."""
-        built = (done.cells - done.left) & targeted
+        if built := (done.cells - done.left) & targeted:
+            self._rebuilt(done, built)
+        self._left_to_do(done.left, done.plan_id)
+        if done.left:
+            self.lacking.append(_unfinished(done.plan_id))
+
+    def _rebuilt(self, done: Rebuilt, built: IntervalSet) -> None:
         self._found_for(done.plan_id, built)
         contents = self.store.views.content_at_pin(self.environment, self.model.name, built)
         why = None if done.promoted else _waits(done.plan_id)
@@ -127,7 +135,6 @@ class Reporter:
             metadata |= {"waits_for_approval": why, **self._promote(done.plan_id)}
             self.context.log.warning("%s: %s", self._ranges(built), why)
         self._materialized({cell: (content, metadata) for cell, content in contents.items()}, why)
-        self._left_to_do(done.left, done.plan_id)
 
     def untouched(self, cells: IntervalSet, required: IntervalSet) -> None:
         """Report those of the targeted cells that have no report yet."""
@@ -302,6 +309,13 @@ def _waits(plan_id: str) -> str:
     )
 
 
+def _unfinished(plan_id: str) -> str:
+    return (
+        f"plan {plan_id} of this launch is left with what it has built: re-execute the run or "
+        f"`backfill apply {plan_id}` to go on, or `backfill abandon {plan_id}` to give it up"
+    )
+
+
 def data_version(content: Content) -> str:
     """Name what a cell holds: equal content, equal name, whenever it was built."""
     text = f"{content.rows}|{content.key}|{sorted(content.columns.items())}"
@@ -322,7 +336,7 @@ def check_result(
         passed=not failed,
         severity=dg.AssetCheckSeverity.WARN if warns else dg.AssetCheckSeverity.ERROR,
         description=_numbers(failed or listed),
-        metadata=_shown(failed or listed, shown),
+        metadata=_shown(failed or listed),
     )
 
 
@@ -356,14 +370,17 @@ def _numbers(results: Sequence[AuditResult]) -> str:
     return f"failed in {len(results)} batches, {counted(rows, 'failing row')} in all; in the first: {first}"
 
 
-def _shown(results: list[AuditResult], shown: AuditResult | None) -> dict[str, Any]:
-    if shown is None:
+def _shown(results: list[AuditResult]) -> dict[str, Any]:
+    """Give the numbers of results, and the first failing cells and rows of all of them."""
+    if not results:
         return {"batches": 0}
+    cells = dict.fromkeys(cell for result in results for cell in result.cells)
+    sample = [f"    {row}" for result in results for row in result.sample]
     return {
         "batches": len(results),
         "failing_rows": sum(result.failing_rows for result in results),
-        "cells": ", ".join(shown.cells) or "none",
-        "sample": dg.MetadataValue.md("\n".join(f"    {row}" for row in shown.sample) or "none"),
+        "failing_cells": ", ".join([*cells][:_MOST_CELLS]) or "none",
+        "sample": dg.MetadataValue.md("\n".join(sample[:_MOST_ROWS]) or "none"),
     }
 
 

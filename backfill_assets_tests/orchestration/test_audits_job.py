@@ -62,7 +62,7 @@ def test_published_data_passes_and_a_planted_failure_fails_the_job(shop: Shop):
     found = checks(failing, "toy.sales")["published_amount_not_negative"]
     assert not found.passed
     assert "found 2 of" in (found.description or "")
-    assert found.metadata["cells"].value == "2024-01-29"
+    assert found.metadata["failing_cells"].value == "2024-01-29"
 
 
 def test_one_audit_of_a_model_can_be_run_alone(shop: Shop):

@@ -110,6 +110,25 @@ def test_a_launch_that_is_stopped_says_which_plan_is_left_and_how_to_go_on_with_
         assert f"`backfill {command} {plan_id}`" in said
 
 
+def test_a_launch_whose_batches_all_fail_says_which_plan_is_left_and_of_no_cell_that_it_is_built(
+    shop: Shop,
+):
+    assert shop.fill("toy.sales", cells=ALL).success
+    shop.sell(DAYS[0], "west", -7)
+    shop.sell(DAYS[-1], "west", -7)
+
+    result = shop.fill("toy.sales", cells=ALL)
+
+    [(plan_id, _)] = plans()
+    said = failure(result)
+    assert "amount_not_negative" in said
+    for command in ("apply", "abandon"):
+        assert f"`backfill {command} {plan_id}`" in said
+    [run] = shop.instance.get_runs(limit=1)
+    lines = [entry.user_message for entry in shop.instance.all_logs(run.run_id)]
+    assert not [line for line in lines if "it is built" in line or line.startswith("told Dagster")]
+
+
 def test_a_launch_in_which_nothing_turns_out_different_ends_by_itself(shop: Shop):
     assert shop.fill("toy.sales", cells=ALL).success
     before = shop.published(*SALES)

@@ -63,6 +63,16 @@ def test_a_check_over_several_batches_says_as_many_rows_as_its_numbers_count():
     assert (check.metadata["failing_rows"].value, check.metadata["batches"].value) == (3, 2)
 
 
+def test_a_check_over_several_batches_names_the_failing_cells_and_rows_of_all_of_them():
+    first = replace(result("2 of 9 rows", 2), cells=("2024-01-01",), sample=("{row 1}",))
+    last = replace(result("1 of 9 rows", 1), cells=("2024-01-09",), sample=("{row 9}",))
+
+    check = check_result(dg.AssetKey("a"), "paid", [first, result("0 of 9 rows", 0), last])
+
+    assert check.metadata["failing_cells"].value == "2024-01-01, 2024-01-09"
+    assert str(check.metadata["sample"].value).split() == ["{row", "1}", "{row", "9}"]
+
+
 def test_a_check_that_passed_says_over_how_many_batches():
     nine, eight = result("0 of 9 rows", 0), result("0 of 8 rows", 0)
 
