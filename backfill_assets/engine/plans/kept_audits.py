@@ -1,8 +1,8 @@
 """Audits that a plan changes, over the cells that it keeps: nothing is rebuilt for them.
 
 These are published cells that stay, and cells that a new table holds already, from a plan that was given up or from
-another environment: each was audited as the snapshot that built it declares. What passed is remembered in the plan's history, with the commits that were looked at; only cells
-that were committed since are audited again.
+another environment: each was audited as the snapshot that built it declares. What passed is remembered in the plan's
+history, with the commits that were looked at; only cells that were committed since are audited again.
 """
 
 from __future__ import annotations

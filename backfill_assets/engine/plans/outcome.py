@@ -30,7 +30,7 @@ class Outcome:
         spared: how many planned cells were not built, since what they read came out as it was, by model.
         audited: what audits that the plan changes found in cells that it keeps, by model;
             while a blocking one fails, the plan is not promoted.
-        checked: the tables of the workspace at the delta_versions from which on `Check` has looked at nothing.
+        checked: the delta_versions of the workspace's tables, by version, at which `Check` looked at them.
         refusal: why the plan can't be promoted; None where nothing was found, or nothing was checked yet.
         carried: cells that the environment had published since, and that were computed with the
             workspace's logic, by model.
