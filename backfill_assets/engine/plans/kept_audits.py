@@ -135,22 +135,21 @@ def _kept(op: Operation, planned: ModelPlan, state: ModelState) -> _Kept:
     if planned.build is not Build.NEW_VERSION:
         audits = _others(new, _audits(op, planned.old_fingerprint))
         return _Kept(planned.model, state.ready - state.own if audits else _NONE, audits)
-    at = state.pointer
-    records = op.store.versions.ready_records(at.version, at.delta_version)
     lacking = {
-        maker: _others(new, _audits(op, maker)) for maker in {each.fingerprint for each in records}
+        maker: _others(new, _audits(op, maker))
+        for maker in {each.fingerprint for each in state.runs}
     }
-    cells = IntervalSet.of(each.cell for each in records if lacking[each.fingerprint])
+    cells = IntervalSet.of(each.interval for each in state.runs if lacking[each.fingerprint])
     audits = tuple(audit for audit in new if any(audit in each for each in lacking.values()))
-    return _Kept(planned.model, cells & state.ready, audits)
+    return _Kept(planned.model, cells, audits)
 
 
 _NONE = IntervalSet.empty()
 
 
-def _audits(op: Operation, fingerprint: str) -> tuple[Audit, ...]:
+def _audits(op: Operation, fingerprint: str | None) -> tuple[Audit, ...]:
     """Give the audits that a snapshot declares; none where it is not known."""
-    model = op.store.snapshots.model(fingerprint)
+    model = None if fingerprint is None else op.store.snapshots.model(fingerprint)
     return () if model is None else audits_of(model)
 
 
