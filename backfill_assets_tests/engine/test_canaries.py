@@ -122,17 +122,6 @@ def test_a_plan_whose_canaries_alone_are_built_is_not_promoted(world: World, pla
     assert world.rows(VISITS) == before
 
 
-def test_nothing_else_is_built_after_a_canary_that_fails_its_audit(world: World, plans: Plans):
-    begun(world)
-    changed = a_graph(visits(times=-1, audits=[accepted_range("cost", 0, None)]))
-    plan = plans.make(changed, canary=True)
-
-    tried = plans.apply(changed, plan)
-
-    assert len(tried.failed) == 2
-    assert not built_in(world.store, plan)
-
-
 def goes_on(world: World) -> Plans:
     """Plans under a policy that lets them go on after their canaries."""
     gate = quick_gate('[[environments]]\nname = "prod"\ncanaries = "go on"\n')
@@ -154,6 +143,22 @@ def test_a_policy_lets_a_plan_go_on_whose_canaries_are_as_it_expects(world: Worl
         "nothing that the change does not explain differs in 2 cells" in each
         for each in compared["checked"]
     )
+
+
+@pytest.mark.parametrize("lets_go_on", [True, False])
+def test_nothing_else_is_built_after_a_canary_that_fails_its_audit(world: World, lets_go_on: bool):  # noqa: FBT001
+    begun(world)
+    changed, plans = (
+        a_graph(visits(times=-1, audits=[accepted_range("cost", 0, None)])),
+        goes_on(world) if lets_go_on else Plans(world),
+    )
+    plan = plans.make(changed, canary=True)
+
+    tried = plans.apply(changed, plan)
+
+    assert len(tried.failed) == 2
+    assert not built_in(world.store, plan)
+    assert not told(world, plan)
 
 
 @pytest.mark.parametrize("lets_go_on", [True, False])

@@ -39,6 +39,7 @@ from backfill_assets_tests.engine.test_plans import (
     WHERE,
     changed,
     costs,
+    visits,
 )
 from backfill_assets_tests.engine.world import row
 
@@ -95,7 +96,7 @@ def test_what_is_outside_of_the_contract_is_not_published(world: World):
 def test_what_another_run_builds_while_a_promotion_is_under_way_is_checked_too(
     world: World, monkeypatch: pytest.MonkeyPatch
 ):
-    def visits(cost: str) -> Graph:
+    def computing(cost: str) -> Graph:
         sql = f"SELECT ds, id, CAST({cost} AS DECIMAL(18,2)) AS cost FROM web.events {WHERE}"
         return a_graph(a_model(sql=sql, cadence=CADENCE, late_window=2))
 
@@ -105,8 +106,8 @@ def test_what_another_run_builds_while_a_promotion_is_under_way_is_checked_too(
         with pytest.raises(UnexpectedChangeError):
             plans.promote(new, plan)
 
-    plans, old = Plans(world), visits("cost")
-    new = visits("CASE WHEN cost > 50 THEN cost * 2 ELSE cost END")
+    plans, old = Plans(world), computing("cost")
+    new = computing("CASE WHEN cost > 50 THEN cost * 2 ELSE cost END")
     world.begin(old, *ROWS)
     plan = plans.make(new, expect=((VISITS, "cost within 2%"),))
     assert not plans.apply(new, plan).refused
@@ -133,6 +134,17 @@ def test_published_cells_that_the_range_of_a_plan_leaves_out_break_no_rule_where
     texts = {each.check: each.text for each in world.store.checks.of_plan(plan.plan_id)}
     assert texts["no row is removed"] == "found 0 of 2 rows"
     assert texts["sum of cost within 100%"] == "found +100.00%: 19 before, 38 after"
+
+
+def test_cells_that_a_new_life_takes_away_are_judged_where_nothing_is_protected_too(world: World):
+    plans = Plans(world)
+    world.begin(OLD, *ROWS)
+    world.store.environments.save_environment(Environment("dev", protected=False, follows=PROD))
+    later = a_graph(visits(cadence=Daily(start="2024-01-09")), costs())
+    plan = plans.make(later, "dev", expect=((VISITS, "rows within 10%"),))
+
+    with pytest.raises(UnexpectedChangeError, match="found 2 of 4 rows"):
+        plans.apply(later, plan)
 
 
 def test_a_sum_is_held_against_what_each_group_may_differ_by(world: World):

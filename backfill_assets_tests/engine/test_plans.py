@@ -24,10 +24,11 @@ from backfill_assets.models.sql.query import SqlQuery
 from backfill_assets.models.upstream import Reopens, Upstream
 from backfill_assets.planning.plan import batch_size as sizes
 from backfill_assets.planning.plan.request import Restatement
-from backfill_assets.snapshots.environment import PROD
+from backfill_assets.snapshots.environment import PROD, workspace_name
 from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets.warehouse.log.delta_log import actions_of
 from backfill_assets_tests.builders import COLUMNS, EVENTS, a_graph, a_model, a_source
+from backfill_assets_tests.engine.dying import before_call
 from backfill_assets_tests.engine.plans import Plans
 from backfill_assets_tests.engine.world import ended, on, row, text, told
 
@@ -263,6 +264,20 @@ def total_of(read: str, extra: str = "", **declared: Any) -> Any:  # noqa: ANN40
     sql = f"SELECT COUNT(*) AS days, CAST(SUM(cost) {extra} AS DECIMAL(18,2)) AS total FROM {read}"
     whole: dict[str, Any] = {"cadence": Whole(), "kind": Full(), "unique_key": ["days"]}
     return a_model(SUM, sql=sql, columns=columns, grain="one row", **whole, **declared)
+
+
+def test_a_workspace_that_another_run_opens_while_a_plan_is_abandoned_is_dropped_with_it(
+    world: World, plans: Plans, monkeypatch: pytest.MonkeyPatch
+):
+    world.begin(OLD, *ROWS)
+    plan = plans.make(OLD, restate=(Restatement(VISITS),))
+    before_call(world.store.plans, "set_plan_status", lambda: plans.apply(OLD, plan), monkeypatch)
+
+    abandon_plan(plans.project(OLD), plan)
+
+    assert not world.store.environments.exists(workspace_name(plan.plan_id))
+    assert not world.store.views.of(PROD).owed[VISITS]
+    assert plans.make(OLD).is_empty
 
 
 def test_a_full_reader_that_is_rebuilt_keeps_published_cells_that_a_rarer_cron_calls_due_later(
