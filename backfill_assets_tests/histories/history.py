@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from backfill_assets.models.graph import Graph
     from backfill_assets.planning.plan.plan import Plan
     from backfill_assets_tests.engine.world import World
+    from backfill_assets_tests.histories.backups import Backup
     from backfill_assets_tests.histories.declared import Declared
     from backfill_assets_tests.histories.oracle import Landed, When
     from backfill_assets_tests.histories.published import Contents, Looked
@@ -86,7 +87,8 @@ class History:
         scans: what the queue's sensor remembers of its scans.
         past: what prod published after each step, with the time.
         results: how much of that there was when each result was registered, by its name.
-        states: how often the state was lost and rebuilt.
+        states: how often the state was lost, and rebuilt or restored.
+        backup: the last copy of the state that could be restored; None where there is none.
         promise: how long ways back are promised now.
         slices: the conditions on rows that plans were asked for, by their text.
     """
@@ -117,6 +119,7 @@ class History:
     past: list[tuple[datetime, Contents]] = field(default_factory=list["tuple[datetime, Contents]"])
     results: dict[str, int] = field(default_factory=dict[str, int])
     states: int = 0
+    backup: Backup | None = None
     promise: timedelta = 30 * DAY
     slices: dict[str, Slice] = field(default_factory=dict[str, "Slice"])
 
@@ -233,7 +236,7 @@ class History:
         """Forget all that only a state knows which is lost: plans, results, and environments but prod."""
         for known in (self.promoted, self.dropped, self.results, self.past):
             known.clear()
-        self.held = None
+        self.held = self.backup = None
         for name in {name for environment, name in self.definitions if environment == DEV}:
             del self.definitions[DEV, name]
 

@@ -36,6 +36,7 @@ def promise_otherwise(history: History) -> None:
 def collect_rest(history: History) -> None:
     """Delete what nothing needs any more: nothing that is published changes."""
     days_pass(history)
+    history.backup = None  # what it names may be deleted
     before = history.contents()
     history.say("collect")
     run = history.world.open(history.graph)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from backfill_assets.engine.plans.strategy_checks import SliceLeakError
+from backfill_assets.snapshots.environment import workspace_name
 from backfill_assets_tests.histories.published import WrongError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
     from datetime import datetime
     from random import Random
 
@@ -45,6 +48,19 @@ def any_slice(random: Random, model: str) -> Slice:
     return random.choice(slices)
 
 
+@contextmanager
+def leaking_if_said(history: History, plan: Plan) -> Iterator[None]:
+    """A promotion that is refused for a row outside of its slice would have changed one."""
+    try:
+        yield
+    except SliceLeakError as error:
+        now, shown = history.contents(), history.contents(workspace_name(plan.plan_id))
+        cells = now.of(error.model).keys() | shown.of(error.model).keys()
+        if not _differing(history, plan, error.model, now, shown, cells):
+            raise WrongError(f"{plan.plan_id} changes no row outside of its slice") from error
+        raise
+
+
 def leaves_the_rest(
     history: History,
     plan: Plan,
@@ -53,23 +69,33 @@ def leaves_the_rest(
     carried: Mapping[str, Collection[datetime]],
 ) -> None:
     """A promotion of a slice has changed no row outside of it, in no cell of the restated models."""
-    found = history.slices.get(plan.request.where or "")
-    if found is None:
-        return
     restated = {restatement.name for restatement in plan.request.restate}
     for name in restated & before.models.keys() & after.models.keys():
-        planned, (old, new) = plan.model(name), (before.models[name], after.models[name])
-        if planned is None or not planned.moves or old.schema != new.schema:
+        planned = plan.model(name)
+        if not plan.request.where or planned is None or not planned.moves:
+            continue
+        if before.models[name].schema != after.models[name].schema:
             continue
         cells = history.starts(name, planned.cells) - {*carried.get(name, ())}
-        was, now = (_by_key(one, name, cells, old.key) for one in (before, after))
-        for key in was.keys() | now.keys():
-            row = was.get(key) or now[key]
-            if was.get(key) != now.get(key) and not found.selects(row):
-                raise WrongError(
-                    f"promotion of {plan.plan_id}, where {found.sql}: {name} {key} was {was.get(key)} and is "
-                    f"{now.get(key)}"
-                )
+        if differing := _differing(history, plan, name, before, after, cells):
+            raise WrongError(
+                f"promotion of {plan.plan_id}, where {plan.request.where}: {name} differs in {differing}"
+            )
+
+
+def _differing(
+    history: History,
+    plan: Plan,
+    name: str,
+    before: Contents,
+    after: Contents,
+    cells: Collection[datetime],
+) -> list[tuple[Row | None, Row | None]]:
+    """Give the rows of cells that a plan's condition does not select, by their old values, and that differ."""
+    found, key = history.slices[plan.request.where or ""], after.models[name].key
+    was, now = (_by_key(one, name, cells, key) for one in (before, after))
+    pairs = [(was.get(each), now.get(each)) for each in was.keys() | now.keys()]
+    return [(old, new) for old, new in pairs if old != new and not found.selects(old or new or {})]
 
 
 def _by_key(

@@ -12,6 +12,7 @@ from backfill_assets.snapshots.environment import PROD
 from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets_tests.histories import (
     adopting,
+    backups,
     deaths,
     edits,
     launching,
@@ -76,6 +77,8 @@ STEPS: dict[Step, int] = {
     looking_back.register_a_result: 3,
     looking_back.ask_of_results: 3,
     lost_state.rebuild_lost_state: 2,
+    backups.back_up: 2,
+    backups.restore: 3,
     adopting.adopt_a_table: 3,
 }
 """What may happen next, and how often in comparison."""
@@ -130,6 +133,8 @@ def _taken(history: History, chosen: Step) -> None:
 def _is_possible(history: History, chosen: Step) -> bool:
     if chosen in meanwhile.BESIDE_PUBLICATIONS:
         return bool(meanwhile.publications(history))
+    if chosen is backups.restore:
+        return history.backup is not None
     if chosen is lost_state.rebuild_lost_state:
         return lost_state.can_be_rebuilt(history)
     return verbs.is_possible(history, chosen)

@@ -32,7 +32,7 @@ from backfill_assets_tests.histories.promises import open_while_promised
 from backfill_assets_tests.histories.published import Contents, WrongError, starts
 from backfill_assets_tests.histories.receipts import RECEIPTS
 from backfill_assets_tests.histories.requests import Asked, any_request
-from backfill_assets_tests.histories.slices import leaves_the_rest
+from backfill_assets_tests.histories.slices import leaking_if_said, leaves_the_rest
 from backfill_assets_tests.histories.supplying import late_deliveries
 from backfill_assets_tests.histories.weights import SMOOTHED
 
@@ -169,7 +169,8 @@ def promoted(history: History, plan: Plan) -> None:
     before, shown = history.contents(), _shown(history, plan)
     publishing = Publishing.of(history, plan, before)
     history.say(f"promote {plan.plan_id}")
-    done = history.plans.promote(history.graph, plan)
+    with leaking_if_said(history, plan):
+        done = history.plans.promote(history.graph, plan)
     carried = {name: history.starts(name, cells) for name, cells in done.carried.items()}
     history.say(f"  carried over: {carried or 'nothing'}")
     after = history.contents()
