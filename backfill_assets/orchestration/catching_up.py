@@ -1,6 +1,6 @@
 """Tell Dagster's event log what is published, and what sources hold, where that changed without Dagster."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import dagster as dg
@@ -14,7 +14,9 @@ from backfill_assets.orchestration.metadata import PUBLISHED, asset_key, check_n
 from backfill_assets.orchestration.partitions import key_of
 from backfill_assets.orchestration.private_names import report_without_run
 from backfill_assets.orchestration.reporting import DATA_VERSION_TAG, check_result, data_version
+from backfill_assets.snapshots.environment import Pointer
 from backfill_assets.snapshots.observation import ObservedSource
+from backfill_assets.state.published_audits import PublishedAudit
 
 
 def report_ready(
@@ -135,12 +137,16 @@ def _report_audits(
 
 
 def _report_published_audits(instance: dg.DagsterInstance, run: RunContext, model: Model) -> None:
-    """Report what the last audit of a model's published data found, if Dagster has not evaluated it since."""
+    """Report what the last audit of a model's published data found, if Dagster has not evaluated it since.
+
+    One that passed says nothing of what was published after it, so it is not reported then; a failure is.
+    """
     history = run.store.published_audits.history(run.environment.name, model.name)
     last = {row.result.audit: row for row in history if row.audited_at == history[0].audited_at}
+    pointer = run.store.environments.pointers(run.environment.name).get(model.name)
     for audit in audits_of(model):
         row, check = last.get(audit.name), f"{PUBLISHED}{check_name(audit.name)}"
-        if row is None:
+        if row is None or (row.result.passed and not _is_of(pointer, row)):
             continue
         key = dg.AssetCheckKey(asset_key(model.name), check)
         record = instance.get_latest_asset_check_evaluation_record(key)
@@ -150,7 +156,17 @@ def _report_published_audits(instance: dg.DagsterInstance, run: RunContext, mode
             or record.event is None
             or record.event.timestamp < row.audited_at.timestamp()
         ):
-            _report_check(instance, model, audit, check, [row.result])
+            read = {
+                "audited_at": row.audited_at.isoformat(),
+                "delta_version": row.of.delta_version,
+            }
+            _report_check(instance, model, audit, check, [row.result], read)
+
+
+def _is_of(pointer: Pointer | None, row: PublishedAudit) -> bool:
+    """Whether an audit has read what a pointer names now."""
+    read = (row.of.version, row.of.delta_version)
+    return pointer is not None and (pointer.version, pointer.delta_version) == read
 
 
 def _report_check(
@@ -159,6 +175,7 @@ def _report_check(
     audit: Audit,
     check: str,
     results: Sequence[AuditResult],
+    read: Mapping[str, Any] | None = None,
 ) -> None:
     evaluation = check_result(asset_key(model.name), check, results)
     instance.report_runless_asset_event(
@@ -168,7 +185,7 @@ def _report_check(
             passed=evaluation.passed,
             severity=evaluation.severity,
             description=evaluation.description,
-            metadata=evaluation.metadata,
+            metadata={**evaluation.metadata, **(read or {})},
             blocking=audit.severity is Severity.BLOCKING,
         )
     )

@@ -117,6 +117,29 @@ def test_dagster_is_told_what_the_command_has_found_and_only_once(shop: Shop):
     assert again.id == told.id
 
 
+def test_an_audit_that_passed_is_not_told_of_what_was_published_after_it(shop: Shop):
+    shop.fill("toy.sales", cells="2024-01-28...2024-01-31")
+    check = dg.AssetCheckKey(dg.AssetKey(["toy", "sales"]), "published_amount_not_negative")
+    with looked(shop) as run:
+        audit_and_keep(run, "toy.sales")
+    shop.sell("2024-01-29", "west", 7)
+    shop.refresh("toy.sales", "2024-01-29")
+    before = shop.instance.get_latest_asset_check_evaluation_record(check)
+
+    with looked(shop) as run:
+        report_ready(shop.instance, run)
+        told = shop.instance.get_latest_asset_check_evaluation_record(check)
+        audit_and_keep(run, "toy.sales")
+        report_ready(shop.instance, run)
+    after = shop.instance.get_latest_asset_check_evaluation_record(check)
+
+    assert before is not None
+    assert told is not None
+    assert after is not None
+    assert told.id == before.id
+    assert after.id != before.id
+
+
 def test_what_the_job_has_found_stands_in_the_history_of_audits(shop: Shop):
     shop.fill("toy.sales", cells="2024-01-28...2024-01-31")
     shop.audit()
