@@ -180,7 +180,7 @@ def test_a_failing_batch_blocks_only_the_cells_that_read_it_and_the_next_run_fil
     events = world.fill(graph)
     assert told(events[VISITS]) == ["committed"] * 3 + ["failed"]
     (waiting,) = ended(events["web.daily"], Waiting)
-    assert waiting.waits_for == VISITS
+    assert waiting.waits_for == f"{VISITS} 2024-03-01"
     assert text(graph, "web.daily", waiting.cells) == "2024-03-01..2024-03-02 (2)"
     assert world.rows("web.monthly") == kept((date(2024, 2, 1), 1, 2.0))
     world.land(a_source(), (february, 1, 2.0), (march, 1, 1.0))

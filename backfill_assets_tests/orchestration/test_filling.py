@@ -73,6 +73,9 @@ def test_a_run_that_names_no_partition_is_refused_also_where_its_range_is_revers
 
     assert not result.success
     assert "the run names no partition of toy.sales" in failure(result)
+    [failed] = [event for event in result.all_events if event.is_step_failure]
+    assert failed.step_failure_data.error is not None
+    assert failed.step_failure_data.error.cause is None, "the page of the run says it once"
     assert checks(result, "toy.sales") == {}
 
 
@@ -277,7 +280,7 @@ def test_a_cell_whose_input_lacks_fails_with_the_name_of_what_it_waits_for(shop:
 
     assert not result.success
     assert keys(result, "toy.sales_of_three_days") == ["2024-01-28"]
-    assert "2024-01-29: waits for toy.sales" in failure(result)
+    assert "2024-01-29: waits for toy.sales 2024-01-29" in failure(result)
 
 
 def test_a_stale_cell_that_its_launch_built_is_observed_and_not_rewritten(shop: Shop):

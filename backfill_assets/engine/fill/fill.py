@@ -39,6 +39,8 @@ from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.restated import onward
+from backfill_assets.intervals.text import ranges_text
+from backfill_assets.models.cells import cells_read
 from backfill_assets.planning.plan.batch_size import joins_stretches
 from backfill_assets.planning.plan.batching import batches, joined, unblocked
 from backfill_assets.planning.rule.late_work import LateWork
@@ -372,4 +374,18 @@ def _at_rest(
     yield from _left_stale(run, model, work, target, late)
     for upstream, cells in work.blocked.items():
         if cells & target:
-            yield Waiting(model.name, cells & target, upstream)
+            missing = _missing(run, view, model, upstream, cells & target)
+            yield Waiting(model.name, cells & target, missing)
+
+
+def _missing(
+    run: RunContext, view: StateView, model: Model, upstream: str, cells: IntervalSet
+) -> str:
+    """Name the missing cells of an upstream model that some cells of a reader read."""
+    theirs = run.graph.model(upstream).cadence
+    read = IntervalSet.union_all(
+        cells_read(model.cadence, reading, theirs, cells, until=run.until)
+        for reading in model.reads
+        if reading.name == upstream
+    )
+    return f"{upstream} {ranges_text(theirs, read - view.ready(upstream))}"

@@ -147,8 +147,8 @@ class Waiting:
     """Cells can't be filled yet.
 
     Attributes:
-        waits_for: what has to come first, in words: a model or source that they read, `OWN_CELLS`, a plan, or
-            the environment that writes the table.
+        waits_for: what has to come first, in words: missing cells of a model, a source that they read, `OWN_CELLS`, a
+            plan, or the environment that writes the table.
     """
 
     model: str
