@@ -34,6 +34,7 @@ from backfill_assets.engine.review.appointments import (
     refuse_time,
 )
 from backfill_assets.engine.review.approvals import approval_state, approve, to_approve
+from backfill_assets.engine.review.before_publishing import commands_now
 from backfill_assets.engine.review.bound_parts import bound_parts
 from backfill_assets.engine.review.notices import send_notices
 from backfill_assets.errors import BackfillAssetsError, RequestError
@@ -65,6 +66,7 @@ from backfill_assets.orchestration.steps import as_run_failure
 from backfill_assets.orchestration.switches import GAP_FILL, LATE_SCHEDULE
 from backfill_assets.planning.plan import written_options as written
 from backfill_assets.planning.plan.plan import Plan
+from backfill_assets.planning.plan.plan_json import read_plan
 from backfill_assets.planning.plan.request import PlanRequest
 from backfill_assets.planning.review.aftercare import read_watch
 from backfill_assets.planning.review.appointment import Appointment
@@ -278,6 +280,7 @@ def _late(work: PlanWork, config: InEnvironment) -> None:
         {
             "plan_id": done.plan_id or "none was needed",
             "needed_plan": done.needed or "none",
+            **_decision_on(work, done.needed),
             **counted,
             "cells_spared": dict(done.spared),
             "because": dict(done.left.because),
@@ -291,6 +294,20 @@ def _late(work: PlanWork, config: InEnvironment) -> None:
             work.end_for_good()
         reasons = [*(failure.error for failure in done.failed), *done.notes]
         raise dg.Failure(description="; ".join(reasons), allow_retries=False)
+
+
+def _decision_on(work: PlanWork, needed: str | None) -> dict[str, str]:
+    """Say of a plan that late data waits for what a person can do about it; nothing where there is none."""
+    if needed is None:
+        return {}
+    plan = read_plan(work.store.plans.get(needed).content)
+    commands = ", or ".join(commands_now(work.project, plan))
+    work.context.log.warning(
+        "late cells reach further back than a late window, and wait for plan %s: %s",
+        needed,
+        commands,
+    )
+    return {"next": commands}
 
 
 def _not_automatic(work: PlanWork) -> list[str]:

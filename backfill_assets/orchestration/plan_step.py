@@ -9,6 +9,7 @@ import dagster as dg
 from backfill_assets.engine.automatic.serving import Served, serve
 from backfill_assets.engine.plans.operation import Operation
 from backfill_assets.engine.project.events import Event, Skipped, Waiting
+from backfill_assets.intervals.text import counted
 from backfill_assets.models.graph import Graph
 from backfill_assets.orchestration.launches import who_launched
 from backfill_assets.orchestration.released_runs import PLAN_TAG
@@ -37,7 +38,7 @@ class PlanReporter(Reporter):
             case Waiting():
                 self.listen(event)
             case Skipped():
-                self.context.log.info("%d cells are built already", len(event.built_by))
+                self.context.log.info("%s built already", counted(len(event.built_by), "cell"))
             case _:
                 self.rebuilding(event)
 

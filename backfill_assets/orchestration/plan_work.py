@@ -61,8 +61,10 @@ class PlanWork(Asked):
         self.context.instance.add_run_tags(self.context.run.run_id, {ENDED_TAG: FOR_GOOD})
 
     def show(self, plan: Plan, **metadata: Any) -> None:  # noqa: ANN401 - any metadata
-        """Show a plan, and where it stands, on the run's page."""
-        self.context.add_output_metadata(self.page(plan, **metadata))
+        """Show a plan, and where it stands, on the run's page, and in one line of its log."""
+        page = self.page(plan, **metadata)
+        self.context.log.info("plan %s is %s; next: %s", plan.plan_id, page["status"], page["next"])
+        self.context.add_output_metadata(page)
 
     def failure(self, plan: Plan, said: str, **metadata: Any) -> dg.Failure:  # noqa: ANN401 - any metadata
         """Give the failure of a run that shows a plan all the same: a failed step has no output to show it at."""

@@ -131,6 +131,7 @@ class Reporter:
         metadata: dict[str, Any] = {"plan": done.plan_id}
         if why is None:
             metadata["same_content"] = True
+            self.context.log.info("%s: %s", self._ranges(built), _same(done.plan_id))
         else:
             metadata |= {"waits_for_approval": why, **self._promote(done.plan_id)}
             self.context.log.warning("%s: %s", self._ranges(built), why)
@@ -218,7 +219,7 @@ class Reporter:
 
     def _skipped(self, event: Skipped) -> None:
         self._found_by(event.built_by.values())
-        self.context.log.info("%d cells are ready already: skipped", len(event.built_by))
+        self.context.log.info("%s ready already, skipped", counted(len(event.built_by), "cell"))
         ready = IntervalSet.of(event.built_by)
         contents = self.store.views.content_at_pin(self.environment, self.model.name, ready)
         self._materialized(
@@ -307,6 +308,10 @@ def _waits(plan_id: str) -> str:
         f"waits for approval, plan {plan_id}: it is built and not published, and the cell holds what it held; "
         f"`backfill promote {plan_id}` publishes it, unless the plan has ended since (`backfill show {plan_id}`)"
     )
+
+
+def _same(plan_id: str) -> str:
+    return f"built again, and nothing in plan {plan_id} is different: the plan is promoted, and nothing is left to do"
 
 
 def _unfinished(plan_id: str) -> str:

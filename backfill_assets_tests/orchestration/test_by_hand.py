@@ -137,8 +137,11 @@ def test_a_launch_in_which_nothing_turns_out_different_ends_by_itself(shop: Shop
 
     assert result.success, failure(result)
     assert sorted(map(str, keys(result, "toy.sales"))) == list(DAYS)
-    assert [status for _, status in plans()] == [PlanStatus.PROMOTED]
+    [(plan_id, status)] = plans()
+    assert status is PlanStatus.PROMOTED
     assert shop.published(*SALES) == before
+    lines = [entry.user_message for entry in shop.instance.all_logs(result.run_id)]
+    assert any(f"nothing in plan {plan_id} is different" in line for line in lines)
 
 
 def test_what_is_missing_is_published_at_once_beside_what_waits(shop: Shop):

@@ -27,7 +27,7 @@ from backfill_assets.engine.automatic.scanned_environment import (
 from backfill_assets.engine.automatic.stuck import stuck_cells
 from backfill_assets.engine.fill.late_cells import policy_mark
 from backfill_assets.engine.project.frozen_code import FrozenCode
-from backfill_assets.engine.project.plan_age import stands
+from backfill_assets.engine.project.plan_age import may_go_on, stands
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.instants import minute_text
 from backfill_assets.models.automation import Automation
@@ -37,7 +37,7 @@ from backfill_assets.planning.queue.off_peak import read_off_peak
 from backfill_assets.planning.queue.releasing import Offer, ReleaseKind
 from backfill_assets.planning.rule.late_work import ASKED_BY
 from backfill_assets.snapshots.environment import PROD
-from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
+from backfill_assets.snapshots.stored_plan import NOT_ENDED, OPEN, PlanStatus
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -139,6 +139,7 @@ class _Scan:
                 for plan in spoken_of
                 if plan.control.holds
             ]
+            self.notes += _proposed_words(self.project)
             # With the instant: a run that met the pause has ended well under the name of before it.
             controls = [[plan.plan_id, plan.control.value, str(plan.set_at)] for plan in spoken_of]
             others = sorted(plan.plan_id for plan in self.standing)
@@ -311,6 +312,18 @@ def _sources_of(where: ScannedEnvironment, models: Iterable[str]) -> list[object
         reached += [reader for reader in graph.readers(name) if reader not in reached]
         found |= {upstream.name for upstream in graph.models[name].reads} & where.heads.keys()
     return [[name, where.heads[name]] for name in sorted(found)]
+
+
+def _proposed_words(project: Project) -> Iterator[str]:
+    """Name the plans for late data that reaches further back than a window: what is late waits for a person."""
+    for stored in project.store.plans.latest(PROD, NOT_ENDED):
+        if stored.created_by != ASKED_BY or not may_go_on(project.store, stored, project.clock()):
+            continue
+        if not plan_or_outline(stored).request.late:
+            yield (
+                f"late data waits for plan {stored.plan_id}, which is {stored.status.value}: a person decides on it, "
+                f"`backfill show {stored.plan_id}`"
+            )
 
 
 def paused_models(plans: Iterable[StoredPlan]) -> dict[str, str]:
