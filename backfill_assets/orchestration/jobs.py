@@ -7,7 +7,7 @@ from typing import Any
 
 import dagster as dg
 
-from backfill_assets.engine.automatic.late_plan import refresh_late
+from backfill_assets.engine.automatic.late_plan import Refreshed, refresh_late
 from backfill_assets.engine.automatic.scan import paused_models
 from backfill_assets.engine.automatic.serving import finish
 from backfill_assets.engine.batch.failure_kinds import kind_of
@@ -71,6 +71,7 @@ from backfill_assets.planning.plan.request import PlanRequest
 from backfill_assets.planning.review.aftercare import read_watch
 from backfill_assets.planning.review.appointment import Appointment
 from backfill_assets.planning.review.contract_text import written_expectations
+from backfill_assets.planning.rule.late_work import beyond_words
 from backfill_assets.render.plan_life import (
     appointment_text,
     audit_lines,
@@ -280,7 +281,7 @@ def _late(work: PlanWork, config: InEnvironment) -> None:
         {
             "plan_id": done.plan_id or "none was needed",
             "needed_plan": done.needed or "none",
-            **_decision_on(work, done.needed),
+            **_decision_on(work, done),
             **counted,
             "cells_spared": dict(done.spared),
             "because": dict(done.left.because),
@@ -296,15 +297,19 @@ def _late(work: PlanWork, config: InEnvironment) -> None:
         raise dg.Failure(description="; ".join(reasons), allow_retries=False)
 
 
-def _decision_on(work: PlanWork, needed: str | None) -> dict[str, str]:
-    """Say of a plan that late data waits for what a person can do about it; nothing where there is none."""
-    if needed is None:
+def _decision_on(work: PlanWork, done: Refreshed) -> dict[str, str]:
+    """Say of the plan that late data waits for what a person can do about it; nothing where there is none."""
+    if done.needed is None:
         return {}
-    plan = read_plan(work.store.plans.get(needed).content)
+    plan = read_plan(work.store.plans.get(done.needed).content)
     commands = ", or ".join(commands_now(work.project, plan))
+    waiting = [*done.left.waiting]
+    beyond = dict.fromkeys(name for late in waiting for name in done.left.beyond(late))
     work.context.log.warning(
-        "late cells reach further back than a late window, and wait for plan %s: %s",
-        needed,
+        "late cells of %s wait for plan %s%s: %s",
+        ", ".join(waiting),
+        done.needed,
+        beyond_words(beyond),
         commands,
     )
     return {"next": commands}

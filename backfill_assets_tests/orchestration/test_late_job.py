@@ -65,8 +65,13 @@ def test_late_rows_that_need_a_plan_are_told_with_the_plan_and_what_a_person_can
     said = shown(done)
     plan_id = said["needed_plan"]
     assert f"backfill apply {plan_id}" in said["next"]
-    lines = [each.user_message for each in shop.instance.all_logs(done.run_id)]
-    assert any(f"wait for plan {plan_id}" in line and said["next"] in line for line in lines)
+    [line] = [
+        each.user_message
+        for each in shop.instance.all_logs(done.run_id)
+        if each.user_message.startswith("late cells of toy.sales ")
+    ]
+    assert f"wait for plan {plan_id} (beyond the late window of toy.sales" in line
+    assert line.endswith(said["next"])
     state = StateResource()
     project = state.project(Loaded.of(build_graph(MODELS, SOURCES)), "scan")
     assert ready_work(project, ScanMemory()).notes == (
