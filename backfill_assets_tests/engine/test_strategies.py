@@ -14,6 +14,7 @@ from backfill_assets.intervals import Daily
 from backfill_assets.models.audit import row_count_within
 from backfill_assets.models.column import Column
 from backfill_assets.models.kind import IncrementalByUniqueKey
+from backfill_assets.models.upstream import Upstream
 from backfill_assets.planning.change import deriving
 from backfill_assets.planning.change.categorize import DeclarationDifference
 from backfill_assets.planning.plan.request import Category, Restatement, Strategy
@@ -35,6 +36,7 @@ from backfill_assets_tests.engine.test_plans import (
 from backfill_assets_tests.engine.world import on, row
 
 if TYPE_CHECKING:
+    from backfill_assets.models.graph import Graph
     from backfill_assets.planning.plan.plan import Plan
     from backfill_assets_tests.engine.world import World
 
@@ -227,3 +229,29 @@ def test_late_rows_of_an_upstream_explain_no_other_day_of_an_edited_reader(
     monkeypatch.setattr(deriving, "difference", lambda *_: nothing)
     plan = plans.make(edited)
     assert "total differs in 3 cells, 2024-01-07" in plans.apply(edited, plan).refused
+
+
+def test_late_rows_explain_all_that_follows_in_an_edited_model_that_reads_itself(world: World):
+    def running(days: int) -> Graph:
+        before = "SELECT total FROM web.sums WHERE ds = DATE_SUB(:start_ds, 1)"
+        total = f"CAST(COALESCE(SUM(cost), 0) + COALESCE(({before}), 0) AS DECIMAL(18,2)) AS total"
+        sums = a_model(
+            "web.sums",
+            sql=f"SELECT :start_ds AS ds, {total}, {days} AS days FROM web.events {WHERE}",
+            upstreams=["web.events", Upstream("web.sums", lookback=1)],
+            columns=(*COUNTED.schema[:2], Column("days", "int")),
+            unique_key=["ds"],
+            cadence=CADENCE,
+            batch_size=1,
+        )
+        return a_graph(sums)
+
+    plans, old, new = Plans(world), running(1), running(2)
+    world.begin(old, *ROWS)
+    world.land(a_source(), *ROWS, row(8, 2, 5.0))
+    world.fill(old)  # sees the row, and leaves it to a plan
+
+    plan = plans.published(new)
+
+    assert [each.strategy for each in plan.models] == [Strategy.FULL_REBUILD]
+    assert [int(total) for _, total in world.rows("web.sums", "ds", "total")] == [7, 20, 29, 39]
