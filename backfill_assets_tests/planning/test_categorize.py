@@ -285,6 +285,10 @@ ROWS = [
      "SELECT COUNT(*) AS n FROM (SELECT a, b AS x FROM s.e) GROUP BY x"),
     ("SELECT a, COUNT(*) AS n FROM (SELECT a, x FROM s.e) GROUP BY a HAVING MAX(x) > 1",
      "SELECT a, COUNT(*) AS n FROM (SELECT a, b AS x FROM s.e) GROUP BY a HAVING MAX(x) > 1"),
+    ("SELECT a, SUM(x) AS x FROM s.e GROUP BY a HAVING x > 5",
+     "SELECT a, SUM(x) * 2 AS x FROM s.e GROUP BY a HAVING x > 5"),
+    ("SELECT a, x, RANK() OVER (ORDER BY b) AS n FROM s.e QUALIFY x > 5",
+     "SELECT a, x * 2 AS x, RANK() OVER (ORDER BY b) AS n FROM s.e QUALIFY x > 5"),
     ("SELECT a FROM (SELECT a, x FROM s.e) QUALIFY RANK() OVER (ORDER BY x) = 1",
      "SELECT a FROM (SELECT a, b AS x FROM s.e) QUALIFY RANK() OVER (ORDER BY x) = 1"),
     ("SELECT a FROM s.e QUALIFY ROW_NUMBER() OVER (ORDER BY x) = 1",
@@ -776,6 +780,16 @@ def test_the_only_sources_name_before_a_column_may_be_a_struct_that_differs(colu
 def test_a_hint_that_goes_by_what_differs_takes_rows_in_another_order():
     reader = SqlQuery("SELECT /*+ REPARTITION(3, x) */ a FROM s.e LIMIT 3")
     assert sql_effect(reader, {"s.e": SqlEdit(changed=frozenset({"x"}))}).rows
+
+
+def test_a_table_that_is_joined_before_the_join_around_it_is_read_too():
+    reader = SqlQuery("SELECT g.a FROM s.g JOIN s.e JOIN s.f ON e.a = f.b ON g.a = e.a")
+    assert sql_effect(reader, {"s.f": SqlEdit(changed=frozenset({"b"}))}).rows
+
+
+def test_a_column_that_differs_is_seen_where_an_alias_gives_it_another_name():
+    reader = SqlQuery("SELECT q FROM s.e AS e(p, q)")
+    assert sql_effect(reader, {"s.e": SqlEdit(changed=frozenset({"b"}))}).rows
 
 
 @pytest.mark.parametrize(("star", "seen"), [("e.*", set[str]()), ("f.*", {"b"}), ("*", {"b"})])
