@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -14,11 +15,13 @@ import sqlalchemy as sa
 from backfill_assets.engine.plans.plan_verbs import rollback_plan, undo_plan
 from backfill_assets.engine.review.explaining import explain_number
 from backfill_assets.engine.review.reviewed import built_plan
+from backfill_assets.engine.upkeep.state_rebuild import read_logs, rebuild_state
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals import Daily, IntervalSet, Weekly
 from backfill_assets.models.column import Column
 from backfill_assets.planning.plan.request import Restatement
 from backfill_assets.snapshots.environment import PROD, Environment
+from backfill_assets.state.store import Store
 from backfill_assets.state.tables import VERSIONS
 from backfill_assets_tests.builders import EVENTS, a_graph, a_model, a_source, days
 from backfill_assets_tests.engine.plans import Plans
@@ -93,6 +96,20 @@ def test_each_step_of_a_story_is_named_and_the_parts_sum(world: World, plans: Pl
     ]
     assert found.explained.difference == Decimal("80.50")
     assert (found.explained.before, found.explained.after) == (Decimal(0), Decimal("80.50"))
+
+
+def test_what_a_plan_had_read_is_not_known_after_the_state_was_lost(world: World, plans: Plans):
+    story(world, plans)
+    with Store.open(
+        f"sqlite:///{world.root}/again.db", clock=world.clock, data_root=str(world.root)
+    ) as store:
+        rebuild_state(store, OLD, read_logs(OLD, str(world.root)))
+        run = replace(world, store=store).open(OLD)
+        found = explain_number(run, run.graph.model(COSTS), days(8), "total", (None, None))
+    assert told(found) == [
+        ("batch", Decimal(8), ["first build"]),
+        ("batch", Decimal("72.50"), [f"unknown {COSTS}"]),
+    ]
 
 
 def test_the_row_count_needs_no_table(world: World, plans: Plans):

@@ -15,6 +15,7 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.cells import cells_read
 from backfill_assets.planning.review.number_changes import Cause, CauseKind, merged
 from backfill_assets.snapshots.batch import EMPTY
+from backfill_assets.snapshots.publication import PROMOTED
 from backfill_assets.snapshots.ready import pins_by_upstream
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from backfill_assets.state.snapshots import StoredSnapshot
     from backfill_assets.state.store import StateReader
 
+_COPIED = "a plan had published it when the state was lost, and what it had read was lost too"
 _BACK = {"rollback": CauseKind.ROLLBACK, "undo": CauseKind.UNDO}
 
 
@@ -129,6 +131,9 @@ class Causes:
     def _inputs(
         self, model: str, cell: Interval, before: BatchRow, after: BatchRow
     ) -> Iterator[Cause]:
+        if PROMOTED in (before.reason, after.reason):
+            yield Cause(CauseKind.UNKNOWN, model, note=_COPIED)
+            return
         declared = self._model(model, after.fingerprint)
         pins = pins_by_upstream(before.inputs)
         for name, new in pins_by_upstream(after.inputs).items():
