@@ -35,7 +35,7 @@ class Ticked:
         requests: the runs to request.
         memory: what the next tick need not look at.
         notes: what people should know, a sentence each.
-        late: whether late data waits to be brought in, wanted or not.
+        late: whether late data waits for a run that brings it in, wanted or not.
     """
 
     requests: tuple[dg.RunRequest, ...]
@@ -84,7 +84,10 @@ def tick(
         run_request(graph, release, context.repository_def)
         for release in numbered(instance, graph, chosen)
     ]
-    late = any(offer.kind is ReleaseKind.LATE for offer in work.offers)
+    late = any(
+        offer.kind is ReleaseKind.LATE and not _is_under_way(offer, instance, runs)
+        for offer in work.offers
+    )
     return Ticked(
         tuple(requests), work.memory, tuple(_notes(graph, work, closed, runs.backfills)), late
     )

@@ -119,6 +119,23 @@ def test_a_schedule_of_a_cadence_says_what_brings_late_data_in(
     assert "late_data" not in evaluated(instance, "daily_work", LEAF, a_source()).skip_message
 
 
+@pytest.mark.usefixtures("corrected")
+def test_a_schedule_of_a_cadence_asks_for_no_switch_where_late_data_was_looked_at_and_needs_a_person(
+    instance: dg.DagsterInstance,
+):
+    [late] = evaluated(instance, "late_data", LEAF, a_source()).run_requests
+    job = (
+        build_definitions(models=[LEAF], sources=[a_source()])
+        .get_repository_def()
+        .get_job("refresh_late")
+    )
+    run = instance.create_run_for_job(job, tags=late.tags, run_config=late.run_config)
+    event = dg.DagsterEvent(dg.DagsterEventType.RUN_SUCCESS.value, "refresh_late")
+    instance._run_storage.handle_run_event(run.run_id, event)
+
+    assert evaluated(instance, "daily_work", LEAF, a_source()).skip_message == "nothing is due"
+
+
 def test_what_waits_for_late_datas_own_plan_is_counted_with_the_command_that_brings_it_in(
     corrected: QueueWorld,
 ):
