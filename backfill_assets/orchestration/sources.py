@@ -128,9 +128,9 @@ def _observable(source: Source, shown: Mapping[str, Any], known: Known) -> dg.As
                 backfill_state.data_root,
                 lambda: backfill_spark.spark_session,
             )
-        for look in looks:
-            context.log.info("%s: %s", source.name, _words(read, look))
-        metadata = _metadata(read, looks[0]) if looks else {"changed": "nothing"}
+        root = backfill_state.data_root
+        metadata = _metadata(read, looks[0]) if looks else {"changed": _unmoved(read, root)}
+        context.log.info("%s: %s", source.name, metadata["changed"])
         return dg.ObserveResult(asset_key=context.asset_key, metadata=metadata)
 
     return looked
@@ -168,6 +168,10 @@ def observe_job(known: Known) -> dg.JobDefinition:
         for look in looks:
             context.log.info("%s: %s", look.source, _words(read[look.source], look))
             context.log_event(_observation(read[look.source], look))
+        for source in sources:
+            if source.observed and source.name not in {look.source for look in looks}:
+                unmoved = _unmoved(source, backfill_state.data_root)
+                context.log.info("%s: %s", source.name, unmoved)
 
     @dg.job(name=OBSERVE_JOB, description=says, executor_def=dg.in_process_executor)
     def observe() -> None:
@@ -238,9 +242,19 @@ def _unseen(store: Store, sources: Iterable[Source]) -> tuple[Source, ...]:
 
 
 def _unseen_words(source: Source, data_root: str) -> str:
-    path = located(source.path, data_root)
-    why = f"it has no table at {path}" if head(path) < 0 else "a run looks at its rows first"
+    why = _absent(source, data_root) or "a run looks at its rows first"
     return f"nothing that reads {source.name} is released before it has rows: {why}"
+
+
+def _unmoved(source: Source, data_root: str) -> str:
+    """Say what a look found of a source that has not moved since the last one, or was never there."""
+    return _absent(source, data_root) or "nothing changed"
+
+
+def _absent(source: Source, data_root: str) -> str:
+    """Say where a source should have a table and has none; empty where it has one."""
+    path = located(source.path, data_root)
+    return f"it has no table at {path}" if head(path) < 0 else ""
 
 
 def looks_at_rows(

@@ -188,3 +188,16 @@ def test_the_job_that_observes_names_a_source_that_is_not_there(
     said = failed.step_failure_data.user_failure_data
     assert said is not None
     assert said.description == ("there is no source 'web.evnets'; expected some of web.events")
+
+
+@pytest.mark.parametrize("job", ["observe", "__ASSET_JOB"])
+def test_an_observation_of_a_source_that_has_no_table_says_so(
+    instance: dg.DagsterInstance, tmp_path: Path, job: str
+):
+    defs = build_definitions(models=[VISITS], sources=[a_source()])
+    chosen = [dg.AssetKey(["web", "events"])] if job == "__ASSET_JOB" else None
+
+    done = defs.resolve_job_def(job).execute_in_process(instance=instance, asset_selection=chosen)
+
+    lines = [entry.user_message for entry in instance.all_logs(done.run_id)]
+    assert f"web.events: it has no table at {tmp_path}/web/events" in lines
