@@ -285,6 +285,8 @@ ROWS = [
      "SELECT COUNT(*) AS n FROM (SELECT a, b AS x FROM s.e) GROUP BY x"),
     ("SELECT a, COUNT(*) AS n FROM (SELECT a, x FROM s.e) GROUP BY a HAVING MAX(x) > 1",
      "SELECT a, COUNT(*) AS n FROM (SELECT a, b AS x FROM s.e) GROUP BY a HAVING MAX(x) > 1"),
+    ("SELECT *, a AS k FROM s.e ORDER BY 2 LIMIT 3",
+     "SELECT *, a AS k FROM s.e ORDER BY k LIMIT 3"),
     ("SELECT a, SUM(x) AS x FROM s.e GROUP BY a HAVING x > 5",
      "SELECT a, SUM(x) * 2 AS x FROM s.e GROUP BY a HAVING x > 5"),
     ("SELECT a, x, RANK() OVER (ORDER BY b) AS n FROM s.e QUALIFY x > 5",
@@ -559,6 +561,9 @@ SOME_COLUMNS = [
      "SELECT a, (SELECT MAX(x) FROM s.f) AS b FROM s.e", {"b"}),
     ("WITH c AS (SELECT a, STRUCT(x) AS c FROM s.e) SELECT a, c.x AS b FROM c",
      "WITH c AS (SELECT a, STRUCT(y AS x) AS c FROM s.e) SELECT a, c.x AS b FROM c", {"b"}),
+    # which of two rows with the same d comes first follows from the order in which Spark takes them
+    ("SELECT a, SUM(x) OVER (ORDER BY d ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS s FROM s.e",
+     "SELECT a, SUM(x) OVER (ORDER BY d ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS s, RANK() OVER (ORDER BY b) AS r FROM s.e", {"r", "s"}),
 ]  # fmt: skip
 
 
