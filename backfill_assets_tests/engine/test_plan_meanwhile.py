@@ -588,6 +588,24 @@ def test_an_empty_backfill_records_cells_without_computing_them(world: World, pl
     assert reasons == {"empty"}
 
 
+def test_cells_that_were_filled_meanwhile_are_not_replaced_by_cells_recorded_as_empty(
+    world: World, plans: Plans
+):
+    old, edited = a_graph(visits()), a_graph(visits(DOUBLE))
+    world.land(a_source(), *ROWS)
+    world.open(old)
+    plan = plans.make(edited, empty=True, reason="no history is wanted")
+    plans.apply(edited, plan)
+    world.fill(old)
+
+    with pytest.raises(
+        StalePlanError, match=r"\(4\) published since, which the plan records as empty"
+    ):
+        plans.promote(edited, plan)
+
+    assert [ds for ds, _ in world.rows(VISITS, "ds", "id")] == [on(7), on(8), on(9), on(10)]
+
+
 def test_two_applies_of_a_plan_at_once_build_each_cell_once(
     world: World, plans: Plans, monkeypatch: pytest.MonkeyPatch
 ):

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 
 class ConcurrentPublicationError(RequestError, PassingError):
-    """The environment has published more cells while the locks were taken."""
+    """The environment has published more cells while the locks were taken, or another run of the plan has built some."""
 
     def __init__(self, plan_id: str, environment: str) -> None:
         super().__init__(
-            found=f"'{environment}' published more cells while plan {plan_id} took its "
-            "locks; nothing of the plan was published",
+            found=f"'{environment}' published more cells, or another run built cells of plan {plan_id}, while "
+            "this one took its locks; nothing of the plan was published",
             do="Run the same command again",
         )
 

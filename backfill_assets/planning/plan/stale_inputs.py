@@ -33,7 +33,9 @@ class StaleInput:
 
 
 def moved_inputs(plan: Plan, graph: Graph, view: StateView) -> tuple[StaleInput, ...]:
-    """Give the pointers and cells that have moved since the plan was made; added cells don't count.
+    """Give the pointers and cells that have moved since the plan was made.
+
+    Added cells count only where the plan records them as empty.
 
     Args:
         plan: the plan.
@@ -43,7 +45,11 @@ def moved_inputs(plan: Plan, graph: Graph, view: StateView) -> tuple[StaleInput,
     return tuple(
         stale
         for model in plan.models
-        for moves in (_pointer(model, view), _rewritten(model, plan, graph, view))
+        for moves in (
+            _pointer(model, view),
+            _rewritten(model, plan, graph, view),
+            _blanked(model, plan, graph, view),
+        )
         for stale in moves
     ) + tuple(stale for model in plan.models for stale in _reads(model, plan, graph, view))
 
@@ -75,6 +81,16 @@ def _rewritten(model: ModelPlan, plan: Plan, graph: Graph, view: StateView) -> I
     if cells:
         named = _cells(graph, model.model, cells)
         yield StaleInput(model.model, model.model, f"{named} built again since")
+
+
+def _blanked(model: ModelPlan, plan: Plan, graph: Graph, view: StateView) -> Iterator[StaleInput]:
+    """Find cells that the plan records as empty, and that the environment publishes by now."""
+    if not plan.request.empty or not model.built_apart:
+        return
+    if cells := model.certain & view.ready(model.model):
+        named = _cells(graph, model.model, cells)
+        what = f"{named} published since, which the plan records as empty"
+        yield StaleInput(model.model, model.model, what)
 
 
 def _reads(model: ModelPlan, plan: Plan, graph: Graph, view: StateView) -> Iterator[StaleInput]:
