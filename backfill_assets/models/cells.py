@@ -74,11 +74,27 @@ def cells_without_input(
 
     The other arguments are those of `cells_read`.
     """
+    lacking = lacking_input(own, upstream, theirs, cells, there, until=until)
+    return cells_reading(own, upstream, theirs, lacking) & cells
+
+
+def lacking_input(
+    own: Cadence,
+    upstream: Upstream,
+    theirs: Cadence,
+    cells: IntervalSet,
+    there: IntervalSet,
+    *,
+    until: datetime,
+) -> IntervalSet:
+    """Give the upstream cells that a reader's `cells` wait for: those that they read, and that are not `there`.
+
+    The other arguments are those of `cells_read`.
+    """
     read = cells_read(own, upstream, theirs, cells, until=until)
     if own.unit is Unit.WHOLE:  # it waits for no cell that a cron calls due later
         read &= _life(theirs, theirs.due(until))
-    lacking = read - there
-    return cells_reading(own, upstream, theirs, lacking) & cells
+    return read - there
 
 
 def reach_back(own: Cadence, upstream: Upstream, theirs: Cadence) -> Callable[[int], int]:

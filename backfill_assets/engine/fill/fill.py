@@ -40,7 +40,7 @@ from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.restated import onward
 from backfill_assets.intervals.text import ranges_text
-from backfill_assets.models.cells import cells_read
+from backfill_assets.models.cells import lacking_input
 from backfill_assets.planning.plan.batch_size import joins_stretches
 from backfill_assets.planning.plan.batching import batches, joined, unblocked
 from backfill_assets.planning.rule.late_work import LateWork
@@ -382,10 +382,10 @@ def _missing(
     run: RunContext, view: StateView, model: Model, upstream: str, cells: IntervalSet
 ) -> str:
     """Name the missing cells of an upstream model that some cells of a reader read."""
-    theirs = run.graph.model(upstream).cadence
-    read = IntervalSet.union_all(
-        cells_read(model.cadence, reading, theirs, cells, until=run.until)
+    theirs, ready = run.graph.model(upstream).cadence, view.ready(upstream)
+    missing = IntervalSet.union_all(
+        lacking_input(model.cadence, reading, theirs, cells, ready, until=run.until)
         for reading in model.reads
         if reading.name == upstream
     )
-    return f"{upstream} {ranges_text(theirs, read - view.ready(upstream))}"
+    return f"{upstream} {ranges_text(theirs, missing)}"
