@@ -42,8 +42,9 @@ def report_ready(
         if seen.source in run.graph.sources:
             _report_source(instance, seen)
     reported = sum(_report_model(instance, run, name, progress) for name in run.graph.order)
+    pointers = run.store.environments.pointers(run.environment.name)
     for name in run.graph.order:
-        _report_published_audits(instance, run, run.graph.model(name))
+        _report_published_audits(instance, run, run.graph.model(name), pointers.get(name))
     return reported
 
 
@@ -136,14 +137,15 @@ def _report_audits(
             _report_check(instance, model, audit, check_name(audit.name), results)
 
 
-def _report_published_audits(instance: dg.DagsterInstance, run: RunContext, model: Model) -> None:
+def _report_published_audits(
+    instance: dg.DagsterInstance, run: RunContext, model: Model, pointer: Pointer | None
+) -> None:
     """Report what the last audit of a model's published data found, if Dagster has not evaluated it since.
 
     One that passed says nothing of what was published after it, so it is not reported then; a failure is.
     """
     history = run.store.published_audits.history(run.environment.name, model.name)
     last = {row.result.audit: row for row in history if row.audited_at == history[0].audited_at}
-    pointer = run.store.environments.pointers(run.environment.name).get(model.name)
     for audit in audits_of(model):
         row, check = last.get(audit.name), f"{PUBLISHED}{check_name(audit.name)}"
         if row is None or (row.result.passed and not _is_of(pointer, row)):
