@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.engine.upkeep.collecting import settle_read
-from backfill_assets.state.store import Store
-from backfill_assets_tests.engine.world import LEASE
 from backfill_assets_tests.histories.checks import unchanged
 
 if TYPE_CHECKING:
@@ -42,7 +40,10 @@ class Backup:
 def back_up(history: History) -> None:
     """Copy the state, as a person does every night."""
     file = history.world.root / f"backup-{len(history.said)}.db"
-    with closing(sqlite3.connect(_place(history))) as state, closing(sqlite3.connect(file)) as copy:
+    with (
+        closing(sqlite3.connect(history.state_file)) as state,
+        closing(sqlite3.connect(file)) as copy,
+    ):
         state.backup(copy)
     contents = tuple(map(history.contents, history.environments))
     history.backup = Backup(file, contents, _known(history))
@@ -56,27 +57,16 @@ def restore(history: History) -> None:
     history.states += 1
     with (
         closing(sqlite3.connect(backup.file)) as copy,
-        closing(sqlite3.connect(_place(history))) as state,
+        closing(sqlite3.connect(history.state_file)) as state,
     ):
         copy.backup(state)
     history.say("the backup is restored")
     for name, value in deepcopy(backup.known).items():
         setattr(history, name, value)
-    world = history.world
-    world.store = Store.open(
-        f"sqlite:///{_place(history)}",
-        clock=world.clock,
-        lease_seconds=LEASE.total_seconds(),
-        data_root=str(world.root),
-    )
+    history.open_state()
     for then in backup.contents:
         unchanged(then, history.contents(then.environment), "restoring the backup")
-    settle_read(world.open(history.graph))
-
-
-def _place(history: History) -> Path:
-    number = history.states
-    return history.world.root / (f"state-{number}.db" if number else "state.db")
+    settle_read(history.world.open(history.graph))
 
 
 def _known(history: History) -> Mapping[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
+from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, TypeVar
 
@@ -14,7 +15,9 @@ from backfill_assets.intervals.text import ranges_text
 from backfill_assets.planning.plan.plan_json import read_plan
 from backfill_assets.snapshots.environment import PROD
 from backfill_assets.snapshots.stored_plan import PlanStatus
+from backfill_assets.state.store import Store
 from backfill_assets_tests.engine.plans import Plans
+from backfill_assets_tests.engine.world import LEASE
 from backfill_assets_tests.histories.checks import holds_what_follows, unchanged, waits_for_rows
 from backfill_assets_tests.histories.deliveries import ARRIVALS, FIRST_DELIVERY, deliveries
 from backfill_assets_tests.histories.hours import HOURS, is_over, visits
@@ -227,6 +230,20 @@ class History:
         waits_for_rows(found, self.delivered.had, blank)
         if self.held:
             unchanged(self.held, self.contents(self.held.environment), "what a consumer is held at")
+
+    @property
+    def state_file(self) -> Path:
+        """Where the state lies that is worked with: each that was rebuilt or restored in a file of its own."""
+        return Path(self.world.root) / (f"state-{self.states}.db" if self.states else "state.db")
+
+    def open_state(self) -> None:
+        """Go on with the state that lies there; one that does not exist is made."""
+        self.world.store = Store.open(
+            f"sqlite:///{self.state_file}",
+            clock=self.world.clock,
+            lease_seconds=LEASE.total_seconds(),
+            data_root=str(self.world.root),
+        )
 
     def note_promoted(self, plan_id: str, before: Contents, after: Contents) -> None:
         """Note what a promotion has changed."""

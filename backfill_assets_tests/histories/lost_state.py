@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.engine.upkeep.state_rebuild import read_logs, rebuild_state
 from backfill_assets.snapshots.environment import PROD
-from backfill_assets.state.store import Store
-from backfill_assets_tests.engine.world import LEASE
 from backfill_assets_tests.histories.checks import differ_only
 from backfill_assets_tests.histories.published import WrongError
 
@@ -51,16 +49,10 @@ def _tables(history: History) -> dict[str, str]:
 
 def _rebuilt(history: History) -> tuple[str, ...]:
     """Open an empty state beside the lost one, which nothing writes any more."""
-    world = history.world
-    logs = _by_this_clock(history, read_logs(history.graph, str(world.root)))
+    logs = _by_this_clock(history, read_logs(history.graph, str(history.world.root)))
     history.states += 1
-    world.store = Store.open(
-        f"sqlite:///{world.root}/state-{history.states}.db",
-        clock=world.clock,
-        lease_seconds=LEASE.total_seconds(),
-        data_root=str(world.root),
-    )
-    return rebuild_state(world.store, history.graph, logs).unsure
+    history.open_state()
+    return rebuild_state(history.world.store, history.graph, logs).unsure
 
 
 def _by_this_clock(history: History, logs: Logs) -> Logs:
