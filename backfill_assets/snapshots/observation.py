@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from backfill_assets.intervals.interval_set import IntervalSet
@@ -122,10 +122,12 @@ class SourcePin:
         delta_version: of the source's table; `UNREAD` where they have read another table, or a later
             delta_version than it has.
         last: the counter when the last of the batches that read it there was opened.
+        cells: the stretch from the first to the last cell that these batches have built, `Full` models left out.
     """
 
     delta_version: int
     last: int
+    cells: IntervalSet = field(default_factory=IntervalSet.empty)
 
 
 def made_anew(known: ObservedSource, current: ObservedSource) -> str:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from itertools import groupby
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import sqlalchemy as sa
 
+from backfill_assets.intervals.cadence import WHOLE_CELL
 from backfill_assets.intervals.interval import Interval, epoch_of, instant_of
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.content import ChangedAt
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from backfill_assets.state.database import Database
 
 _CELLS = SOURCE_CELLS.c
+_WHOLE = epoch_of(WHOLE_CELL.start), epoch_of(WHOLE_CELL.end)
 
 
 class Sources(Aggregate[D]):
@@ -240,15 +241,21 @@ def pins_of(
     connection: sa.Connection, before: ObservedSource | None, current: ObservedSource
 ) -> tuple[SourcePin, ...]:
     """Read at which delta_versions what is ready now, or in flight, has read a source, in order."""
-    pins = sorted(
-        (read_up_to(pin, before, current), built_at)
-        for pin, built_at in _all_pins(connection)
-        if pin.upstream == current.source and pin.delta_version >= 0
-    )
+    found = [
+        (read_up_to(reading.pin, before, current), reading)
+        for reading in _readings(connection)
+        if reading.pin.upstream == current.source and reading.pin.delta_version >= 0
+    ]
     return tuple(
-        SourcePin(at, max(built for _, built in each))
-        for at, each in groupby(pins, key=lambda pin: pin[0])
+        _source_pin(at, [reading for there, reading in found if there == at])
+        for at in sorted({at for at, _ in found})
     )
+
+
+def _source_pin(at: int, readings: list[_Reading]) -> SourcePin:
+    spans = IntervalSet.of_pairs(reading.span for reading in readings if reading.span != _WHOLE)
+    last = max(reading.built_at for reading in readings)
+    return SourcePin(at, last, spans | spans.between())
 
 
 def forget_unread(connection: sa.Connection, declared: Collection[str]) -> None:
@@ -260,23 +267,40 @@ def forget_unread(connection: sa.Connection, declared: Collection[str]) -> None:
     undeclared = looked_at - {*declared}
     if not undeclared:
         return  # what is ready is the whole state
-    read = {pin.upstream for pin, _ in _all_pins(connection)}
+    read = {reading.pin.upstream for reading in _readings(connection)}
     for source in undeclared - read:
         connection.execute(sa.delete(SOURCE_CELLS).where(_CELLS.source == source))
         connection.execute(sa.delete(OBSERVED_SOURCES).where(OBSERVED_SOURCES.c.source == source))
 
 
-def _all_pins(connection: sa.Connection) -> Iterator[tuple[InputPin, int]]:
-    """Give what every batch has read whose cells are ready, or which is in flight, and its number."""
-    records = READY_RECORDS.c
-    ready = sa.select(records.batch_id).where(records.valid_to.is_(None))
-    concerned = ready.union(sa.select(CLAIMS.c.batch_id)).subquery()
-    query = sa.select(BATCHES.c.inputs, BATCHES.c.built_at).join(
-        concerned, concerned.c.batch_id == BATCHES.c.batch_id
+class _Reading(NamedTuple):
+    """What a batch has read of an upstream, the batch's number, and what its cells span, in epoch seconds."""
+
+    pin: InputPin
+    built_at: int
+    span: tuple[int, int]
+
+
+def _readings(connection: sa.Connection) -> Iterator[_Reading]:
+    """Give what every batch has read whose cells are ready, or which is in flight."""
+    ready = sa.select(*_bounds_in(READY_RECORDS)).where(READY_RECORDS.c.valid_to.is_(None))
+    cells = ready.union_all(sa.select(*_bounds_in(CLAIMS))).subquery().c
+    starts, ends = sa.func.min(cells.starts), sa.func.max(cells.ends)
+    spans = (
+        sa.select(cells.batch_id, starts.label("starts"), ends.label("ends"))
+        .group_by(cells.batch_id)
+        .subquery()
+    )
+    query = sa.select(BATCHES.c.inputs, BATCHES.c.built_at, spans.c.starts, spans.c.ends).join(
+        spans, spans.c.batch_id == BATCHES.c.batch_id
     )
     for row in connection.execute(query):
         for pin in row.inputs:
-            yield pin, row.built_at
+            yield _Reading(pin, row.built_at, (row.starts, row.ends))
+
+
+def _bounds_in(table: sa.Table) -> tuple[sa.ColumnElement[Any], ...]:
+    return table.c.batch_id, table.c.starts, table.c.ends
 
 
 def _place(observed_source: ObservedSource | None) -> ObservedSource | None:

@@ -128,8 +128,8 @@ def _number(found: Contents, model: Model, cells: Collection[Interval], column: 
 def replay_some_cells(history: History) -> None:
     """Rebuild published cells from their recorded code and pins: they come out as they are published.
 
-    That may be impossible where tables were collected, cells are cut otherwise by now, or rows are kept; and of cells
-    that a plan had published before the state was lost.
+    That may be impossible where tables were collected, sources cleaned or made anew, cells are cut otherwise by now,
+    or rows are kept; and of cells that a plan had published before the state was lost.
     """
     found = _some_published(history)
     if found is None:
@@ -141,7 +141,8 @@ def replay_some_cells(history: History) -> None:
     for one in Replay(run, upstreams=upstreams).published(model, cells):
         if one.verdict is Verdict.DIFFERS:
             raise WrongError(f"{one.model} {one.cell} is rebuilt otherwise: {one}")
-        may_be_lost = history.done["collect_rest"] or one.model in (PERIODS, RECEIPTS)
+        collected = history.done["collect_rest"] or history.done["maintain_a_source"]
+        may_be_lost = collected or one.model in (PERIODS, RECEIPTS)
         may_be_lost |= all(_ADOPTED in cause for cause in one.causes)
         may_be_lost |= history.states > 0 and all(_LOST in cause for cause in one.causes)
         if one.verdict is Verdict.IMPOSSIBLE and not may_be_lost:

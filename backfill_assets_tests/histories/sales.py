@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import defaultdict
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -12,7 +14,7 @@ from deltalake import DeltaTable, write_deltalake
 from backfill_assets_tests.engine.world import arrow
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
     from random import Random
 
@@ -71,9 +73,11 @@ class Sales:
         self._given += len(new)
         self.had.add(day)
         self.rows |= new
+        write_deltalake(self.path, self._table(new), mode="append")
+
+    def _table(self, rows: Mapping[int, tuple[When, int]]) -> pa.Table:
         columns = {column.name: column.dtype for column in self.source.schema}
-        table: pa.Table = arrow(columns, [(on, one, amount) for one, (on, amount) in new.items()])
-        write_deltalake(self.path, table, mode="append")
+        return arrow(columns, [(on, one, amount) for one, (on, amount) in rows.items()])
 
     def sell_some(self, day: When, number: int, random: Random) -> None:
         """Append sales of random amounts."""
@@ -94,3 +98,21 @@ class Sales:
         """Take a sale away."""
         DeltaTable(self.path).delete(f"id = {sale}")
         del self.rows[sale]
+
+    def overwrite(self, day: When) -> None:
+        """Write all rows of a day or hour again, in one commit."""
+        rows = {one: row for one, row in self.rows.items() if row[0] == day}
+        column, kind = self.source.time_column, "TIMESTAMP" if isinstance(day, datetime) else "DATE"
+        predicate = f"{column} = {kind} '{day}'"
+        write_deltalake(self.path, self._table(rows), mode="overwrite", predicate=predicate)
+
+    def go_back(self, version: int) -> None:
+        """Let the table be what it was at an earlier version."""
+        earlier = DeltaTable(self.path, version=version).to_pyarrow_table().to_pylist()
+        DeltaTable(self.path).restore(version)
+        self.rows = {row["id"]: (row[self.source.time_column], row["amount"]) for row in earlier}
+
+    def make_anew(self) -> None:
+        """Let another table with the same rows lie where the table lay."""
+        shutil.rmtree(self.path)
+        write_deltalake(self.path, self._table(self.rows))

@@ -18,6 +18,7 @@ from backfill_assets_tests.histories import (
     launching,
     looking_back,
     lost_state,
+    maintaining,
     meanwhile,
     promises,
     queueing,
@@ -80,6 +81,7 @@ STEPS: dict[Step, int] = {
     backups.back_up: 2,
     backups.restore: 3,
     adopting.adopt_a_table: 3,
+    maintaining.maintain_a_source: 3,
 }
 """What may happen next, and how often in comparison."""
 

@@ -41,6 +41,11 @@ def _next(store: Store, *cells: SourceCell, head: int = 4) -> Observation:
     return Observation(replace(before, head=head), before, (ChangedCells(cells),))
 
 
+def _read(delta_version: int, last: int, start: int, end: int) -> SourcePin:
+    """What ready cells from one day to another have read."""
+    return SourcePin(delta_version, last, IntervalSet.of([days(start, end)]))
+
+
 def _opened(store: Store, pin: int, path: str = "/lake/raw") -> OpenBatch:
     source = InputPin("raw", "", path, pin)
     return store.batches.open_batch(replace(Asked().request, source_pins=(source,)))
@@ -168,7 +173,7 @@ def test_ready_cells_tell_where_they_have_read_a_source(store: Store):
         for request, pin in zip(asked, pins, strict=True)
     ]
     here, elsewhere = replace(RAW, head=5), replace(RAW, head=5, path="/elsewhere")
-    read = SourcePin(2, done[1].built_at), SourcePin(5, done[2].built_at)
+    read = _read(2, done[1].built_at, 0, 3), _read(5, done[2].built_at, 3, 5)
     assert store.sources.source_pins(None, here) == read
     assert store.sources.source_pins(here, elsewhere) == read  # it was moved
     assert store.sources.source_pins(None, replace(here, source="other")) == ()
@@ -186,20 +191,20 @@ def test_ready_cells_that_have_read_another_table_have_read_nothing_of_this_one(
     built = [fill(store, replace(request, sources=(pin,))).built_at for request, pin in asked]
 
     assert store.sources.source_pins(None, RAW) == (
-        SourcePin(UNREAD, built[3]),
-        SourcePin(2, built[2]),
+        _read(UNREAD, built[3], 1, 2),
+        _read(2, built[2], 0, 1),
     )
     made_anew = replace(RAW, table_id="id-0")
-    assert store.sources.source_pins(made_anew, RAW)[1:] == (SourcePin(2, built[2]),)
+    assert store.sources.source_pins(made_anew, RAW)[1:] == (_read(2, built[2], 0, 1),)
     assert store.sources.source_pins(RAW, made_anew) == (
-        SourcePin(UNREAD, built[3]),
-        SourcePin(2, built[1]),
+        _read(UNREAD, built[3], 0, 2),
+        _read(2, built[1], 1, 2),
     )
 
 
 def test_a_first_look_knows_where_batches_in_flight_read(store: Store):
     flying = _opened(store, 2)
-    assert store.sources.source_pins(None, RAW) == (SourcePin(2, flying.built_at),)
+    assert store.sources.source_pins(None, RAW) == (_read(2, flying.built_at, 0, 3),)
     changed = ChangedCells(_cells(1), since=2)
     baseline = ChangedCells(_cells(0), BASELINE)
     assert store.sources.observe(

@@ -262,11 +262,11 @@ class _Looking:
     def _first(self, before: ObservedSource | None, current: ObservedSource) -> Observation:
         """Take what is there; what ready cells have read of before is looked at stretch by stretch."""
         cells_there = self._present(current.head)
-        pins = [pin.delta_version for pin in self.store.sources.source_pins(before, current)]
+        read = {pin.delta_version: pin for pin in self.store.sources.source_pins(before, current)}
         late: dict[Interval, int] = {}
-        for since, until in pairwise([*pins, current.head] if pins else []):
+        for since, until in pairwise([*read, current.head] if read else []):
             if since == UNREAD:
-                cells = self._every_cell(cells_there)
+                cells = self._every_cell(cells_there, read[UNREAD].cells)
             else:
                 cells = self._between(since, until, cells_there).cells
             late |= dict.fromkeys(cells, since)
@@ -278,7 +278,7 @@ class _Looking:
             cells = (cell for cell, at in late.items() if at == since)
             gone_or_there = (cells_there.get(cell, SourceCell(cell, 0)) for cell in cells)
             changes.append(ChangedCells(tuple(gone_or_there), since=since))
-        return Observation(current, before, tuple(changes), anew=True, pins=frozenset(pins))
+        return Observation(current, before, tuple(changes), anew=True, pins=frozenset(read))
 
     def _moved(self, before: ObservedSource, current: ObservedSource) -> Observation:
         """Look at what came since the last look."""
@@ -313,12 +313,13 @@ class _Looking:
         forgotten = tuple(cell for cell in known if cell not in life)
         return {cell: known[cell] for cell in known if cell in life}, forgotten
 
-    def _every_cell(self, there: Iterable[Interval]) -> Iterable[Interval]:
-        """Give the cells that another table may have held otherwise, as far as any are known."""
+    def _every_cell(self, there: Iterable[Interval], built: IntervalSet) -> Iterable[Interval]:
+        """Give the cells that another table may have held otherwise, as far as any are known, or built of them."""
         life = life_of(self.source)
         if not is_cut(self.source):
             return life
         known = IntervalSet.of([*there, *self.store.sources.source_cells(self.source.name)])
+        known |= self.source.cadence.snap_out(built & life)
         return self.source.cadence.cells((known | known.between()) & life)
 
     def _present(self, at: int) -> dict[Interval, SourceCell]:
