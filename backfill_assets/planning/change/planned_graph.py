@@ -12,7 +12,7 @@ from backfill_assets.models.graph import Graph, cycle_in_graph
 from backfill_assets.models.source_reading import changed_sources
 from backfill_assets.models.sql.lineage import lineage_of
 from backfill_assets.planning.plan.selecting import following, selected, upstream_of
-from backfill_assets.planning.rule.needs_work import needs_work
+from backfill_assets.planning.rule.needs_work import needs_work, stale_cells
 from backfill_assets.snapshots.snapshot import Snapshot, snapshots_of
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from backfill_assets.planning.plan.plan_state import PlanState
     from backfill_assets.planning.plan.request import PlanRequest
     from backfill_assets.planning.rule.needs_work import Work
+    from backfill_assets.planning.rule.stale import Stale
     from backfill_assets.snapshots.loaded import Loaded
     from backfill_assets.snapshots.state_view import StateView
 
@@ -85,6 +86,11 @@ class PlannedGraph:
     def work(self, name: str, view: StateView) -> Work:
         """Apply the one rule to a model of the graph, as it stands in a view."""
         return needs_work(self.graph, view, self.models[name], now=self.now, reads=self.reads(name))
+
+    def stale(self, name: str, view: StateView) -> tuple[Stale, ...]:
+        """Ask the one rule only for the stale cells of a model."""
+        model, reads = self.models[name], self.reads(name)
+        return stale_cells(self.graph, view, model, now=self.now, reads=reads)
 
     def upstream_models(self, name: str) -> list[tuple[Upstream, Model]]:
         """Give the other models that a model reads, and how."""

@@ -217,7 +217,8 @@ class _Planner:
             build=build,
             change=change.change,
             category=change.category,
-            inputs_changed=self._inputs_changed(name),
+            # Only a new table can be an enrichment.
+            inputs_changed=build is Build.NEW_VERSION and self._inputs_changed(name),
             asked=dict(self.planned.request.strategies).get(name),
         )
 
@@ -238,7 +239,7 @@ class _Planner:
             return True
         if name not in view.models:
             return False
-        return bool(self.planned.work(name, view).stale)
+        return bool(self.planned.stale(name, view))
 
     def _diff(self, name: str, change: ModelChange) -> str:
         if change.change not in (Change.ADDED, Change.MODIFIED):

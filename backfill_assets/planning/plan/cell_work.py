@@ -24,8 +24,10 @@ from backfill_assets.planning.plan.model_cells import ModelCells
 from backfill_assets.planning.plan.plan import Why
 from backfill_assets.planning.plan.restating import wrong_cells
 from backfill_assets.planning.rule.first_data import before_data, first_data, said_of_early
-from backfill_assets.planning.rule.lacking_in_sources import lacking_in_sources
-from backfill_assets.planning.rule.needs_work import needs_work
+from backfill_assets.planning.rule.lacking_in_sources import (
+    emptied_in_sources,
+    lacking_in_sources,
+)
 from backfill_assets.planning.rule.reopening import reopened, reopened_by_new_cells
 from backfill_assets.snapshots.cutoff import Cutoff
 
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
     from backfill_assets.planning.plan.restating import Restated
     from backfill_assets.planning.plan.windows import Window
     from backfill_assets.planning.rule.first_data import FirstData
-    from backfill_assets.planning.rule.needs_work import Work
+    from backfill_assets.planning.rule.stale import Stale
     from backfill_assets.snapshots.state_view import StateView
 
 _NOTHING = IntervalSet.empty()
@@ -169,7 +171,7 @@ class _Sweeps:
 
     def _own(self, name: str) -> None:
         """Plan the cells that a model needs by itself."""
-        model, window = self.planned.models[name], self.windows[name]
+        window = self.windows[name]
         change = self.changes.models[name]
         model_cells = ModelCells(window.cells, window.life, self.view.ready(name) & window.life)
         self.cells[name] = model_cells
@@ -178,19 +180,18 @@ class _Sweeps:
         model_cells.notes += window.notes
         model_cells.missed = window.missed
         if self.planned.request.late:  # these cells and no others
-            self._late_again(name, model_cells, model)
+            self._late_again(name, model_cells)
             return
         if change.new_version:
             self._new_version(name, model_cells)
         self._cutoff(name, model_cells)
         self._begin_with_data(name, model_cells)
-        rule = self._rule(name, model)
         because = "recorded empty" if self.planned.request.empty else ""
         self._restated(name, model_cells)
         self._lifted(name, model_cells)
         self._lost_reads(name, model_cells)
         if not self.planned.request.empty:  # published cells stay until a batch computes them
-            self._overtaken(name, model_cells, rule)
+            self._overtaken(name, model_cells)
             self._never_computed(name, model_cells)
         why = Why.NEW_SNAPSHOT if change.new_version else Why.GAP
         model_cells.add(why, self._gaps(name, model_cells), because)
@@ -237,26 +238,28 @@ class _Sweeps:
             loss = f"{upstream.name} loses {ranges_text(upstream.cadence, lost)}"
             model_cells.add(Why.UPSTREAM_CHANGED, cells & model_cells.ready, loss)
 
-    def _late_again(self, name: str, model_cells: ModelCells, model: Model) -> None:
+    def _late_again(self, name: str, model_cells: ModelCells) -> None:
         """Plan the named cells, as far as they are stale still."""
         requested_cells = CellsByModel.of(self.planned.request.late)[name]
         if not requested_cells:
             return
-        for stale in self._rule(name, model).stale:
+        for stale in self._stale(name):
             model_cells.add(
                 Why.LATE_DATA, requested_cells & stale.cells & model_cells.ready, stale.words
             )
 
-    def _overtaken(self, name: str, model_cells: ModelCells, rule: Work) -> None:
+    def _overtaken(self, name: str, model_cells: ModelCells) -> None:
         """Plan what is owed, and what was built before something that it reads changed."""
         model_cells.add(Why.OWED, self.view.owed[name] & model_cells.ready, "not rebuilt yet")
-        awaiting = IntervalSet.union_all(rule.awaits.values())
-        for stale in rule.stale:
+        found, model = self._stale(name), self.planned.models[name]
+        awaits = emptied_in_sources(self.planned.graph, self.view, model, found)
+        awaiting = IntervalSet.union_all(awaits.values())
+        for stale in found:
             why = Why.LATE_DATA if stale.late else Why.UPSTREAM_CHANGED
             model_cells.add(why, (stale.cells - awaiting) & model_cells.required, stale.words)
-        for source, cells in rule.awaits.items():
+        for source, cells in awaits.items():
             if left := (cells & model_cells.required) - model_cells.cells:
-                named = ranges_text(self.planned.models[name].cadence, left)
+                named = ranges_text(model.cadence, left)
                 model_cells.notes.append(
                     f"left as published, since {source} has lost the rows that they were built from: {named}; "
                     f"--restate {source}:A..B builds them again without these rows"
@@ -284,13 +287,12 @@ class _Sweeps:
         )
         model_cells.add(Why.LATE_DATA, late, "late rows may belong to it")
 
-    def _rule(self, name: str, model: Model) -> Work:
-        """Ask the rule; of a kept table also what the published tables say that new ones are to replace."""
-        graph, view = self.planned.graph, self.view
-        if name not in view.models:
-            return needs_work(graph, view, model, now=self.planned.now)
-        view = replace(view, models={**self.planned.published.models, **view.models})
-        return self.planned.work(name, view)
+    def _stale(self, name: str) -> tuple[Stale, ...]:
+        """Ask the rule what is stale; of a kept table also by what the published tables say that new ones are to replace."""
+        if name not in self.view.models:
+            return ()
+        models = {**self.planned.published.models, **self.view.models}
+        return self.planned.stale(name, replace(self.view, models=models))
 
     def _new_version(self, name: str, model_cells: ModelCells) -> None:
         """Widen the range to all cells that a protected environment publishes, so that readers lose none."""

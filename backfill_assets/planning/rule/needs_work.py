@@ -109,11 +109,7 @@ def needs_work(
         ignore_cron: whether every cell that is over is required, whatever the cron says.
     """
     reads = reads or {}
-    ready = view.ready(model.name)
-    needed = required(model.cadence, now=now, ignore_cron=ignore_cron, ready=ready)
-    ready &= needed
-    kept = view.kept(model, needed)
-    needed -= kept - ready  # a gap before the cutoff is not filled
+    needed, ready, kept = _required(view, model, now, ignore_cron=ignore_cron)
     changeable = needed - kept
     stale = tuple(stale_of(graph, view, model, changeable, reads, now))
     owed = view.owed[model.name] & ready & changeable
@@ -143,6 +139,33 @@ def needs_work(
         awaits=emptied_in_sources(graph, view, model, stale),
         kept=kept,
     )
+
+
+def stale_cells(
+    graph: Graph,
+    view: StateView,
+    model: Model,
+    *,
+    now: datetime,
+    reads: Mapping[str, frozenset[str]],
+) -> tuple[Stale, ...]:
+    """Apply the rule to what is ready alone: give what `Work.stale` has.
+
+    The arguments are those of `needs_work`.
+    """
+    needed, _, kept = _required(view, model, now, ignore_cron=False)
+    return tuple(stale_of(graph, view, model, needed - kept, reads, now))
+
+
+def _required(
+    view: StateView, model: Model, now: datetime, *, ignore_cron: bool
+) -> tuple[IntervalSet, IntervalSet, IntervalSet]:
+    """Give the required cells, those of them that are ready, and all that a cutoff keeps."""
+    ready = view.ready(model.name)
+    needed = required(model.cadence, now=now, ignore_cron=ignore_cron, ready=ready)
+    ready &= needed
+    kept = view.kept(model, needed)
+    return needed - (kept - ready), ready, kept  # a gap before the cutoff is not filled
 
 
 def _blocked(
