@@ -139,7 +139,13 @@ class History:
     @property
     def graph(self) -> Graph:
         """What is declared now."""
-        return graph_of(self.project)
+        return graph_of(self.project, (sold.source for sold in self.sources))
+
+    @property
+    def sources(self) -> list[Sales]:
+        """The sources that are a part of the project."""
+        others = {self.has_hours: self.visits, self.has_deliveries: self.delivered}
+        return [self.sales, *(sold for there, sold in others.items() if there)]
 
     @property
     def plans(self) -> Plans:

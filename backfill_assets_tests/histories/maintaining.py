@@ -1,10 +1,13 @@
-"""What others do with the tables of sources: compact and clean them, overwrite a day, go back, or make them anew."""
+"""What others do with the tables of sources: compact and clean them, overwrite a day, go back, make them anew, move them."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from deltalake import DeltaTable
+
+from backfill_assets.models.source import WhenEmpty
 
 if TYPE_CHECKING:
     from backfill_assets_tests.histories.history import History
@@ -15,7 +18,7 @@ _MOST_COMMITS = 4
 
 def maintain_a_source(history: History) -> None:
     """Do something with the table of a source; its rows change only where it goes back to an earlier version."""
-    sold = history.random.choice(_sources(history))
+    sold = history.random.choice(history.sources)
     ways = ["compact", "clean", "checkpoint", "overwrite", "make anew"]
     # Deliveries that vanish are remembered, so that they can come back.
     way = history.random.choice(
@@ -38,11 +41,6 @@ def maintain_a_source(history: History) -> None:
             sold.make_anew()
 
 
-def _sources(history: History) -> list[Sales]:
-    others = {history.has_hours: history.visits, history.has_deliveries: history.delivered}
-    return [history.sales, *(sold for there, sold in others.items() if there)]
-
-
 def _go_back(history: History, sold: Sales, table: DeltaTable) -> None:
     """Let the table be as it was a few commits ago, if its files of then are still there."""
     version = table.version() - history.random.randint(1, _MOST_COMMITS)
@@ -54,3 +52,15 @@ def _go_back(history: History, sold: Sales, table: DeltaTable) -> None:
         history.say(f"  not to {version}: {error}")
     else:
         history.say(f"  to {version}")
+
+
+def declare_a_source_otherwise(history: History) -> None:
+    """Move the table of a source to another place, or say otherwise what a cell without rows means."""
+    sold, random = history.random.choice(history.sources), history.random
+    if sold is history.delivered or random.random() < 0.5:
+        sold.move_table(f"{sold.source.path}-moved")
+        history.say(f"{sold.source.name} lies at {sold.source.path}")
+    else:
+        when = random.choice([each for each in WhenEmpty if each is not sold.source.when_empty])
+        sold.source = replace(sold.source, when_empty=when)
+        history.say(f"{sold.source.name} without rows: {when.value}")

@@ -28,7 +28,6 @@ from backfill_assets_tests.histories.deliveries import (
     ARRIVALS,
     STOCK,
     arrivals_model,
-    deliveries,
     stock_model,
 )
 from backfill_assets_tests.histories.functions import PACED, PACES, paced_model, paces_model
@@ -41,7 +40,6 @@ from backfill_assets_tests.histories.hours import (
     hours_model,
     local_days_model,
     local_weeks_model,
-    visits,
 )
 from backfill_assets_tests.histories.ledger import LEDGER, RANGES, ledger_model
 from backfill_assets_tests.histories.receipts import (
@@ -59,7 +57,7 @@ from backfill_assets_tests.histories.weights import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 FIRST_DAY = date(2024, 3, 18)  # a Monday
 FIRST_OF_PERIODS = {Unit.DAY: "2024-03-18", Unit.WEEK: "2024-03-18", Unit.MONTH: "2024-03-01"}
@@ -140,9 +138,9 @@ _READER = Consumer(
 """Who may be held at what is published; what it reads is always declared."""
 
 
-def graph_of(project: Mapping[str, Declared]) -> Graph:
-    """Declare the models of a project."""
-    return _graph(tuple(project.items()))
+def graph_of(project: Mapping[str, Declared], sources: Iterable[Source]) -> Graph:
+    """Declare the models of a project, and its sources."""
+    return _graph(tuple(project.items()), tuple(sources))
 
 
 def declared_as(model: Model) -> Declared:
@@ -157,12 +155,10 @@ def _computing(model: Model) -> tuple[str, str, Any]:
 
 
 @cache
-def _graph(project: tuple[tuple[str, Declared], ...]) -> Graph:
+def _graph(project: tuple[tuple[str, Declared], ...], sources: tuple[Source, ...]) -> Graph:
     models = [_MODELS[name](name, declared) for name, declared in project]
     for declared, model in zip(dict(project).values(), models, strict=True):
         _made[_computing(model)] = declared
-    others = {HOURS: visits, ARRIVALS: deliveries}
-    sources = [source(), *(made() for name, made in others.items() if name in dict(project))]
     return build_graph(models, sources, [_READER])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -116,3 +116,8 @@ class Sales:
         """Let another table with the same rows lie where the table lay."""
         shutil.rmtree(self.path)
         write_deltalake(self.path, self._table(self.rows))
+
+    def move_table(self, path: str) -> None:
+        """Let the table lie elsewhere, and be declared there."""
+        shutil.move(self.path, f"{self.root}/{path}")
+        self.source = replace(self.source, path=path)

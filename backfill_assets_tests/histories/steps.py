@@ -82,6 +82,7 @@ STEPS: dict[Step, int] = {
     backups.restore: 3,
     adopting.adopt_a_table: 3,
     maintaining.maintain_a_source: 3,
+    maintaining.declare_a_source_otherwise: 2,
 }
 """What may happen next, and how often in comparison."""
 
