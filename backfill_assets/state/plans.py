@@ -123,6 +123,23 @@ class Plans(Aggregate[D]):
         query = sa.select(PLANS.c.plan_id).where(PLANS.c.status == status, since > until)
         return [row.plan_id for row in self._rows(query.order_by(PLANS.c.plan_id))]
 
+    def opened(self, environment: str, but_for: str) -> int:
+        """Count the plans of an environment that were ever applied or queued.
+
+        Args:
+            environment: which.
+            but_for: who has opened those that are not counted.
+        """
+        events = PLAN_EVENTS.c
+        of_environment = PLANS.c.environment == environment
+        query = (
+            sa.select(sa.func.count().label("opened"))
+            .join_from(PLAN_EVENTS, PLANS, PLANS.c.plan_id == events.plan_id)
+            .where(of_environment, events.event == PlanEventKind.APPLYING, events.who != but_for)
+        )
+        [row] = self._rows(query)
+        return row.opened
+
     def steps(self, plan_id: str) -> list[datetime]:
         """Read when something was done for a plan (UTC), the earliest first: its events, and its batches."""
         instants = (

@@ -12,8 +12,11 @@ import pytest
 from deltalake import DeltaTable, Field, write_deltalake
 from deltalake.schema import PrimitiveType
 
+from backfill_assets.engine.automatic.needed_plan import needed_plan
 from backfill_assets.engine.batch.requests import REFRESH, batch_request
+from backfill_assets.engine.fill.late_cells import late_work_of
 from backfill_assets.engine.fill.observing import observe_sources
+from backfill_assets.engine.plans.plan_verbs import abandon_plan
 from backfill_assets.engine.project.opening import save_snapshot
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.source import WhenEmpty
@@ -171,6 +174,97 @@ def test_late_work_is_asked_for_again_when_something_else_is_owed(tmp_path: Path
 
     assert before.mark != after.mark
     assert [offer.mark for offer in world.look().offers] == [after.mark]
+
+
+def late_mark(world: QueueWorld) -> str:
+    """The name of late work, which a run that ended well under it does not get again."""
+    [mark] = [offer.mark for offer in world.look().offers if offer.kind is ReleaseKind.LATE]
+    return mark
+
+
+def test_late_work_is_asked_for_again_once_the_plan_that_it_waits_for_has_expired(tmp_path: Path):
+    world = filled(QueueWorld.of(tmp_path, VISITS, SUMS, TOP))
+    rewrite(world, "web.visits", 9)
+    before = late_mark(world)
+    plan_id = needed_plan(world.run(), world.project(), late_work_of(world.run()))
+    assert plan_id is not None
+    assert late_mark(world) == before
+
+    world.now = world.store.plans.get(plan_id).expires_at
+    expired = late_mark(world)
+    again = needed_plan(world.run(), world.project(), late_work_of(world.run()))
+
+    assert expired != before
+    assert again != plan_id
+    assert late_mark(world) == before
+
+
+def test_late_work_is_asked_for_again_when_a_plan_that_answered_for_it_is_given_up(tmp_path: Path):
+    world = filled(QueueWorld.of(tmp_path, VISITS, SUMS, TOP))
+    rewrite(world, "web.visits", 9)
+    plan = world.planned("web.sums", 9)
+    assert needed_plan(world.run(), world.project(), late_work_of(world.run())) == plan.plan_id
+    before = late_mark(world)
+
+    abandon_plan(world.project(), plan)
+
+    assert late_mark(world) != before
+
+
+def test_late_work_is_asked_for_again_after_a_plan_that_a_run_of_it_may_have_waited_for(
+    tmp_path: Path,
+):
+    world = filled(QueueWorld.of(tmp_path, VISITS, SUMS, TOP))
+    rewrite(world, "web.visits", 9)
+    before = late_mark(world)
+
+    plan = world.queued("web.sums", 9)
+    at_work = late_mark(world)
+    abandon_plan(world.project(), plan)
+
+    assert len({before, at_work, late_mark(world)}) == 3
+
+
+@pytest.mark.parametrize("automation", ["report", "off"])
+def test_late_work_is_asked_for_again_once_a_model_that_it_reaches_is_automatic(
+    tmp_path: Path, automation: str
+):
+    world = filled(QueueWorld.of(tmp_path, VISITS, SUMS, replace(TOP, automation=automation)))
+    rewrite(world, "web.visits", 9)
+    before = late_mark(world)
+
+    world.graph = a_graph(VISITS, SUMS, TOP)
+
+    assert late_mark(world) != before
+
+
+@pytest.mark.parametrize("by_hand", ["web.visits", "web.sums"])
+def test_late_data_that_reaches_what_is_not_automatic_is_named_in_every_tick(
+    tmp_path: Path, by_hand: str
+):
+    models = [
+        replace(model, automation="report") if model.name == by_hand else model
+        for model in (VISITS, SUMS)
+    ]
+    world = QueueWorld.of(tmp_path, *models)
+    land(world, *range(1, 11))
+    filled(world)
+    land(world, 9)
+
+    for _ in range(2):
+        assert world.look().notes == (
+            (
+                f"late data of web.visits is not brought in automatically where it reaches {by_hand}, whose "
+                "automation is not 'on'; `backfill run` brings in what lies in late windows"
+            ),
+        )
+
+
+def test_what_is_not_automatic_and_not_reached_keeps_no_late_data_back(tmp_path: Path):
+    world = filled(QueueWorld.of(tmp_path, replace(VISITS, automation="report"), SUMS, TOP))
+    rewrite(world, "web.visits", 9)
+
+    assert world.look().notes == ()
 
 
 @pytest.mark.parametrize(("kind", "again"), [(FailureKind.INPUT, True), (FailureKind.AUDIT, False)])

@@ -66,8 +66,8 @@ def _answers(run: RunContext, stored: StoredPlan, work: LateWork) -> bool:
     return not moved_inputs(plan_or_outline(stored), run.graph, run.view())
 
 
-def _is_ours(stored: StoredPlan) -> bool:
-    """Whether it is an earlier proposal that no person has taken up."""
+def is_own_proposal(stored: StoredPlan) -> bool:
+    """Whether a plan is a proposal for late data that no person has taken up."""
     return stored.status is PlanStatus.PROPOSED and stored.created_by == ASKED_BY
 
 
@@ -86,7 +86,7 @@ def _proposed(run: RunContext, project: Project, work: LateWork) -> str | None:
     before = [
         stored
         for stored in run.store.plans.latest(run.environment.name, NOT_ENDED)
-        if _is_ours(stored)
+        if is_own_proposal(stored)
     ]
     planned_cells = CellsByModel.of(each for stored in before for each in stored.cells.items())
     needed = NewEvent(plan.plan_id, PlanEventKind.NEEDED, ASKED_BY, request.reason)

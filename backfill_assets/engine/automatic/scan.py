@@ -9,6 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from backfill_assets.engine.automatic.late_mark import (
+    late_mark,
+    late_plans_queued,
+    not_automatic_models,
+)
 from backfill_assets.engine.automatic.scan_memory import (
     FAILED,
     LEFT,
@@ -25,7 +30,6 @@ from backfill_assets.engine.automatic.scanned_environment import (
     scanned_prod,
 )
 from backfill_assets.engine.automatic.stuck import stuck_cells
-from backfill_assets.engine.fill.late_cells import policy_mark
 from backfill_assets.engine.project.frozen_code import FrozenCode
 from backfill_assets.engine.project.plan_age import may_go_on, stands
 from backfill_assets.errors import BackfillAssetsError
@@ -45,6 +49,7 @@ if TYPE_CHECKING:
     from backfill_assets.engine.automatic.scanned_environment import ScannedModel
     from backfill_assets.engine.project.project import Project
     from backfill_assets.intervals.cadence import Cadence
+    from backfill_assets.models.graph import Graph
     from backfill_assets.planning.plan.plan import Plan
     from backfill_assets.planning.rule.failed_cells import Rest
     from backfill_assets.snapshots.queued_plan import QueuedPlan
@@ -119,37 +124,26 @@ class _Scan:
     asked: int = 0
 
     def late(self, prod: ScannedEnvironment) -> None:
-        """Offer what late data needs, by the name of all that decides what becomes of it.
+        """Offer what late data needs, by the name of all that decides what becomes of it (`late_mark`).
 
-        That is what is stale, who is at work there, what a person last said of its plans and when, what
-        the models declare, what is owed, and the policy. Which of it may be built without a person is found out by
-        the run that does it.
+        Which of it may be built without a person is found out by the run that does it.
         """
-        stale = ScanMemory(self.scanned).stale()
+        found = {
+            _model(prod, name): mark for name, mark in ScanMemory(self.scanned).stale().items()
+        }
+        self.notes += _by_hand_words(prod, found)
+        stale = {name: mark for name, mark in found.items() if not self._only_reported(name)}
         if stale:
-            late = {plan.plan_id for plan in self.standing if plan.created_by == ASKED_BY}
-            spoken_of = [
-                queued
-                for queued in self.project.store.queue.queued_plans()
-                if queued.plan_id in late
-            ]
+            queued_plans = late_plans_queued(self.project.store, self.standing)
             self.notes += [
                 f"late data waits: its plan {plan.plan_id} is {plan.control.words}; "
                 f"`backfill resume {plan.plan_id}` continues it"
-                for plan in spoken_of
+                for plan in queued_plans
                 if plan.control.holds
             ]
             self.notes += _proposed_words(self.project)
-            # With the instant: a run that met the pause has ended well under the name of before it.
-            controls = [[plan.plan_id, plan.control.value, str(plan.set_at)] for plan in spoken_of]
-            others = sorted(plan.plan_id for plan in self.standing)
-            words = {
-                name: at.fingerprint
-                for name, at in self.project.store.environments.pointers(PROD).items()
-            }
-            owed = self.project.store.environments.owed_marks(PROD)
-            mark = hashed([stale, others, controls, words, owed, policy_mark(self.project)])
-            inputs = hashed(_sources_of(prod, (_model(prod, name) for name in stale)))
+            mark = late_mark(self.project, stale, queued_plans)
+            inputs = hashed(_sources_of(prod, stale))
             self.offers.append(Offer(PROD, ReleaseKind.LATE, mark=mark, inputs=inputs))
 
     def at_plan(self, stored: StoredPlan, queued: QueuedPlan) -> None:
@@ -206,9 +200,8 @@ class _Scan:
         for scanned in where.scanned(chosen_names) if chosen_names else ():
             name = scanned.model.name
             self._found(where, scanned)
-            stale = "" if self._only_reported(name) else scanned.stale
             key, end = (now[name], scanned.end) if scanned.unchanging else ("", LEFT)
-            self.scanned[_name(where, name)] = Scanned(key, end, stale)
+            self.scanned[_name(where, name)] = Scanned(key, end, scanned.stale)
             if scanned.rest is not None:
                 rests[name] = scanned.rest
         self._tell_rests(where, rests)
@@ -304,13 +297,32 @@ def _model(where: ScannedEnvironment, name: str) -> str:
     return name.removeprefix(_name(where, ""))
 
 
-def _sources_of(where: ScannedEnvironment, models: Iterable[str]) -> list[object]:
-    """Give the place and head of every source that models and their readers are built from."""
-    graph, found = where.graph, set[str]()
+def _by_hand_words(prod: ScannedEnvironment, stale: Iterable[str]) -> Iterator[str]:
+    """Name late data that reaches models which are not automatic, and those: nothing brings it in by itself."""
+    not_automatic = not_automatic_models(prod.run.project) & prod.pointers.keys()
+    for name in stale:
+        if reached := [each for each in _with_readers(prod.graph, [name]) if each in not_automatic]:
+            yield (
+                f"late data of {name} is not brought in automatically where it reaches {', '.join(sorted(reached))}, "
+                "whose automation is not 'on'; `backfill run` brings in what lies in late windows"
+            )
+
+
+def _with_readers(graph: Graph, models: Iterable[str]) -> list[str]:
+    """Give some models, and all that read them, directly or through others."""
     reached = [*models]
     for name in reached:
         reached += [reader for reader in graph.readers(name) if reader not in reached]
-        found |= {upstream.name for upstream in graph.models[name].reads} & where.heads.keys()
+    return reached
+
+
+def _sources_of(where: ScannedEnvironment, models: Iterable[str]) -> list[object]:
+    """Give the place and head of every source that models and their readers are built from."""
+    found = {
+        upstream.name
+        for name in _with_readers(where.graph, models)
+        for upstream in where.graph.models[name].reads
+    } & where.heads.keys()
     return [[name, where.heads[name]] for name in sorted(found)]
 
 
