@@ -399,6 +399,44 @@ def test_what_fails_an_audit_is_left_out_and_the_rest_is_published(world: World)
     assert said(graph, refresh(world, graph).cells) == {A: "2024-01-10"}
 
 
+def test_what_fails_in_its_own_table_is_tried_once_beside_a_plan(world: World):
+    other = a_source("web.other")
+    alone = a_model(
+        "web.alone", upstreams=[other.name], late_window=4, audits=[accepted_range("cost", 0, 9)]
+    )
+    graph = a_graph(
+        a_model(A, late_window=4),
+        a_model(B, upstreams=[A], late_window=4),
+        alone,
+        sources=[a_source(), other],
+    )
+    for source in (a_source(), other):
+        world.land(source, *ROWS)
+    world.fill(graph)
+    late(world, row(8, 2))
+    world.land(other, *ROWS, row(8, 2, 99.0))
+
+    done = refresh(world, graph)
+
+    assert said(graph, done.cells) == {A: "2024-01-08"}
+    assert [failure.model for failure in done.failed] == ["web.alone"]
+
+
+def test_a_plan_that_late_data_needs_is_made_by_the_next_run_where_the_state_was_away(
+    world: World,
+    monkeypatch: Any,  # noqa: ANN401
+):
+    graph = chain(late_window=0)
+    filled(world, graph)
+    late(world, row(8, 2))
+    with monkeypatch.context() as away:
+        away.setattr("backfill_assets.engine.automatic.needed_plan.plan_of", _busy)
+        done = refresh(world, graph)
+    assert not done.ended
+
+    assert refresh(world, graph).needed is not None
+
+
 def test_a_refresh_that_died_is_finished_by_the_next_one(world: World, monkeypatch: Any):  # noqa: ANN401
     graph = chain()
     filled(world, graph)

@@ -58,8 +58,8 @@ class Refreshed:
         cells: what was late, was built again and is published, by model.
         built_by: all that was built again and is published, by the plan that built it ("" for none: in its own
             table) and by model; beside what was late, what read it.
-        promoted: whether everything that could be published by itself is; what fails for good is not
-            counted, nor what was paused or stopped by hand.
+        promoted: whether everything that could be published by itself is, and the plan for the rest is kept; what fails
+            for good is not counted, nor what was paused or stopped by hand.
         spared: cells that were not built, since what they read was built again with equal content.
         left: what is still late, by what it waits for.
         needed: the plan for what is left and needs one, which a person decides on; None where there is none.
@@ -159,6 +159,8 @@ class _Refresh:
             self.so_far = replace(self.so_far, needed=needed_plan(self.run, self.project, work))
         except BackfillAssetsError as error:
             self._note(f"no plan could be made for late data that needs one: {error}")
+            if kind_of(error).may_pass:
+                self.so_far = replace(self.so_far, promoted=False)
 
     def _begun(self) -> list[Plan]:
         """Find plans of a refresh that died."""
@@ -189,7 +191,9 @@ class _Refresh:
         if not work.in_place:
             return
         events = fill_cells(self.run, work.in_place, self.project.listener)
-        self._failed(events_of(Failed, events))
+        failed = events_of(Failed, events)
+        self._failed(failed)
+        self.left |= _lost(failed)
         built = CellsByModel.of((done.model, done.cells) for done in events_of(Committed, events))
         self._built("", built, built)
 
