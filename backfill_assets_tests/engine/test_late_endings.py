@@ -12,6 +12,7 @@ from backfill_assets.engine.plans.operation import Operation
 from backfill_assets.engine.plans.outcome import Outcome
 from backfill_assets.engine.plans.plan_verbs import queue_plan, start_applying
 from backfill_assets.engine.project.events import Failed
+from backfill_assets.engine.project.plan_age import waits_until
 from backfill_assets.engine.review.evidence import EvidenceNotWrittenError
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.models.cells_by_model import CellsByModel
@@ -146,6 +147,26 @@ def test_a_late_plan_that_somebody_holds_is_no_reason_to_come_again(
         assert done.ended
         [note] = done.notes
         assert f"plan {done.plan_id} is {control.words}" in note
+
+
+def test_a_late_plan_that_was_paused_for_too_long_is_given_up_and_another_one_is_made(
+    world: QueueWorld, monkeypatch: pytest.MonkeyPatch
+):
+    def begins(project: Project, plan: Plan, _: str) -> Outcome:
+        queue_plan(Operation(project=project, plan=plan))
+        return Outcome(PlanStatus.APPLYING, {}, LEFT)
+
+    monkeypatch.setattr(_APPLIED, begins)
+    paused = refreshed(world).plan_id
+    assert paused is not None
+    world.store.queue.control_plan(paused, Control.PAUSED, "ann")
+    world.now = waits_until(world.store, world.store.plans.get(paused))
+
+    again = refreshed(world)
+
+    assert world.store.plans.get(paused).status is PlanStatus.ABANDONED
+    assert again.plan_id not in {None, paused}
+    assert f"plan {paused} has waited for too long, and was abandoned" in again.notes
 
 
 def test_late_data_is_asked_for_once_while_its_plan_is_paused_and_again_when_it_goes_on(

@@ -16,10 +16,12 @@ from backfill_assets.engine.automatic.needed_plan import needed_plan
 from backfill_assets.engine.batch.requests import REFRESH, batch_request
 from backfill_assets.engine.fill.late_cells import late_work_of
 from backfill_assets.engine.fill.observing import observe_sources
-from backfill_assets.engine.plans.plan_verbs import abandon_plan
+from backfill_assets.engine.plans.plan_verbs import abandon_plan, queue_plan
 from backfill_assets.engine.project.opening import save_snapshot
+from backfill_assets.intervals import Daily
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.source import WhenEmpty
+from backfill_assets.planning.plan.request import PlanRequest
 from backfill_assets.planning.queue.releasing import ReleaseKind
 from backfill_assets.snapshots.environment import PROD
 from backfill_assets.snapshots.failure import FailureKind
@@ -28,11 +30,14 @@ from backfill_assets.snapshots.publication import Move
 from backfill_assets.snapshots.snapshot import snapshots_of
 from backfill_assets_tests.builders import EVENTS, a_graph, a_model, a_source, day, days
 from backfill_assets_tests.engine.queue_world import QueueWorld
+from backfill_assets_tests.making import plan_made
 from backfill_assets_tests.state.building import content, owe, write
 from backfill_assets_tests.state.publishing import Trial
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from backfill_assets.planning.plan.plan import Plan
 
 ROWS = pa.schema([("ds", pa.date32()), ("id", pa.int64()), ("cost", pa.decimal128(18, 2))])
 VISITS = a_model("web.visits", late_window=5)
@@ -174,6 +179,57 @@ def test_late_work_is_asked_for_again_when_something_else_is_owed(tmp_path: Path
 
     assert before.mark != after.mark
     assert [offer.mark for offer in world.look().offers] == [after.mark]
+
+
+def test_cells_that_were_outside_of_a_declared_life_are_offered_once_it_is_wider(tmp_path: Path):
+    world = QueueWorld.of(tmp_path, VISITS)
+    world.fill("web.visits", day(1, 7))
+    world.graph = a_graph(replace(VISITS, cadence=Daily(start="2024-01-01", end="2024-01-07")))
+    assert world.offered() == {}
+
+    world.graph = a_graph(VISITS)
+
+    assert world.offered() == {("daily", "web.visits"): days(8, 9, 10)}
+
+
+def test_what_a_plan_of_a_new_table_has_is_refreshed_in_the_old_one_beside_it(tmp_path: Path):
+    world = QueueWorld.of(tmp_path, VISITS)
+    land(world, *range(1, 11))
+    filled(world)
+    plan = queued_edit(world)
+    land(world, 9)
+
+    assert world.offered() == {
+        ("daily", "web.visits"): days(9),
+        ("plan", "web.visits"): days(*range(1, 11)),
+    }
+    assert plan.environment == PROD
+
+
+def test_a_plan_of_a_new_table_builds_again_what_is_refreshed_in_the_old_one(tmp_path: Path):
+    world = QueueWorld.of(tmp_path, VISITS)
+    land(world, *range(1, 11))
+    filled(world)
+    plan = queued_edit(world)
+    world.fill("web.visits", day(1, 10), plan=plan)
+    land(world, 9)
+    assert ("plan", "web.visits") not in world.offered()
+
+    rewrite(world, "web.visits", 9)
+
+    assert world.offered() == {("plan", "web.visits"): days(9)}
+
+
+def queued_edit(world: QueueWorld) -> Plan:
+    """A plan of a new table for visits, in the queue; prod runs the old query until it is promoted."""
+    sql = "SELECT ds, id, cost * 2 AS cost FROM web.events WHERE ds >= :start_ds AND ds < :end_ds"
+    world.graph = a_graph(a_model("web.visits", late_window=5, sql=sql))
+    edit = PlanRequest(environment=PROD, asked_by="ann", reason="double")
+    plan = plan_made(
+        world.store, world.graph, edit, clock=lambda: world.now, data_root=str(world.root)
+    )
+    queue_plan(world.operation(plan), None)
+    return plan
 
 
 def late_mark(world: QueueWorld) -> str:

@@ -6,9 +6,11 @@ from collections import Counter
 from dataclasses import replace
 from datetime import timedelta
 
+import pytest
 from hypothesis import given, strategies as st
 
 from backfill_assets.intervals import Daily, Interval, IntervalSet
+from backfill_assets.models.upstream import Upstream
 from backfill_assets.planning.queue.releasing import (
     FIRST as AHEAD,
     Offer,
@@ -174,6 +176,19 @@ def test_nothing_is_offered_that_waits_is_held_or_is_ready_and_no_cell_twice(
         assert not told or not left or told.boundaries[-1] <= left.boundaries[0]
     else:
         assert told == gaps - held - blocked
+
+
+@pytest.mark.parametrize(("held", "offered"), [((), (3, 4, 5, 6)), ((5,), (3, 4)), ((3,), ())])
+def test_of_what_reads_itself_all_is_offered_up_to_the_first_cell_that_can_not_be_built(
+    held: tuple[int, ...], offered: tuple[int, ...]
+):
+    model = a_model(upstreams=["web.events", Upstream("web.visits", lookback=1)])
+    work = Work(days(*range(1, 7)), days(1, 2), days(3, 4, 5, 6))
+
+    found = [offer.cells for offer in offers(PROD, model, work, held=days(*held))]
+
+    assert model.in_order
+    assert found == ([days(*offered)] if offered else [])
 
 
 def test_cells_after_the_last_ready_one_are_daily_work_and_the_others_are_a_backfill():

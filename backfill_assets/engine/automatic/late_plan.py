@@ -27,6 +27,7 @@ from backfill_assets.engine.plans.plan_verbs import abandon_plan
 from backfill_assets.engine.project.events import Committed, Failed, events_of
 from backfill_assets.engine.project.gate import gate_in
 from backfill_assets.engine.project.holds import refuse_hold
+from backfill_assets.engine.project.plan_age import stands
 from backfill_assets.engine.project.waiting import leased
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.cadence import WHOLE_CELL
@@ -138,7 +139,7 @@ class _Refresh:
         self.so_far = replace(self.so_far, looks=looks)
         self._note(*(look.note for look in looks if look.note))
         for plan in self._begun():
-            self._carry(plan)
+            self._go_on(plan)
         for _ in range(_ROUNDS):
             work = late_work_of(self.run, self.left)
             self._in_place(work)
@@ -196,6 +197,14 @@ class _Refresh:
         self.left |= _lost(failed)
         built = CellsByModel.of((done.model, done.cells) for done in events_of(Committed, events))
         self._built("", built, built)
+
+    def _go_on(self, plan: Plan) -> None:
+        """Finish a plan that was begun; one that has waited for too long holds nothing, whoever has paused it."""
+        if stands(self.run.store, plan, self.run.clock()):
+            self._carry(plan)
+            return
+        self._give_up(plan)
+        self._note(f"plan {plan.plan_id} has waited for too long, and was abandoned")
 
     def _carry(self, plan: Plan) -> bool:
         """Build a plan and publish it; return whether another round may do more."""
