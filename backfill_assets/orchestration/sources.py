@@ -1,6 +1,6 @@
 """Sources in Dagster: landed, observed, or just shown; and the looks at them, by rows and by logs."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -220,12 +220,13 @@ def look_by_logs(
     read = sources_read(state.store, known())
     looks = observe_sources(state.store, read.values(), state.data_root, None)
     unseen = _unseen(state.store, read.values())
+    looked = {look.source for look in looks}
     return SourcesObserved(
         requests=looks_at_rows(instance, looks, OBSERVE_JOB),
         events=tuple(_observation(read[look.source], look) for look in looks if look.judged),
         notes=(
             *(f"{look.source}: {_words(read[look.source], look)}" for look in looks),
-            *(_unseen_words(source, state.data_root) for source in unseen),
+            *(_unseen_words(source, state.data_root, looked) for source in unseen),
         ),
         unseen=frozenset(source.name for source in unseen),
     )
@@ -241,8 +242,10 @@ def _unseen(store: Store, sources: Iterable[Source]) -> tuple[Source, ...]:
     )
 
 
-def _unseen_words(source: Source, data_root: str) -> str:
-    why = _absent(source, data_root) or "a run looks at its rows first"
+def _unseen_words(source: Source, data_root: str, looked: Collection[str]) -> str:
+    """Say what is waited for; a look that something came of has found a table, or could not read it and says so."""
+    absent = "" if source.name in looked else _absent(source, data_root)
+    why = absent or "a run looks at its rows first"
     return f"nothing that reads {source.name} is released before it has rows: {why}"
 
 

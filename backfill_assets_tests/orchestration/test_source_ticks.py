@@ -14,6 +14,7 @@ from deltalake import DeltaTable, write_deltalake
 from backfill_assets import build_definitions
 from backfill_assets.engine.fill.observing import SourceLook
 from backfill_assets.intervals import Daily
+from backfill_assets.orchestration.released_runs import MODEL_TAG
 from backfill_assets.orchestration.resources import StateResource
 from backfill_assets.orchestration.sources import looks_at_rows
 from backfill_assets_tests.builders import a_model, a_source, day
@@ -201,3 +202,26 @@ def test_an_observation_of_a_source_that_has_no_table_says_so(
 
     lines = [entry.user_message for entry in instance.all_logs(done.run_id)]
     assert f"web.events: it has no table at {tmp_path}/web/events" in lines
+
+
+def test_a_source_whose_log_is_damaged_keeps_no_other_model_from_being_released(
+    instance: dg.DagsterInstance, tmp_path: Path
+):
+    damaged = a_source("web.damaged", when_empty="wait")
+    log = tmp_path / damaged.path / "_delta_log"
+    log.mkdir(parents=True)
+    (log / f"{0:020d}.json").write_text("{")
+    land(tmp_path, 1)
+    other = a_model("web.other", cadence=VISITS.cadence, upstreams=[damaged.name])
+    repository = build_definitions(
+        models=[VISITS, other], sources=[a_source(), damaged]
+    ).get_repository_def()
+
+    with dg.build_sensor_context(
+        instance=instance, repository_def=repository, resources={"backfill_state": StateResource()}
+    ) as context:
+        found = repository.get_sensor_def("gap_fill_sensor").evaluate_tick(context)
+
+    released = {request.tags.get(MODEL_TAG) for request in found.run_requests or ()}
+    assert "web.visits" in released
+    assert "web.other" not in released
