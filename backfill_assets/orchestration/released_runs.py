@@ -321,16 +321,25 @@ def numbered(
 
 def is_done(instance: dg.DagsterInstance, release: Release) -> bool:
     """Whether a run of a release without a model has succeeded, or failed for good over the same inputs."""
-    tags = {
+    filters = dg.RunsFilter(tags=_any_inputs(release), statuses=[dg.DagsterRunStatus.SUCCESS])
+    if instance.get_runs(filters=filters, limit=1):
+        return True
+    return failed_for_good(instance, release) is not None
+
+
+def failed_for_good(instance: dg.DagsterInstance, release: Release) -> str | None:
+    """Give the id of a run of a release without a model that failed for good over the same inputs; None for none."""
+    tags = {**_any_inputs(release), INPUTS_TAG: release.inputs, ENDED_TAG: FOR_GOOD}
+    runs = instance.get_runs(filters=dg.RunsFilter(tags=tags), limit=1)
+    return runs[0].run_id if runs else None
+
+
+def _any_inputs(release: Release) -> dict[str, str]:
+    return {
         REASON_TAG: release.kind.value,
         ENVIRONMENT_TAG: release.environment,
         MARK_TAG: release.mark,
     }
-    done = (
-        dg.RunsFilter(tags=tags, statuses=[dg.DagsterRunStatus.SUCCESS]),
-        dg.RunsFilter(tags={**tags, INPUTS_TAG: release.inputs, ENDED_TAG: FOR_GOOD}),
-    )
-    return any(instance.get_runs(filters=filters, limit=1) for filters in done)
 
 
 def _last_attempt(instance: dg.DagsterInstance, tags: Mapping[str, str]) -> int:

@@ -1,6 +1,6 @@
 """A tick: choose the runs to request now, from what is ready and what is under way."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import dagster as dg
@@ -13,6 +13,7 @@ from backfill_assets.models.graph import Graph
 from backfill_assets.orchestration.metadata import pool
 from backfill_assets.orchestration.released_runs import (
     UnderWay,
+    failed_for_good,
     is_done,
     name_of,
     numbered,
@@ -88,9 +89,11 @@ def tick(
         offer.kind is ReleaseKind.LATE and not _is_under_way(offer, instance, runs)
         for offer in work.offers
     )
-    return Ticked(
-        tuple(requests), work.memory, tuple(_notes(graph, work, closed, runs.backfills)), late
+    notes = (
+        *_notes(graph, work, closed, runs.backfills),
+        *_failed_late_words(instance, work.offers),
     )
+    return Ticked(tuple(requests), work.memory, notes, late)
 
 
 def _chosen_now(
@@ -119,8 +122,23 @@ def _is_under_way(offer: Offer, instance: dg.DagsterInstance, runs: UnderWay) ->
         return False
     if any((way.kind, way.plan_id) == (offer.kind, offer.plan_id) for way in runs.released):
         return True
-    late = Release(offer.environment, offer.kind, mark=offer.mark, inputs=offer.inputs)
-    return offer.kind is ReleaseKind.LATE and is_done(instance, late)
+    return offer.kind is ReleaseKind.LATE and is_done(instance, _late_release(offer))
+
+
+def _late_release(offer: Offer) -> Release:
+    return Release(offer.environment, offer.kind, mark=offer.mark, inputs=offer.inputs)
+
+
+def _failed_late_words(instance: dg.DagsterInstance, offers: Iterable[Offer]) -> Iterator[str]:
+    """Name the run in which late data has failed for good, for as long as it is not asked for again."""
+    for offer in offers:
+        if offer.kind is not ReleaseKind.LATE:
+            continue
+        if run_id := failed_for_good(instance, _late_release(offer)):
+            yield (
+                "late data has failed and is not retried until its code or its input changes; "
+                f"see run {run_id}"
+            )
 
 
 def places(instance: dg.DagsterInstance) -> int:
