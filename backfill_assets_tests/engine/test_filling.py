@@ -190,6 +190,26 @@ def test_a_failing_batch_blocks_only_the_cells_that_read_it_and_the_next_run_fil
     assert world.rows("web.daily") == kept((february, 1, 2.0), (march, 1, 1.0))
 
 
+def test_a_cell_that_failed_is_not_tried_again_when_batches_upstream_go_on(world: World):
+    cadence = Daily(start="2024-01-07")
+    graph = a_graph(
+        a_model("web.a", cadence=cadence, batch_size=1, batch_concurrency=1),
+        a_model(
+            "web.b",
+            cadence=cadence,
+            upstreams=["web.a"],
+            batch_size=1,
+            audits=[accepted_range("cost", 0, 9)],
+        ),
+    )
+    world.land(a_source(), row(7, 1, 99.0), row(8), row(9), row(10))
+
+    events = world.fill(graph)
+
+    assert told(events["web.a"]) == ["committed"] * 4
+    assert told(events["web.b"]) == ["committed"] * 3 + ["failed"]
+
+
 def test_a_source_may_let_cells_wait_fail_or_be_empty(world: World):
     cadence = Daily(start="2024-01-09")
     for policy, expected in (
