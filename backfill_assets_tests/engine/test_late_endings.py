@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,12 +17,13 @@ from backfill_assets.engine.project.plan_age import waits_until
 from backfill_assets.engine.review.evidence import EvidenceNotWrittenError
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.models.cells_by_model import CellsByModel
+from backfill_assets.planning.plan.plan_json import read_plan
 from backfill_assets.planning.queue.releasing import ReleaseKind
 from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.snapshots.queued_plan import Control
 from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets.state.database import StateBusyError
-from backfill_assets_tests.builders import days
+from backfill_assets_tests.builders import day, days
 from backfill_assets_tests.engine.queue_world import QueueWorld
 from backfill_assets_tests.engine.test_looked_again import SUMS, VISITS, filled, land
 
@@ -167,6 +169,29 @@ def test_a_late_plan_that_was_paused_for_too_long_is_given_up_and_another_one_is
     assert world.store.plans.get(paused).status is PlanStatus.ABANDONED
     assert again.plan_id not in {None, paused}
     assert f"plan {paused} has waited for too long, and was abandoned" in again.notes
+
+
+def test_a_late_plan_that_can_not_be_given_up_now_is_left_to_the_next_refresh(
+    world: QueueWorld, monkeypatch: pytest.MonkeyPatch
+):
+    def begins(project: Project, plan: Plan, _: str) -> Outcome:
+        queue_plan(Operation(project=project, plan=plan))
+        return Outcome(PlanStatus.APPLYING, {}, LEFT)
+
+    monkeypatch.setattr(_APPLIED, begins)
+    plan_id = refreshed(world).plan_id
+    assert plan_id is not None
+    stored = world.store.plans.get(plan_id)
+    world.now = waits_until(world.store, stored) + timedelta(minutes=1)
+    world.open("web.visits", day(9), plan=read_plan(stored.content))
+
+    done = refreshed(world)
+
+    assert not done.ended
+    assert done.held == {"web.visits": days(9)}
+    world.pass_by(minutes=2)  # the batch has died
+    refreshed(world)
+    assert world.store.plans.get(plan_id).status is PlanStatus.ABANDONED
 
 
 def test_late_data_is_asked_for_once_while_its_plan_is_paused_and_again_when_it_goes_on(

@@ -202,9 +202,8 @@ class _Refresh:
         """Finish a plan that was begun; one that has waited for too long holds nothing, whoever has paused it."""
         if stands(self.run.store, plan, self.run.clock()):
             self._carry(plan)
-            return
-        self._give_up(plan)
-        self._note(f"plan {plan.plan_id} has waited for too long, and was abandoned")
+        elif self._give_up(plan):
+            self._note(f"plan {plan.plan_id} has waited for too long, and was abandoned")
 
     def _carry(self, plan: Plan) -> bool:
         """Build a plan and publish it; return whether another round may do more."""
@@ -240,14 +239,14 @@ class _Refresh:
             return self._put_off(plan, f"plan {plan.plan_id} is not completely built")
         lost = _lost(failed)
         self.left |= {name: lost[name] for name in remaining}
-        self._give_up(plan)
-        return True
+        return self._give_up(plan)
 
     def _refused(self, plan: Plan, error: BackfillAssetsError) -> bool:
         """Leave a plan whose error may pass, since what it has built stays; else make the next one from the new state."""
         if kind_of(error).may_pass:
             return self._put_off(plan, f"plan {plan.plan_id} is not published yet: {error}")
-        self._give_up(plan)
+        if not self._give_up(plan):
+            return False
         self.gave_up = True
         self._note(f"plan {plan.plan_id} was abandoned: {error}")
         return True
@@ -259,8 +258,13 @@ class _Refresh:
         self._note(f"{why}; the next refresh continues it")
         return False
 
-    def _give_up(self, plan: Plan) -> None:
-        abandon_plan(self.project, plan, self.why)
+    def _give_up(self, plan: Plan) -> bool:
+        """Abandon a plan, and say whether it is; one in which a batch is at work is left to the next refresh."""
+        try:
+            abandon_plan(self.project, plan, self.why)
+        except BackfillAssetsError as error:
+            return self._put_off(plan, str(error))
+        return True
 
     def _built(self, by: str, late: CellsByModel, built: CellsByModel) -> None:
         cells, all_ = self.so_far.cells | late, joined(self.so_far.built_by, {by: built})
