@@ -103,6 +103,26 @@ def test_a_batch_at_work_keeps_a_plan_from_being_stuck(world: QueueWorld):
     assert not stuck(world, plan)
 
 
+def test_what_is_at_work_beside_the_cells_of_a_plan_keeps_it_from_no_end(tmp_path: Path):
+    world = QueueWorld.of(tmp_path, VISITS, SUMS)
+    for name in ("web.visits", "web.sums"):
+        world.fill(name, day(1, 8))
+    fills = PlanRequest(environment=PROD, asked_by="ann", reason="fill", end="2024-01-09")
+    plan = plan_made(world.store, world.graph, fills, clock=lambda: world.now, data_root=world.root)
+    assert {model.model: model.cells for model in plan.models} == {
+        "web.visits": days(9),
+        "web.sums": days(9),
+    }
+    queue_plan(world.operation(plan), None)
+    world.fill("web.visits", day(9))
+    world.fail("web.sums", day(9))
+
+    world.open("web.visits", day(10))
+
+    assert stuck(world, plan)
+    assert [offer.kind for offer in world.look().offers if offer.plan_id] == [ReleaseKind.FINISH]
+
+
 def test_cells_that_wait_for_rows_keep_a_plan_from_being_stuck(tmp_path: Path):
     graph = a_graph(VISITS, SUMS, sources=[a_source(when_empty=WhenEmpty.WAIT)])
     world = QueueWorld(tmp_path, graph)

@@ -226,7 +226,7 @@ class ScannedEnvironment:
                 plan_id=self.plan_id,
             )
         )
-        passing = (broken.for_now | claimed) & todo
+        passing = (broken.for_now | claimed) & remaining
         stale = _named(view, model.name, work) if self.plan_id is None else ""
         end = _end(remaining, failed=broken.for_good, outside=outside)
         rest = broken.rest if broken.for_now & remaining else None

@@ -26,7 +26,7 @@ def stuck_cells(project: Project, plan: Plan) -> CellsByModel:
     stuck = CellsByModel()
     for where in scanned_by_plan(for_scanning(project), plan):
         for scanned in where.scanned(where.names):
-            if scanned.end == DONE and scanned.unchanging:
+            if scanned.end == DONE:
                 continue
             if not _is_stuck(scanned, stuck):
                 return CellsByModel()
