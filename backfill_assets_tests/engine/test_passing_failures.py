@@ -9,13 +9,14 @@ import pytest
 from backfill_assets.engine.batch import sources
 from backfill_assets.engine.batch.commit_turn import record
 from backfill_assets.engine.batch.effects import Effects, commit
+from backfill_assets.engine.project.batch_policy import BatchPolicy
 from backfill_assets.engine.project.events import Committed, Failed, Skipped, TryingAgain
 from backfill_assets.intervals import Daily
 from backfill_assets.models.audit import accepted_range
 from backfill_assets.models.source import WhenEmpty
 from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.snapshots.slots import ALL
-from backfill_assets.state.database import StateUnavailableError
+from backfill_assets.state.database import StateCommitUnknownError, StateUnavailableError
 from backfill_assets.warehouse.rows.inputs import compute
 from backfill_assets_tests.builders import a_graph, a_model, a_source, day
 from backfill_assets_tests.engine.world import ended, kept, row
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from backfill_assets.engine.project.events import Event
+    from backfill_assets.snapshots.batch import BatchRequest, OpenBatch
     from backfill_assets_tests.engine.world import World
 
 VISITS = "web.visits"
@@ -160,6 +162,36 @@ def test_a_failure_that_the_state_could_not_be_told_of_is_told_later_and_gives_i
     assert "could not be recorded" in failed.error
     assert len(ended(events, Committed)) == 1  # it waited for the slot of the one that failed
     assert rows(world) == [(9, 1, "failed", FailureKind.CODE), (10, 1, "committed", None)]
+    assert world.store.limits.in_flight() == ()
+
+
+@pytest.mark.parametrize("opened", [True, False])
+def test_a_batch_whose_opening_was_not_answered_gives_its_slot_back(
+    world: World,
+    filled: Callable[[], Any],
+    monkeypatch: pytest.MonkeyPatch,
+    opened: bool,  # noqa: FBT001 - a parameter of the test
+):
+    world.store.limits.set_limit(ALL, 1, "ann")
+    world.batch_policy = BatchPolicy(attempts=1)
+    real = world.store.batches.open_batch
+
+    def open_batch(request: BatchRequest) -> OpenBatch:
+        if request.cells != (day(9),):
+            return real(request)
+        if opened:
+            real(request)
+        raise StateCommitUnknownError("state.db", "the server closed the connection")
+
+    monkeypatch.setattr(world.store.batches, "open_batch", open_batch)
+
+    events = filled()
+
+    (failed,) = ended(events, Failed)
+    assert "It is not known whether that step was recorded" in failed.error
+    assert len(ended(events, Committed)) == 1
+    ends = [(9, 1, "failed", FailureKind.TRANSIENT)] * opened
+    assert rows(world) == [*ends, (10, 1, "committed", None)]
     assert world.store.limits.in_flight() == ()
 
 

@@ -17,10 +17,11 @@ commits that are not ours.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 from itertools import pairwise
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from backfill_assets.engine.batch.audited import AuditsFailedError
 from backfill_assets.engine.batch.batch_inputs import target_table
@@ -44,6 +45,8 @@ from backfill_assets.engine.project.events import (
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.models.audits_of import audits_of
 from backfill_assets.snapshots.batch import EMPTY, BatchCommit
+from backfill_assets.state.batch_rows import UnknownBatchError
+from backfill_assets.state.database import StateCommitUnknownError
 from backfill_assets.state.opening import CellsReadyError
 from backfill_assets.state.queue import PlanPausedOrStoppedError
 from backfill_assets.warehouse.files.collection import GRACE
@@ -70,6 +73,8 @@ def run_batch(run: RunContext, request: BatchRequest) -> Iterator[Event]:
         yield Skipped(request.model, error.built_by)
     except PlanPausedOrStoppedError as error:
         yield Waiting(request.model, request.stretches, error.words)
+    except StateCommitUnknownError as error:
+        yield _failed(run, request, error)
     except BackfillAssetsError as error:
         kind = kind_of(error)
         yield Failed(request.model, request.batch_id, request.stretches, str(error), kind=kind)
@@ -150,14 +155,15 @@ def _write(run: RunContext, opened: OpenBatch) -> Committed:
 def _failed(
     run: RunContext, request: BatchRequest, error: Exception, audits: tuple[AuditResult, ...] = ()
 ) -> Failed:
-    """Record the failure and release the claims.
+    """Record the failure and release the claims; nothing of a batch that was never opened, as far as is known.
 
     If the state can't be reached, the message says so, and the run's heartbeat records the failure later.
     """
     message = sentence_of_batch(run.graph.model(request.model), request.stretches, error)
     kind = kind_of(error)
     record = partial(
-        run.store.batches.fail_batch,
+        _record_failure,
+        run,
         request.batch_id,
         error=message,
         audits=audits,
@@ -167,3 +173,8 @@ def _failed(
     if not_recorded := run.tell(record):
         message = f"{message} (and that could not be recorded: {not_recorded})"
     return Failed(request.model, request.batch_id, request.stretches, message, audits, kind)
+
+
+def _record_failure(run: RunContext, batch_id: str, **ended: Any) -> None:  # noqa: ANN401 - as `fail_batch` takes it
+    with suppress(UnknownBatchError):  # the state was lost before it was opened
+        run.store.batches.fail_batch(batch_id, **ended)
