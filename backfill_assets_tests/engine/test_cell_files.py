@@ -47,6 +47,8 @@ from backfill_assets_tests.engine.world import World, ended, kept, row, told
 from backfill_assets_tests.warehouse.shop import partitions_touched
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pyspark.sql import SparkSession
 
     from backfill_assets.engine.project.project import Project
@@ -166,8 +168,8 @@ def test_a_lost_table_of_a_plan_is_abandoned_with_its_plan(world: World):
     for pointer in world.store.environments.own_pointers(workspace_name(plan.plan_id)).values():
         shutil.rmtree(world.store.versions.version_path(pointer.version))
 
-    with pytest.raises(RequestError, match=f"backfill abandon {plan.plan_id}"):
-        collect(world.open(OLD), timedelta(days=7))
+    left = collect(world.open(OLD), timedelta(days=7)).passed_over
+    assert [f"`backfill abandon {plan.plan_id}`" in each.why for each in left] == [True, True]
 
     abandon_plan(Plans(world).project(OLD), plan)
     assert collect(world.open(OLD), timedelta(days=7)).passed_over == ()
@@ -352,6 +354,49 @@ def test_a_damaged_file_of_hours_is_named_and_built_again_once_it_is_deleted(wor
     Plans(world).promote(graph, plan)
 
     assert world.rows(HOURS, "at", "id", "cost") == sorted(events)
+
+
+def _spoil(path: Path, first: int, last: int) -> None:
+    """Let a disk turn some bytes of a file; it stays as large as it was."""
+    spoiled = bytearray(path.read_bytes())
+    spoiled[first:last] = (byte ^ 0xFF for byte in spoiled[first:last])
+    path.write_bytes(spoiled)
+
+
+@pytest.mark.parametrize("bytes_turned", [(4, 60), (-60, -1)], ids=["of a page", "of the footer"])
+@pytest.mark.parametrize("of", [min, max], ids=["one hour", "the other hours"])
+def test_a_damaged_file_that_was_to_be_joined_is_named_and_the_other_tables_are_collected(
+    world: World, bytes_turned: tuple[int, int], of: Callable[..., Path]
+):
+    graph = hours()
+    world.clock.now = datetime(2024, 1, 8, 23, tzinfo=UTC)
+    for number in (23, 24):
+        world.land(SEEN, *(hour(other) for other in range(number)))
+        world.fill(graph)
+        world.clock.now += timedelta(hours=1)
+    lying = [Path(file) for file in _files_of(world)]
+    assert len(lying) == 2
+    _spoil(of(lying, key=lambda file: file.stat().st_size), *bytes_turned)
+
+    (left,) = collect(world.open(graph), timedelta(days=7)).passed_over
+
+    assert left.version == world.pointer(HOURS).version
+    assert f"a file of {world.path(HOURS)} can't be read: b-" in left.why
+    assert "\n" not in left.why
+
+
+def test_a_way_back_to_a_damaged_file_is_refused_with_its_name(world: World):
+    world.begin(OLD, *ROWS)
+    (old,) = (path for path in files(world) if "2024-01-08" in path)
+    world.land(a_source(), *changed(row(8, 1, 99.0)))
+    plan = Plans(world).published(OLD, restate=(Restatement(VISITS),))
+    published = world.rows(VISITS)
+    _spoil(Path(world.path(VISITS)) / old, -60, -1)
+
+    with pytest.raises(DamagedFileError, match=old):
+        rollback_plan(Plans(world).project(OLD), plan)
+
+    assert world.rows(VISITS) == published
 
 
 def test_an_hour_is_built_again_in_its_day(world: World):

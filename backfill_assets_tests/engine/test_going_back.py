@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
@@ -19,7 +20,13 @@ from backfill_assets.engine.plans.plan_verbs import abandon_plan, rollback_plan,
 from backfill_assets.engine.plans.rollback_checks import promoted_after
 from backfill_assets.engine.project.plan_terms import PlanTerms
 from backfill_assets.engine.upkeep import collecting
-from backfill_assets.engine.upkeep.collecting import GRACE, Collected, collect, what_to_collect
+from backfill_assets.engine.upkeep.collecting import (
+    GRACE,
+    Collected,
+    collect,
+    settle_read,
+    what_to_collect,
+)
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals import Daily, Whole
 from backfill_assets.models.audit import accepted_range
@@ -1264,6 +1271,46 @@ def test_a_table_whose_publication_died_is_named_and_keeps_no_other_from_being_c
     assert left.version == version
     assert "the promote of plan p1" in left.why
     assert [orphan.exists() for orphan in orphans] == [True, False]
+
+
+def _gone(table: Path) -> None:
+    shutil.rmtree(table)
+
+
+def _cut_short(table: Path) -> None:
+    (table / "_delta_log" / f"{1:020d}.json").unlink()
+
+
+def _cleaned_by_others(table: Path) -> None:
+    DeltaTable(table).create_checkpoint()
+    (table / "_delta_log" / f"{0:020d}.json").unlink()
+
+
+@pytest.mark.parametrize("damaged", [_gone, _cut_short, _cleaned_by_others])
+def test_a_damaged_table_is_named_and_keeps_no_other_from_being_collected(
+    world: World, damaged: Callable[[Path], None]
+):
+    world.begin(OLD, *ROWS)
+    orphan = Path(world.path(VISITS)) / "orphan.parquet"
+    orphan.write_bytes(b"of a batch that died")
+    os.utime(orphan, (0, 0))
+    table, whole = Path(world.path(COSTS)), world.root / "whole"
+    shutil.copytree(table, whole)
+    damaged(table)
+    run = world.open(OLD)
+
+    settle_read(run)
+    would_go = what_to_collect(run, timedelta(days=30))
+    collected = collect(run, timedelta(days=30))
+
+    (left,) = collected.passed_over
+    assert left.version == world.pointer(COSTS).version
+    assert str(table) in left.why
+    assert [len(vacuumed.files) for vacuumed in would_go.vacuumed] == [1]
+    assert not orphan.exists()
+    shutil.rmtree(table, ignore_errors=True)
+    whole.rename(table)
+    assert collect(world.open(OLD), timedelta(days=30)).passed_over == ()
 
 
 @pytest.mark.parametrize("back", [undo_plan, rollback_plan])

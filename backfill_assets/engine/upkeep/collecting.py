@@ -13,6 +13,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.batch.table_turn import (
+    ForeignTableError,
     give_back,
     reconciled,
     refuse_foreign_commits,
@@ -37,8 +38,12 @@ from backfill_assets.warehouse.files.collection import (
     vacuum_unborn,
 )
 from backfill_assets.warehouse.files.compaction import Compacted, joined_files, what_to_compact
-from backfill_assets.warehouse.log.delta_log import ABSENT, head
-from backfill_assets.warehouse.spark.spark_errors import CommitConflictError
+from backfill_assets.warehouse.log.delta_log import ABSENT, CorruptTableError, head
+from backfill_assets.warehouse.spark.spark_errors import (
+    CommitConflictError,
+    DamagedFileError,
+    PinGoneError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -49,6 +54,9 @@ if TYPE_CHECKING:
     from backfill_assets.state.collection import Collectable
     from backfill_assets.state.locks import CommitLock
 
+
+_DAMAGED = (RequestError, CorruptTableError, ForeignTableError, PinGoneError, DamagedFileError)
+"""What a table raises of which something is lost; of a table itself that is gone, a `RequestError`."""
 
 REPLAYS = "replays"
 """The folder beside the tables in which replays compute cells; a table of no commit lies there."""
@@ -76,8 +84,8 @@ class Collected:
         tables: of versions that are not needed any more.
         vacuumed: old files of tables that go on, and of replays that died.
         compacted: tables whose small files were joined.
-        passed_over: tables at which another is at work, which may be another collection, or whose publication
-            died half-way.
+        passed_over: tables at which another is at work, which may be another collection, whose publication
+            died half-way, or that are damaged.
     """
 
     environments: tuple[str, ...]
@@ -90,16 +98,17 @@ class Collected:
 def settle_read(run: RunContext) -> None:
     """Account for what others left in the tables that environments read, a collection's commit among it.
 
-    Tables at which a publication is at work are left to it.
+    Tables at which a publication is at work are left to it, and damaged ones are named by the collection that follows.
 
     Raises:
         TableLockedError: a live holder has a table and did not give it back in time.
-        CorruptTableError: a table's log is damaged, or lacks commits that the state knows.
     """
     for version in _tables_read(run):
-        if head(run.store.versions.version_path(version)) != run.store.versions.known_head(version):
-            with suppress(PromotionPendingError), _turn(run, version):
-                pass
+        with suppress(PromotionPendingError, *_DAMAGED):
+            path = run.store.versions.version_path(version)
+            if head(path) != run.store.versions.known_head(version):
+                with _turn(run, version):
+                    pass
 
 
 def what_to_collect(run: RunContext, promise: timedelta) -> Collected:
@@ -108,11 +117,13 @@ def what_to_collect(run: RunContext, promise: timedelta) -> Collected:
     Tables of expired environments are named by a collection that follows the one which forgets the
     environments by the grace period.
     """
+    passed_over: dict[str, str] = {}
     return Collected(
         environments=(*_expired(run), *_over(run, promise)),
         tables=tuple(run.store.collection.collectable_versions(promise, GRACE)),
-        vacuumed=tuple(_vacuumed(run, promise, {}, dry_run=True)),
-        compacted=tuple(_piled_up(run)),
+        vacuumed=tuple(_vacuumed(run, promise, passed_over, dry_run=True)),
+        compacted=tuple(_piled_up(run, passed_over)),
+        passed_over=_left(passed_over),
     )
 
 
@@ -130,8 +141,11 @@ def collect(run: RunContext, promise: timedelta) -> Collected:
     compacted = tuple(_compacted(run, passed_over))
     for environment in sorted({file.environment for file in run.project.views}):
         rewrite_views(run, environment)  # before a later collection deletes what was joined
-    left = tuple(PassedOver(version, why) for version, why in passed_over.items())
-    return Collected(environments, tables, vacuumed, compacted, left)
+    return Collected(environments, tables, vacuumed, compacted, _left(passed_over))
+
+
+def _left(passed_over: dict[str, str]) -> tuple[PassedOver, ...]:
+    return tuple(PassedOver(version, why) for version, why in passed_over.items())
 
 
 def _expired(run: RunContext) -> list[str]:
@@ -204,15 +218,13 @@ def _vacuumed(
     """Vacuum the tables that environments read, each under its commit lock, and what replays left."""
     for version, oldest in sorted(_oldest_needed(run, promise).items()):
         path, now = run.store.versions.version_path(version), run.clock()
-        if oldest < 0 <= head(path):
-            continue  # the state knows no commit of this table
-        with (
-            _passing_over(version, passed_over),
-            nullcontext() if dry_run else _alone(run, version, oldest),
-        ):
-            vacuumed = _vacuum(path, oldest, now, dry_run=dry_run)
-            if vacuumed.files:
-                yield vacuumed
+        with _passing_over(version, passed_over):
+            if oldest < 0 <= head(path):
+                continue  # the state knows no commit of this table
+            with nullcontext() if dry_run else _alone(run, version, oldest):
+                vacuumed = _vacuum(path, oldest, now, dry_run=dry_run)
+                if vacuumed.files:
+                    yield vacuumed
     replays = f"{run.data_root}/{REPLAYS}"
     vacuumed_replays = vacuum_unborn(replays, now=run.clock(), grace=GRACE, dry_run=dry_run)
     if vacuumed_replays.files:
@@ -221,10 +233,10 @@ def _vacuumed(
 
 @contextmanager
 def _passing_over(version: str, passed_over: dict[str, str]) -> Iterator[None]:
-    """Leave a table alone that is not free, and note why: the others are collected all the same."""
+    """Leave a table alone that is not free, or damaged, and note why: the others are collected all the same."""
     try:
         yield
-    except (PromotionPendingError, TableLockedError) as error:
+    except (PromotionPendingError, TableLockedError, *_DAMAGED) as error:
         passed_over[version] = str(error)
 
 
@@ -243,12 +255,13 @@ def _vacuum(path: str, oldest: int, now: datetime, *, dry_run: bool) -> Vacuumed
     return vacuum(path, keep_from=oldest, now=now, grace=GRACE, dry_run=dry_run)
 
 
-def _piled_up(run: RunContext) -> Iterator[Compacted]:
+def _piled_up(run: RunContext, passed_over: dict[str, str]) -> Iterator[Compacted]:
     """Name the tables in which small files have piled up."""
     for version in _tables_read(run):
-        compacted = what_to_compact(run.store.versions.version_path(version))
-        if compacted.files:
-            yield compacted
+        with _passing_over(version, passed_over):
+            compacted = what_to_compact(run.store.versions.version_path(version))
+            if compacted.files:
+                yield compacted
 
 
 def _compacted(run: RunContext, passed_over: dict[str, str]) -> Iterator[Compacted]:

@@ -31,14 +31,17 @@ from backfill_assets.warehouse.files.cells import cell_text, instant_text
 from backfill_assets.warehouse.files.file_statistics import statistics_of
 from backfill_assets.warehouse.log.delta_log import ABSENT, head, opened_log
 from backfill_assets.warehouse.log.places import file_system, folder_entries, local_folder
-from backfill_assets.warehouse.spark.spark_errors import DamagedFileError, PinGoneError
+from backfill_assets.warehouse.spark.spark_errors import (
+    DamagedFileError,
+    PinGoneError,
+    error_of_ours,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
     from deltalake import DeltaTable
-    from pyarrow import NativeFile
     from pyarrow.fs import FileSystem
     from pyarrow.parquet import ParquetFile, ParquetWriter
     from pyspark.sql import DataFrame
@@ -135,11 +138,8 @@ def _counted(store: FileSystem, root: str, file: NamedFile) -> Counter[str]:
     import pyarrow as pa  # noqa: PLC0415
     from pyarrow import parquet  # noqa: PLC0415
 
-    with store.open_input_file(f"{root}/{file.name}") as opened:
-        try:
-            cells = parquet.read_table(opened, columns=[CELL_COLUMN])[CELL_COLUMN]
-        except pa.ArrowInvalid as error:
-            raise DamagedFileError(path=root, found=f"{file.name}: {error}") from error
+    with store.open_input_file(f"{root}/{file.name}") as opened, _readable(root, file.name):
+        cells = parquet.read_table(opened, columns=[CELL_COLUMN])[CELL_COLUMN]
     counts = pa.Table.from_batches([pa.RecordBatch.from_struct_array(cells.value_counts())])
     return Counter(
         dict(zip(_texts(counts["values"]).to_pylist(), counts["counts"].to_pylist(), strict=True))
@@ -341,6 +341,7 @@ def described(path: str, files: Iterable[NamedFile]) -> tuple[CellFile, ...]:
 
     Raises:
         PinGoneError: one of them is not there any more.
+        DamagedFileError: one of them can't be read.
     """
     store, root = file_system(path)
     with _pinned(path):
@@ -356,6 +357,7 @@ def copy_files(
 
     Raises:
         PinGoneError: one of them is not there any more.
+        DamagedFileError: one of them can't be read.
     """
     (here, from_), (there, to), requested_cells = file_system(source), file_system(path), {*cells}
     copied: list[CellFile] = []
@@ -370,13 +372,8 @@ def copy_files(
                 _copy_file(f"{from_}/{file.name}", f"{to}/{name}", here, there)
                 copied.append(_described(there, to, name, (file.first, file.last)))
             else:
-                _write_part(
-                    f"{from_}/{file.name}",
-                    f"{to}/{name}",
-                    here,
-                    there,
-                    file_cells & requested_cells,
-                )
+                with _opened(here, from_, file) as rows:
+                    _write_part(rows, there, f"{to}/{name}", file_cells & requested_cells)
                 copied.append(_described(there, to, name))
     return tuple(copied)
 
@@ -416,6 +413,7 @@ def join_files(path: str, files: Sequence[NamedFile], folder: str) -> CellFile:
 
     Raises:
         PinGoneError: one of them is not there any more.
+        DamagedFileError: one of them can't be read.
     """
     import pyarrow as pa  # noqa: PLC0415
 
@@ -423,16 +421,13 @@ def join_files(path: str, files: Sequence[NamedFile], folder: str) -> CellFile:
     name = f"{folder}/{_folder_of(files[0])}/00000{_PARQUET}"
     store.create_dir(f"{root}/{name.rsplit('/', 1)[0]}", recursive=True)
     with _pinned(path), ExitStack() as stack:
-        parts = [
-            _opened(stack.enter_context(store.open_input_file(f"{root}/{file.name}")))
-            for file in files
-        ]
-        schema = pa.unify_schemas([part.schema_arrow for part in parts])
-        if any(not part.schema_arrow.equals(schema) for part in parts):
+        parts = [stack.enter_context(_opened(store, root, file)) for file in files]
+        schema = pa.unify_schemas([part.schema for part in parts])
+        if any(not part.schema.equals(schema) for part in parts):
             schema = schema.remove_metadata()  # Spark's metadata is of one file only
-        with _writer(store, f"{root}/{name}", schema, _codec(parts[0])) as joined:
+        with _writer(store, f"{root}/{name}", schema, parts[0].codec) as joined:
             for part in parts:
-                for rows in _groups(part):
+                for rows in part.groups():
                     alike = [schema.empty_table(), rows]
                     joined.write_table(pa.concat_tables(alike, promote_options="default"))
     return _described(store, root, name)
@@ -517,9 +512,7 @@ def _copy_file(source: str, path: str, here: FileSystem, there: FileSystem) -> N
 _AT_ONCE = 2**22  # bytes in memory
 
 
-def _write_part(
-    source: str, path: str, here: FileSystem, there: FileSystem, cells: Iterable[str]
-) -> None:
+def _write_part(rows: _Rows, there: FileSystem, path: str, cells: Iterable[str]) -> None:
     """Write the rows of some cells of a file as a file of its own, a group of rows at a time.
 
     Its types, their order and Spark's metadata in the file stay as they are.
@@ -528,31 +521,65 @@ def _write_part(
     from pyarrow import compute  # noqa: PLC0415
 
     instants = pa.array([datetime.fromisoformat(cell) for cell in cells])
-    with here.open_input_file(source) as read:
-        file = _opened(read)
-        with _writer(there, path, file.schema_arrow, _codec(file)) as part:
-            for rows in _groups(file):
-                cell_column = rows[CELL_COLUMN]
-                options = compute.SetLookupOptions(instants.cast(cell_column.type))
-                chosen = rows.filter(compute.call_function("is_in", [cell_column], options))
-                if chosen.num_rows:  # a group without rows has neither a least nor a largest cell
-                    part.write_table(chosen)
+    with _writer(there, path, rows.schema, rows.codec) as part:
+        for group in rows.groups():
+            cell_column = group[CELL_COLUMN]
+            options = compute.SetLookupOptions(instants.cast(cell_column.type))
+            chosen = group.filter(compute.call_function("is_in", [cell_column], options))
+            if chosen.num_rows:  # a group without rows has neither a least nor a largest cell
+                part.write_table(chosen)
 
 
-def _opened(file: NativeFile) -> ParquetFile:
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """The rows of an open file of a table, a group at a time."""
+
+    file: ParquetFile
+    root: str
+    name: str
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self.file.schema_arrow
+
+    @property
+    def codec(self) -> str:
+        codec = self.file.metadata.row_group(0).column(0).compression
+        return "NONE" if codec == "UNCOMPRESSED" else codec
+
+    def groups(self) -> Iterator[pa.Table]:
+        for number in range(self.file.num_row_groups):
+            with _readable(self.root, self.name):
+                group = self.file.read_row_group(number)
+            yield group
+
+
+@contextmanager
+def _opened(store: FileSystem, root: str, file: NamedFile) -> Iterator[_Rows]:
     from pyarrow import parquet  # noqa: PLC0415
 
-    return parquet.ParquetFile(file)
+    with store.open_input_file(f"{root}/{file.name}") as opened:
+        with _readable(root, file.name):
+            parquet_file = parquet.ParquetFile(opened)
+        yield _Rows(parquet_file, root, file.name)
 
 
-def _groups(file: ParquetFile) -> Iterator[pa.Table]:
-    for number in range(file.num_row_groups):
-        yield file.read_row_group(number)
+@contextmanager
+def _readable(root: str, name: str) -> Iterator[None]:
+    """Name a file that is not what was written; what a disk or a store says is left as it is.
 
+    Raises:
+        DamagedFileError: it can't be read.
+    """
+    from pyarrow import ArrowInvalid  # noqa: PLC0415
 
-def _codec(file: ParquetFile) -> str:
-    codec = file.metadata.row_group(0).column(0).compression
-    return "NONE" if codec == "UNCOMPRESSED" else codec
+    try:
+        yield
+    except (ArrowInvalid, OSError) as error:
+        if getattr(error, "errno", None) is not None or error_of_ours(error) is not error:
+            raise
+        found = " ".join(str(error).split()).rstrip(" .")
+        raise DamagedFileError(path=root, found=f"{name}: {found}") from error
 
 
 @contextmanager
@@ -581,7 +608,8 @@ def _described(
     store: FileSystem, root: str, name: str, reach: tuple[str, str] | None = None
 ) -> CellFile:
     """Describe a file; its first and last cell are read from it unless they are given."""
-    size, statistics = statistics_of(store, f"{root}/{name}")
+    with _readable(root, name):
+        size, statistics = statistics_of(store, f"{root}/{name}")
     first, last = reach or _reach(name, statistics)
     # Not escaped: readers of the log don't join an escaped pair of surrogates.
     text = json.dumps(statistics, ensure_ascii=False)
