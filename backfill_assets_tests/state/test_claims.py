@@ -120,6 +120,28 @@ def test_rows_may_not_move_into_a_cell_that_another_batch_of_the_same_run_builds
         store.batches.claim_more(opened.request.batch_id, IntervalSet.of([days(4, 5)]))
 
 
+def test_a_silent_batch_whose_cells_rows_move_out_of_is_abandoned(
+    store: Store, other: Store, clock: Clock
+):
+    silent = other.batches.open_batch(Asked(start=3, end=6, run="run-2").request)
+    clock.pass_by(LEASE + 1)
+    opened = store.batches.open_batch(Asked(start=0, end=3).request)
+
+    store.batches.claim_more(opened.request.batch_id, IntervalSet.of([days(4, 5)]))
+
+    assert store.batches.get(silent.request.batch_id).status == "abandoned"
+    with pytest.raises(LostClaimError):
+        other.batches.check_claims(silent.request.batch_id)
+
+
+def test_cells_that_rows_move_out_of_may_be_claimed_again(store: Store):
+    opened = store.batches.open_batch(Asked(start=0, end=3).request)
+    for _ in range(2):  # the state did not answer the first time
+        store.batches.claim_more(opened.request.batch_id, IntervalSet.of([days(7, 8)]))
+
+    assert store.views.of("prod").claimed == {"orders": IntervalSet.of([days(0, 3), days(7, 8)])}
+
+
 def test_a_batch_of_several_stretches_holds_these_and_nothing_between_them(store: Store):
     several = Asked(start=0, end=2, also=((5, 6), (8, 10)))
     store.batches.open_batch(several.request)

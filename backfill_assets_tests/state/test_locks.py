@@ -40,6 +40,8 @@ def test_tokens_grow_with_every_take(store: Store, other: Store, clock: Clock):
 
 def test_a_token_is_larger_than_what_the_table_itself_has_seen(store: Store):
     assert store.locks.take_commit_lock(TABLE, "batch-a", above=41).token == 42
+    # A backup that was restored has seen less than the table.
+    assert store.locks.take_commit_lock(TABLE, "batch-a", above=77).token == 78
 
 
 def test_a_lock_on_a_table_nobody_knows_is_refused(store: Store):
@@ -69,6 +71,15 @@ def test_a_holder_that_wakes_after_a_takeover_records_nothing(
     assert store.versions.known_head(TABLE) == 0
 
 
+def test_a_lock_that_was_given_back_accounts_for_nothing_more(store: Store):
+    lock = store.locks.take_commit_lock(TABLE, "batch-a")
+    store.locks.release_commit_lock(lock)
+
+    with pytest.raises(LostLeaseError, match="a run that has ended since took over"):
+        store.locks.advance_head(lock, 3)
+    assert store.versions.known_head(TABLE) == -1
+
+
 def test_a_late_release_does_not_free_the_lock_of_another(store: Store, other: Store, clock: Clock):
     lock = store.locks.take_commit_lock(TABLE, "batch-a")
     clock.pass_by(LEASE + 1)
@@ -90,6 +101,22 @@ def test_a_runs_heartbeat_keeps_the_locks_of_the_run_and_of_its_batches(
 
     with pytest.raises(TableLockedError):
         other.locks.take_commit_lock(TABLE, "batch-b")
+
+
+def test_a_runs_heartbeat_keeps_the_table_that_it_accounts_for_and_none_of_a_run_with_a_longer_name(
+    store: Store, other: Store, clock: Clock
+):
+    holder = f"run-1/{TABLE}"
+    store.locks.take_commit_lock(TABLE, holder)
+    clock.pass_by(LEASE - 1)
+    store.batches.heartbeat("run-1")
+    clock.pass_by(LEASE - 1)
+
+    with pytest.raises(TableLockedError, match=holder):
+        other.locks.take_commit_lock(TABLE, "batch-b")
+    store.batches.heartbeat("run")
+    clock.pass_by(2)
+    assert other.locks.take_commit_lock(TABLE, "batch-b").taken_over
 
 
 def test_a_lock_that_a_batch_which_is_over_never_gave_back_lapses_though_its_run_lives(

@@ -184,6 +184,18 @@ def test_a_batch_in_a_workspace_pins_every_table_that_answers(store: Store):
     assert with_new.opened == []
 
 
+def test_what_is_published_under_a_workspace_is_not_its_plans_own_work_done(store: Store):
+    _restating(store, 2, 4)
+    decided = replace(
+        Asked("orders", 5, 6, reason="plan").request,
+        environment="plan:p1",
+        version="orders__v1__p1",
+        seen=-1,
+    )
+
+    assert store.batches.open_batch(decided).request == decided
+
+
 def test_a_batch_waits_for_the_certain_cells_that_it_reads(store: Store):
     add_model(store, "revenue")
     fill(store, Asked(start=0, end=10))
