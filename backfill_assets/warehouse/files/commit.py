@@ -109,11 +109,15 @@ class WrittenCells:
     def _rest(
         self, file: NamedFile, requested_cells: frozenset[str]
     ) -> tuple[CellFile, ...] | None:
-        """Give the files that replace a file for its other cells; None if it has none of the asked ones."""
+        """Give the files that replace a file for its other cells; None if it has none of the asked ones.
+
+        Raises:
+            PinGoneError: it is gone, and may have held other cells, too.
+        """
         if file.first == file.last:
             return ()
         if file.name not in self._held:
-            self._held[file.name] = self._cells_in(file, requested_cells)
+            self._held[file.name] = self._cells_in(file)
         file_cells = self._held[file.name]
         if not file_cells & requested_cells:
             return None
@@ -124,20 +128,13 @@ class WrittenCells:
             self._rests[key] = remaining
         return self._rests[key]
 
-    def _cells_in(self, file: NamedFile, requested_cells: frozenset[str]) -> frozenset[str]:
-        """Name the cells of a file; it may be missing where all of them get new rows.
-
-        Raises:
-            PinGoneError: it is gone, and held other cells, too.
-        """
+    def _cells_in(self, file: NamedFile) -> frozenset[str]:
+        """Name the cells of a file, all that it may hold if it is gone; it may be where all of them get new rows."""
         try:
             return cells_in(self.path, file)
         except PinGoneError:
             cells = self.cadence.cells(IntervalSet.of([reach(self.cadence, file)]))
-            within = frozenset(cell_text(self.cadence, cell) for cell in cells)
-            if within <= requested_cells:
-                return within
-            raise
+            return frozenset(cell_text(self.cadence, cell) for cell in cells)
 
 
 @contextmanager
