@@ -18,7 +18,16 @@ from backfill_assets.warehouse.files.collection import (
 from backfill_assets.warehouse.files.housekeeping import create_table
 from backfill_assets.warehouse.files.tables import snapshot_df
 from backfill_assets.warehouse.log.delta_log import head, logged_commits
-from backfill_assets_tests.warehouse.shop import batch, commit_cells, days, sale, sales, ticket
+from backfill_assets_tests.warehouse.shop import (
+    batch,
+    commit_cells,
+    days,
+    entry,
+    sale,
+    sales,
+    ticket,
+)
+from backfill_assets_tests.warehouse.test_log_entry import a_file, a_table, shops
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -70,6 +79,23 @@ def test_files_stay_for_the_readers_that_are_at_them(spark: SparkSession, tmp_pa
     kept = vacuum(path, keep_from=5, now=later(), grace=timedelta(hours=1), dry_run=False)
     assert kept.files == ()
     assert shop_at(spark, path, 1) == "a"
+
+
+def test_a_file_that_was_written_long_ago_stays_for_a_while_after_it_was_replaced(tmp_path: Path):
+    path, cell, grace = a_table(tmp_path), "2024-01-01", timedelta(hours=1)
+    for token, shop in enumerate("ab", start=2):
+        entry({cell: a_file(path, cell, shop)}, ticket(path, token))
+    for file in Path(path).rglob("*.parquet"):
+        os.utime(file, (0, 0))
+
+    def deleted(now: datetime) -> int:
+        done = vacuum(path, keep_from=head(path), now=now, grace=grace, dry_run=False)
+        return len(done.files)
+
+    assert deleted(later()) == 0
+    assert shops(path, head(path) - 1) == {cell: ["a"]}
+    assert deleted(later() + 2 * grace) == 1
+    assert shops(path) == {cell: ["b"]}
 
 
 def test_files_that_no_commit_names_go_once_they_are_old(spark: SparkSession, tmp_path: Path):
