@@ -239,6 +239,19 @@ def dies(*_: object) -> None:
     raise KeyboardInterrupt
 
 
+def test_a_way_back_behind_what_the_state_has_recorded_is_taken_back(place: Place):
+    place.hours(1, 2)
+    elsewhere = take(place.run(), TABLE, "with-an-older-copy-of-the-state")
+    restore(place.path, 1, app_id=TABLE, token=elsewhere.token)
+    place.store.locks.release_commit_lock(elsewhere)
+    assert DeltaTable(place.path).to_pyarrow_table().num_rows == 1
+
+    reconcile(place.run(), take(place.run(), TABLE, "next"))
+
+    assert DeltaTable(place.path).to_pyarrow_table().num_rows == 2
+    assert place.store.versions.known_head(TABLE) == head(place.path)
+
+
 def test_rows_that_were_taken_back_stay_away_when_the_next_holder_dies_while_it_accounts_for_them(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ):
