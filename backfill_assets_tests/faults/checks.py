@@ -135,7 +135,7 @@ def _said(commit: dict[str, Any]) -> BatchCommit | None:
 
 
 def collected(ledger: Ledger, spark: SparkSession) -> Iterator[str]:
-    """After `gc` there is no file that nobody needs."""
+    """After `gc`, which passes over no table, there is no file that nobody needs."""
     later = datetime.fromtimestamp(ledger.now(), UTC) + timedelta(days=30)
     for number in range(2):  # tables of what has just expired go with the second one
         now = later + timedelta(days=2 * number)
@@ -153,7 +153,8 @@ def collected(ledger: Ledger, spark: SparkSession) -> Iterator[str]:
                 spark=lambda: spark,
                 run_id=f"gc-{number}",
             )
-            collect(look(project, "prod"), timedelta(0))
+            for passed in collect(look(project, "prod"), timedelta(0)).passed_over:
+                yield f"gc has left {passed.version} alone: {passed.why}"
     known = tables(ledger)
     for folder in sorted((ledger.data / "tables").glob("*/*")):
         if folder not in known:

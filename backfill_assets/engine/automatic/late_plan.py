@@ -131,7 +131,6 @@ class _Refresh:
     why: str
     so_far: Refreshed = field(default_factory=Refreshed)
     left: CellsByModel = field(default_factory=CellsByModel)
-    gave_up: bool = False
 
     def done(self) -> Refreshed:
         """Finish the plans that an earlier run has begun, then refresh until nothing more can be done."""
@@ -148,7 +147,7 @@ class _Refresh:
             plan = self._made(work)
             if plan.is_empty or not self._carry(plan):
                 break
-        if self.gave_up and late_work_of(self.run, self.left).automatic:
+        if late_work_of(self.run, self.left).automatic:
             self.so_far = replace(self.so_far, promoted=False)
         work = late_work_of(self.run)
         self._propose(work)
@@ -247,7 +246,6 @@ class _Refresh:
             return self._put_off(plan, f"plan {plan.plan_id} is not published yet: {error}")
         if not self._give_up(plan):
             return False
-        self.gave_up = True
         self._note(f"plan {plan.plan_id} was abandoned: {error}")
         return True
 
