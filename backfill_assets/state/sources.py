@@ -8,6 +8,7 @@ built before a change of what it read became known has the smaller number, and n
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -241,15 +242,11 @@ def pins_of(
     connection: sa.Connection, before: ObservedSource | None, current: ObservedSource
 ) -> tuple[SourcePin, ...]:
     """Read at which delta_versions what is ready now, or in flight, has read a source, in order."""
-    found = [
-        (read_up_to(reading.pin, before, current), reading)
-        for reading in _readings(connection)
-        if reading.pin.upstream == current.source and reading.pin.delta_version >= 0
-    ]
-    return tuple(
-        _source_pin(at, [reading for there, reading in found if there == at])
-        for at in sorted({at for at, _ in found})
-    )
+    found: defaultdict[int, list[_Reading]] = defaultdict(list)
+    for reading in _readings(connection):
+        if reading.pin.upstream == current.source and reading.pin.delta_version >= 0:
+            found[read_up_to(reading.pin, before, current)].append(reading)
+    return tuple(_source_pin(at, found[at]) for at in sorted(found))
 
 
 def _source_pin(at: int, readings: list[_Reading]) -> SourcePin:

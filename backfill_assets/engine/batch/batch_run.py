@@ -18,10 +18,9 @@ commits that are not ours.
 from __future__ import annotations
 
 from contextlib import suppress
-from functools import partial
 from itertools import pairwise
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from backfill_assets.engine.batch.audited import AuditsFailedError
 from backfill_assets.engine.batch.batch_inputs import target_table
@@ -160,21 +159,21 @@ def _failed(
     If the state can't be reached, the message says so, and the run's heartbeat records the failure later.
     """
     message = sentence_of_batch(run.graph.model(request.model), request.stretches, error)
-    kind = kind_of(error)
-    record = partial(
-        _record_failure,
-        run,
+    kind, ended_at = kind_of(error), run.clock()
+
+    def record() -> None:
+        with suppress(UnknownBatchError):  # the state was lost before it was opened
+            run.store.batches.fail_batch(
+                request.batch_id, error=message, audits=audits, finished_at=ended_at, failure=kind
+            )
+
+    not_recorded = run.tell(record)
+    told = f"{message} (and that could not be recorded: {not_recorded})"
+    return Failed(
+        request.model,
         request.batch_id,
-        error=message,
-        audits=audits,
-        finished_at=run.clock(),
-        failure=kind,
+        request.stretches,
+        told if not_recorded else message,
+        audits,
+        kind,
     )
-    if not_recorded := run.tell(record):
-        message = f"{message} (and that could not be recorded: {not_recorded})"
-    return Failed(request.model, request.batch_id, request.stretches, message, audits, kind)
-
-
-def _record_failure(run: RunContext, batch_id: str, **ended: Any) -> None:  # noqa: ANN401 - as `fail_batch` takes it
-    with suppress(UnknownBatchError):  # the state was lost before it was opened
-        run.store.batches.fail_batch(batch_id, **ended)
