@@ -12,7 +12,7 @@ from backfill_assets.models.graph import Graph, cycle_in_graph
 from backfill_assets.models.source_reading import changed_sources
 from backfill_assets.models.sql.lineage import lineage_of
 from backfill_assets.planning.plan.selecting import following, selected, upstream_of
-from backfill_assets.planning.rule.needs_work import needs_work, stale_cells
+from backfill_assets.planning.rule.needs_work import needs_work, stale_by_upstream
 from backfill_assets.snapshots.snapshot import Snapshot, snapshots_of
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class PlannedGraph:
     def stale(self, name: str, view: StateView) -> tuple[Stale, ...]:
         """Ask the one rule only for the stale cells of a model."""
         model, reads = self.models[name], self.reads(name)
-        return stale_cells(self.graph, view, model, now=self.now, reads=reads)
+        return stale_by_upstream(self.graph, view, model, now=self.now, reads=reads)
 
     def upstream_models(self, name: str) -> list[tuple[Upstream, Model]]:
         """Give the other models that a model reads, and how."""

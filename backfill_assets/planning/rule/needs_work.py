@@ -141,7 +141,7 @@ def needs_work(
     )
 
 
-def stale_cells(
+def stale_by_upstream(
     graph: Graph,
     view: StateView,
     model: Model,
