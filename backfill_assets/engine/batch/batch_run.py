@@ -158,22 +158,15 @@ def _failed(
 
     If the state can't be reached, the message says so, and the run's heartbeat records the failure later.
     """
-    message = sentence_of_batch(run.graph.model(request.model), request.stretches, error)
+    failure = sentence_of_batch(run.graph.model(request.model), request.stretches, error)
     kind, ended_at = kind_of(error), run.clock()
 
     def record() -> None:
         with suppress(UnknownBatchError):  # the state was lost before it was opened
             run.store.batches.fail_batch(
-                request.batch_id, error=message, audits=audits, finished_at=ended_at, failure=kind
+                request.batch_id, error=failure, audits=audits, finished_at=ended_at, failure=kind
             )
 
-    not_recorded = run.tell(record)
-    told = f"{message} (and that could not be recorded: {not_recorded})"
-    return Failed(
-        request.model,
-        request.batch_id,
-        request.stretches,
-        told if not_recorded else message,
-        audits,
-        kind,
-    )
+    why = run.tell(record)
+    told = f"{failure} (and that could not be recorded: {why})" if why else failure
+    return Failed(request.model, request.batch_id, request.stretches, told, audits, kind)

@@ -90,7 +90,7 @@ class PlannedGraph:
     def stale(self, name: str, view: StateView) -> tuple[Stale, ...]:
         """Ask the one rule only for the stale cells of a model."""
         model, reads = self.models[name], self.reads(name)
-        return stale_by_upstream(self.graph, view, model, now=self.now, reads=reads)
+        return stale_by_upstream(self.graph, view, model, self.now, reads)
 
     def upstream_models(self, name: str) -> list[tuple[Upstream, Model]]:
         """Give the other models that a model reads, and how."""

@@ -142,17 +142,9 @@ def needs_work(
 
 
 def stale_by_upstream(
-    graph: Graph,
-    view: StateView,
-    model: Model,
-    *,
-    now: datetime,
-    reads: Mapping[str, frozenset[str]],
+    graph: Graph, view: StateView, model: Model, now: datetime, reads: Mapping[str, frozenset[str]]
 ) -> tuple[Stale, ...]:
-    """Apply the rule to what is ready alone: give what `Work.stale` has.
-
-    The arguments are those of `needs_work`.
-    """
+    """Apply the rule to what is ready alone: give what `Work.stale` has, of the arguments of `needs_work`."""
     needed, _, kept = _required(view, model, now, ignore_cron=False)
     return tuple(stale_of(graph, view, model, needed - kept, reads, now))
 
