@@ -7,6 +7,7 @@ from typing import Any
 
 import dagster as dg
 
+from backfill_assets.engine.automatic.late_mark import not_automatic_models
 from backfill_assets.engine.automatic.late_plan import Refreshed, refresh_late
 from backfill_assets.engine.automatic.scan import paused_models
 from backfill_assets.engine.automatic.serving import finish
@@ -38,7 +39,6 @@ from backfill_assets.engine.review.before_publishing import commands_now
 from backfill_assets.engine.review.bound_parts import bound_parts
 from backfill_assets.engine.review.notices import send_notices
 from backfill_assets.errors import BackfillAssetsError, RequestError
-from backfill_assets.models.automation import Automation
 from backfill_assets.orchestration.identity import principal_of, signer_of
 from backfill_assets.orchestration.job_configs import (
     ApplyConfig,
@@ -319,9 +319,8 @@ def _not_automatic(work: PlanWork) -> list[str]:
     """Name the models that are not automatic, or are paused; a person's own launch includes them."""
     if REASON_TAG not in work.context.run.tags:
         return []
-    models = work.graph.models.values()
     paused = paused_models(standing_rows(work.store, work.project.clock()))
-    return [*paused, *(model.name for model in models if model.automated is not Automation.ON)]
+    return [*paused, *not_automatic_models(work.graph)]
 
 
 def _ended(work: PlanWork, plan: Plan, done: Outcome) -> None:

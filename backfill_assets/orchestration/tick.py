@@ -76,19 +76,14 @@ def tick(
         busy=runs.busy | closed,
     )
     tried = tried_lately(instance, now) if work.offers else {}
-    offered = [
-        offer for offer in work.offers if wanted(offer) and not _is_under_way(offer, instance, runs)
-    ]
+    idle = [offer for offer in work.offers if not _is_under_way(offer, instance, runs)]
     resting = {name for name, attempt in tried.items() if now < attempt.rests_until}
-    chosen = _chosen_now(graph, offered, room, resting)
+    chosen = _chosen_now(graph, [*filter(wanted, idle)], room, resting)
     requests = [
         run_request(graph, release, context.repository_def)
         for release in numbered(instance, graph, chosen)
     ]
-    late = any(
-        offer.kind is ReleaseKind.LATE and not _is_under_way(offer, instance, runs)
-        for offer in work.offers
-    )
+    late = any(offer.kind is ReleaseKind.LATE for offer in idle)
     notes = (
         *_notes(graph, work, closed, runs.backfills),
         *_failed_late_words(instance, work.offers),

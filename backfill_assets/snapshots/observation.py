@@ -122,7 +122,7 @@ class SourcePin:
         delta_version: of the source's table; `UNREAD` where they have read another table, or a later
             delta_version than it has.
         last: the counter when the last of the batches that read it there was opened.
-        cells: the stretch from the first to the last cell that these batches have built, `Full` models left out.
+        cells: what the cells of these batches span, batch by batch, `Full` models left out.
     """
 
     delta_version: int

@@ -251,8 +251,7 @@ def pins_of(
 
 def _source_pin(at: int, readings: list[_Reading]) -> SourcePin:
     spans = IntervalSet.of_pairs(reading.span for reading in readings if reading.span != _WHOLE)
-    last = max(reading.built_at for reading in readings)
-    return SourcePin(at, last, spans | spans.between())
+    return SourcePin(at, max(reading.built_at for reading in readings), spans)
 
 
 def forget_unread(connection: sa.Connection, declared: Collection[str]) -> None:

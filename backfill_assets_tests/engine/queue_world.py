@@ -17,6 +17,7 @@ from backfill_assets.engine.plans.plan_verbs import queue_plan
 from backfill_assets.engine.project.opening import look, open_run
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.plan.request import PlanRequest, Restatement
+from backfill_assets.planning.queue.releasing import ReleaseKind
 from backfill_assets.snapshots.environment import PROD, workspace_name
 from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.state.store import Store
@@ -79,6 +80,11 @@ class QueueWorld:
     def offered(self) -> dict[tuple[str, str], IntervalSet]:
         """What could be released, by kind and model."""
         return {(offer.kind.value, offer.name): offer.cells for offer in self.look().offers}
+
+    def late_mark(self) -> str:
+        """The name of late work, which a run that ended well under it does not get again."""
+        [mark] = [offer.mark for offer in self.look().offers if offer.kind is ReleaseKind.LATE]
+        return mark
 
     def project(self, **given: Any) -> Project:  # noqa: ANN401
         """The project as somebody has it who has no Spark."""

@@ -18,7 +18,6 @@ from backfill_assets.engine.review.evidence import EvidenceNotWrittenError
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.plan.plan_json import read_plan
-from backfill_assets.planning.queue.releasing import ReleaseKind
 from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.snapshots.queued_plan import Control
 from backfill_assets.snapshots.stored_plan import PlanStatus
@@ -151,16 +150,23 @@ def test_a_late_plan_that_somebody_holds_is_no_reason_to_come_again(
         assert f"plan {done.plan_id} is {control.words}" in note
 
 
-def test_a_late_plan_that_was_paused_for_too_long_is_given_up_and_another_one_is_made(
-    world: QueueWorld, monkeypatch: pytest.MonkeyPatch
-):
+def begun(world: QueueWorld, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Let a refresh begin a plan, and leave it; give its id."""
+
     def begins(project: Project, plan: Plan, _: str) -> Outcome:
         queue_plan(Operation(project=project, plan=plan))
         return Outcome(PlanStatus.APPLYING, {}, LEFT)
 
     monkeypatch.setattr(_APPLIED, begins)
-    paused = refreshed(world).plan_id
-    assert paused is not None
+    plan_id = refreshed(world).plan_id
+    assert plan_id is not None
+    return plan_id
+
+
+def test_a_late_plan_that_was_paused_for_too_long_is_given_up_and_another_one_is_made(
+    world: QueueWorld, monkeypatch: pytest.MonkeyPatch
+):
+    paused = begun(world, monkeypatch)
     world.store.queue.control_plan(paused, Control.PAUSED, "ann")
     world.now = waits_until(world.store, world.store.plans.get(paused))
 
@@ -174,13 +180,7 @@ def test_a_late_plan_that_was_paused_for_too_long_is_given_up_and_another_one_is
 def test_a_late_plan_that_can_not_be_given_up_now_is_left_to_the_next_refresh(
     world: QueueWorld, monkeypatch: pytest.MonkeyPatch
 ):
-    def begins(project: Project, plan: Plan, _: str) -> Outcome:
-        queue_plan(Operation(project=project, plan=plan))
-        return Outcome(PlanStatus.APPLYING, {}, LEFT)
-
-    monkeypatch.setattr(_APPLIED, begins)
-    plan_id = refreshed(world).plan_id
-    assert plan_id is not None
+    plan_id = begun(world, monkeypatch)
     stored = world.store.plans.get(plan_id)
     world.now = waits_until(world.store, stored) + timedelta(minutes=1)
     world.open("web.visits", day(9), plan=read_plan(stored.content))
@@ -197,30 +197,19 @@ def test_a_late_plan_that_can_not_be_given_up_now_is_left_to_the_next_refresh(
 def test_late_data_is_asked_for_once_while_its_plan_is_paused_and_again_when_it_goes_on(
     world: QueueWorld, monkeypatch: pytest.MonkeyPatch
 ):
-    def begins(project: Project, plan: Plan, _: str) -> Outcome:
-        queue_plan(Operation(project=project, plan=plan))
-        return Outcome(PlanStatus.APPLYING, {}, LEFT)
+    plan = begun(world, monkeypatch)
 
-    monkeypatch.setattr(_APPLIED, begins)
-    plan = refreshed(world).plan_id
-    assert plan is not None
-
-    marks = [_mark(world)]
+    marks = [world.late_mark()]
     for _ in range(2):
         world.pass_by(minutes=1)
         world.store.queue.control_plan(plan, Control.PAUSED, "ann")
-        marks.append(_mark(world))
+        marks.append(world.late_mark())
         assert f"its plan {plan} is paused" in " ".join(world.look().notes)
-        assert _mark(world) == marks[-1]
+        assert world.late_mark() == marks[-1]
 
         world.pass_by(minutes=1)
         world.store.queue.control_plan(plan, Control.RUNNING, "ann")
-        marks.append(_mark(world))
+        marks.append(world.late_mark())
 
     # A run that met the pause has ended well, so its mark is done: what goes on needs another one.
     assert len(set(marks)) == len(marks)
-
-
-def _mark(world: QueueWorld) -> str:
-    [late] = [offer for offer in world.look().offers if offer.kind is ReleaseKind.LATE]
-    return late.mark

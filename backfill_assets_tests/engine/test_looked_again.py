@@ -232,27 +232,21 @@ def queued_edit(world: QueueWorld) -> Plan:
     return plan
 
 
-def late_mark(world: QueueWorld) -> str:
-    """The name of late work, which a run that ended well under it does not get again."""
-    [mark] = [offer.mark for offer in world.look().offers if offer.kind is ReleaseKind.LATE]
-    return mark
-
-
 def test_late_work_is_asked_for_again_once_the_plan_that_it_waits_for_has_expired(tmp_path: Path):
     world = filled(QueueWorld.of(tmp_path, VISITS, SUMS, TOP))
     rewrite(world, "web.visits", 9)
-    before = late_mark(world)
+    before = world.late_mark()
     plan_id = needed_plan(world.run(), world.project(), late_work_of(world.run()))
     assert plan_id is not None
-    assert late_mark(world) == before
+    assert world.late_mark() == before
 
     world.now = world.store.plans.get(plan_id).expires_at
-    expired = late_mark(world)
+    expired = world.late_mark()
     again = needed_plan(world.run(), world.project(), late_work_of(world.run()))
 
     assert expired != before
     assert again != plan_id
-    assert late_mark(world) == before
+    assert world.late_mark() == before
 
 
 def test_late_work_is_asked_for_again_when_a_plan_that_answered_for_it_is_given_up(tmp_path: Path):
@@ -260,11 +254,11 @@ def test_late_work_is_asked_for_again_when_a_plan_that_answered_for_it_is_given_
     rewrite(world, "web.visits", 9)
     plan = world.planned("web.sums", 9)
     assert needed_plan(world.run(), world.project(), late_work_of(world.run())) == plan.plan_id
-    before = late_mark(world)
+    before = world.late_mark()
 
     abandon_plan(world.project(), plan)
 
-    assert late_mark(world) != before
+    assert world.late_mark() != before
 
 
 def test_late_work_is_asked_for_again_after_a_plan_that_a_run_of_it_may_have_waited_for(
@@ -272,13 +266,13 @@ def test_late_work_is_asked_for_again_after_a_plan_that_a_run_of_it_may_have_wai
 ):
     world = filled(QueueWorld.of(tmp_path, VISITS, SUMS, TOP))
     rewrite(world, "web.visits", 9)
-    before = late_mark(world)
+    before = world.late_mark()
 
     plan = world.queued("web.sums", 9)
-    at_work = late_mark(world)
+    at_work = world.late_mark()
     abandon_plan(world.project(), plan)
 
-    assert len({before, at_work, late_mark(world)}) == 3
+    assert len({before, at_work, world.late_mark()}) == 3
 
 
 @pytest.mark.parametrize("automation", ["report", "off"])
@@ -287,11 +281,11 @@ def test_late_work_is_asked_for_again_once_a_model_that_it_reaches_is_automatic(
 ):
     world = filled(QueueWorld.of(tmp_path, VISITS, SUMS, replace(TOP, automation=automation)))
     rewrite(world, "web.visits", 9)
-    before = late_mark(world)
+    before = world.late_mark()
 
     world.graph = a_graph(VISITS, SUMS, TOP)
 
-    assert late_mark(world) != before
+    assert world.late_mark() != before
 
 
 @pytest.mark.parametrize("by_hand", ["web.visits", "web.sums"])

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from backfill_assets.engine.project.project import Project
+    from backfill_assets.models.graph import Graph
     from backfill_assets.snapshots.queued_plan import QueuedPlan
     from backfill_assets.snapshots.stored_plan import StoredPlan
     from backfill_assets.state.store import Store
@@ -46,7 +47,7 @@ def late_mark(
         store.plans.opened(PROD, but_for=ASKED_BY),
         controls,
         words,
-        sorted(not_automatic_models(project)),
+        sorted(not_automatic_models(project.loaded.graph)),
         store.environments.owed_marks(PROD),
         policy_mark(project),
     ]
@@ -59,10 +60,9 @@ def late_plans_queued(store: Store, standing: Iterable[StoredPlan]) -> list[Queu
     return [queued for queued in store.queue.queued_plans() if queued.plan_id in late]
 
 
-def not_automatic_models(project: Project) -> set[str]:
+def not_automatic_models(graph: Graph) -> list[str]:
     """Name the declared models that the sensor does not fill."""
-    models = project.loaded.graph.models
-    return {name for name, model in models.items() if model.automated is not Automation.ON}
+    return [name for name, model in graph.models.items() if model.automated is not Automation.ON]
 
 
 def _plans_in_the_way(project: Project) -> Iterator[str]:

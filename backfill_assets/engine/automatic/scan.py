@@ -37,6 +37,7 @@ from backfill_assets.intervals.instants import minute_text
 from backfill_assets.models.automation import Automation
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.plan.outline import plan_or_outline, why_unreadable
+from backfill_assets.planning.plan.selecting import following
 from backfill_assets.planning.queue.off_peak import read_off_peak
 from backfill_assets.planning.queue.releasing import Offer, ReleaseKind
 from backfill_assets.planning.rule.late_work import ASKED_BY
@@ -49,7 +50,6 @@ if TYPE_CHECKING:
     from backfill_assets.engine.automatic.scanned_environment import ScannedModel
     from backfill_assets.engine.project.project import Project
     from backfill_assets.intervals.cadence import Cadence
-    from backfill_assets.models.graph import Graph
     from backfill_assets.planning.plan.plan import Plan
     from backfill_assets.planning.rule.failed_cells import Rest
     from backfill_assets.snapshots.queued_plan import QueuedPlan
@@ -299,28 +299,21 @@ def _model(where: ScannedEnvironment, name: str) -> str:
 
 def _by_hand_words(prod: ScannedEnvironment, stale: Iterable[str]) -> Iterator[str]:
     """Name late data that reaches models which are not automatic, and those: nothing brings it in by itself."""
-    not_automatic = not_automatic_models(prod.run.project) & prod.pointers.keys()
+    declared = not_automatic_models(prod.run.project.loaded.graph)
+    not_automatic = prod.pointers.keys() & declared
     for name in stale:
-        if reached := [each for each in _with_readers(prod.graph, [name]) if each in not_automatic]:
+        if reached := following(prod.graph, [name]) & not_automatic:
             yield (
                 f"late data of {name} is not brought in automatically where it reaches {', '.join(sorted(reached))}, "
                 "whose automation is not 'on'; `backfill run` brings in what lies in late windows"
             )
 
 
-def _with_readers(graph: Graph, models: Iterable[str]) -> list[str]:
-    """Give some models, and all that read them, directly or through others."""
-    reached = [*models]
-    for name in reached:
-        reached += [reader for reader in graph.readers(name) if reader not in reached]
-    return reached
-
-
 def _sources_of(where: ScannedEnvironment, models: Iterable[str]) -> list[object]:
     """Give the place and head of every source that models and their readers are built from."""
     found = {
         upstream.name
-        for name in _with_readers(where.graph, models)
+        for name in following(where.graph, models)
         for upstream in where.graph.models[name].reads
     } & where.heads.keys()
     return [[name, where.heads[name]] for name in sorted(found)]
