@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from backfill_assets.intervals import WHOLE_CELL
+from backfill_assets.intervals import WHOLE_CELL, Interval
 from backfill_assets_tests.histories.deliveries import ARRIVALS
 from backfill_assets_tests.histories.oracle import Oracle
 from backfill_assets_tests.histories.published import WrongError, cell_from
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from datetime import date, datetime
     from pathlib import Path
 
+    from backfill_assets.intervals import Cadence
     from backfill_assets_tests.histories.declared import Declared
     from backfill_assets_tests.histories.oracle import Cells, Landed, Row
     from backfill_assets_tests.histories.published import Contents, Looked
@@ -69,12 +70,16 @@ def waits_for_rows(
 
 
 def _within_lives(found: Contents) -> dict[str, Cells]:
-    """Leave out what models keep from before their lives: readers that are built again don't read it."""
-    first = {name: model.cadence.start or WHOLE_CELL.start for name, model in found.models.items()}
+    """Leave out what models keep from outside their lives: readers that are built again don't read it."""
+    lives = {name: _life(model.cadence) for name, model in found.models.items()}
     return {
-        name: {at: rows for at, rows in cells.items() if at >= first[name]}
+        name: {at: rows for at, rows in cells.items() if lives[name].start <= at < lives[name].end}
         for name, cells in found.cells.items()
     }
+
+
+def _life(cadence: Cadence) -> Interval:
+    return Interval(cadence.start or WHOLE_CELL.start, cadence.end or WHOLE_CELL.end)
 
 
 def _follows(

@@ -33,7 +33,7 @@ def daily_model(
         query=SqlQuery(sql),
         columns=(Column("ds", "date"), value),
         kind=IncrementalByTimeRange("ds"),
-        cadence=Daily(start=start, cron=declared.cron),
+        cadence=Daily(start=start, end=declared.end, cron=declared.cron),
         upstreams=reads,
         unique_key=["ds"],
         late_window=declared.late_window,

@@ -9,6 +9,9 @@ from backfill_assets.intervals import Unit
 STARTS = ("2024-03-18", "2024-03-20", "2024-03-25")
 """The days on which a model's life may start."""
 
+ENDS = (None, "2024-03-28", "2024-04-05")
+"""The last days of a model's life; None where it goes on."""
+
 CRONS = (None, "0 2 * * *", "0 6 * * 1")
 """When the days of a model are due: as soon as they are over, in the small hours, or on Mondays."""
 
@@ -24,6 +27,7 @@ class Declared:
         lookback: how many days before its own `trailing` adds up, and how many hours `local_days`.
         unit: how long a cell of `periods` is.
         start: the first day of the model's life.
+        end: the last one; None where it goes on.
         cron: when cells are due; None for as soon as they are over.
         late_window: how many cells may be refreshed without a person.
         batch_size: how many cells one batch computes.
@@ -39,6 +43,7 @@ class Declared:
     lookback: int = 2
     unit: Unit = Unit.WEEK
     start: str = STARTS[0]
+    end: str | None = None
     cron: str | None = None
     late_window: int = 3
     batch_size: int = 4

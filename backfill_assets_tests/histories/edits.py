@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.intervals import Unit
-from backfill_assets_tests.histories.declared import CRONS, STARTS, Declared
+from backfill_assets_tests.histories.declared import CRONS, ENDS, STARTS, Declared
 from backfill_assets_tests.histories.deliveries import ARRIVALS, STOCK
 from backfill_assets_tests.histories.functions import PACED, PACES
 from backfill_assets_tests.histories.hours import (
@@ -44,25 +44,25 @@ _HOURS_ALONE = 0.3
 _RECENT_DAYS = 4
 _NUMBERS = (0, 1, 2, 3, 5)
 _EDITED = {
-    DAYS: ("factor", "counts", "counts", "start", "note", "expected", "late_window"),
-    TRAILING: ("lookback", "plus", "counts", "note", "start", "late_window", "cron"),
+    DAYS: ("factor", "counts", "counts", "start", "end", "note", "expected", "late_window"),
+    TRAILING: ("lookback", "plus", "counts", "note", "start", "end", "late_window", "cron"),
     PERIODS: ("factor", "unit", "unit", "note", "cron"),
-    BALANCE: ("factor", "note", "start", "late_window", "cron"),
-    RENAMED: ("factor", "note", "start", "late_window", "cron"),
-    RUNNING: ("factor", "note", "start", "late_window", "cron"),
+    BALANCE: ("factor", "note", "start", "end", "late_window", "cron"),
+    RENAMED: ("factor", "note", "start", "end", "late_window", "cron"),
+    RUNNING: ("factor", "note", "start", "end", "late_window", "cron"),
     REPORT: ("plus",),
     HOURS: ("factor", "note", "late_window"),
     LOCAL_DAYS: ("factor", "lookback", "note", "late_window"),
     LOCAL_WEEKS: ("factor", "note", "late_window"),
     BUSY_DAYS: ("factor", "note", "late_window"),
-    RECEIPTS: ("factor", "deletes", "deletes", "note", "start", "late_window", "cron"),
+    RECEIPTS: ("factor", "deletes", "deletes", "note", "start", "end", "late_window", "cron"),
     ARRIVALS: ("factor", "lookback", "note", "late_window", "cron"),
     STOCK: ("factor", "note", "late_window", "cron"),
-    WEIGHED: ("factor", "note", "start", "late_window", "cron"),
+    WEIGHED: ("factor", "note", "start", "end", "late_window", "cron"),
     SMOOTHED: ("lookback", "note", "late_window", "cron"),
     TAKINGS: ("plus", "lookback", "note", "late_window"),
     LEDGER: ("factor", "ranges", "ranges", "note", "late_window"),
-    PACED: ("factor", "lookback", "note", "start", "late_window", "cron"),
+    PACED: ("factor", "lookback", "note", "start", "end", "late_window", "cron"),
     PACES: ("plus", "lookback", "note", "late_window"),
 }
 
@@ -164,6 +164,7 @@ def _edited(history: History, old: Declared, attribute: str) -> Any:  # noqa: AN
         return not before
     values = {
         "start": STARTS,
+        "end": ENDS,
         "cron": CRONS,
         "late_window": (0, 1, 3, 6),
         "lookback": (0, 1, 2, 4),

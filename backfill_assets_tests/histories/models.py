@@ -165,7 +165,7 @@ def _graph(project: tuple[tuple[str, Declared], ...], sources: tuple[Source, ...
 def _model(name: str, declared: Declared, sql: str, **more: Any) -> Model:  # noqa: ANN401
     names = more.pop("names")
     given: dict[str, Any] = {
-        "cadence": Daily(start=declared.start, cron=declared.cron),
+        "cadence": Daily(start=declared.start, end=declared.end, cron=declared.cron),
         "kind": IncrementalByTimeRange(names[0]),
         "late_window": declared.late_window,
         "batch_size": declared.batch_size,

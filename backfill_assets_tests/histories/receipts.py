@@ -20,7 +20,8 @@ from backfill_assets_tests.histories.daily import trailing
 from backfill_assets_tests.histories.sales import SALES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
+    from datetime import datetime
 
     from backfill_assets_tests.histories.declared import Declared
     from backfill_assets_tests.histories.oracle import Cells
@@ -65,6 +66,16 @@ def lost_keys(before: Cells, after: Cells) -> Iterator[int]:
         yield from (row["id"] for row in before[at] if row["id"] not in left)
 
 
+def cells_left_by(before: Cells, after: Cells, into: Collection[datetime]) -> set[datetime]:
+    """Give the cells that differ only in that receipts have moved from them into others."""
+    moved = {row["id"] for at in into for row in after.get(at, ())}
+    return {
+        at
+        for at in before.keys() & after.keys()
+        if after[at] == tuple(row for row in before[at] if row["id"] not in moved)
+    }
+
+
 def doubled_keys(cells: Mapping[Any, Any]) -> list[int]:
     """Give the receipts that are published more than once."""
     keys = [row["id"] for rows in cells.values() for row in rows]
@@ -87,7 +98,7 @@ def _model(
         name=name,
         query=SqlQuery(sql),
         columns=columns,
-        cadence=Daily(start=declared.start, cron=declared.cron),
+        cadence=Daily(start=declared.start, end=declared.end, cron=declared.cron),
         late_window=declared.late_window,
         batch_size=declared.batch_size,
         description=declared.note,

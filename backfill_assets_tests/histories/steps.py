@@ -153,6 +153,7 @@ def settle(history: History) -> None:
     """Carry out plans until one is empty: nothing refuses, all ends, and nothing is left to do."""
     history.say("from here on everything is planned and published")
     edits.delete_bad_sales(history)
+    maintaining.accept_cells_without_rows(history)
     _abandon_open_plans(history)
     _land_lost_rows(history)
     for number in range(_MOST_PLANS):

@@ -30,7 +30,7 @@ from backfill_assets_tests.histories.looking_back import Publishing, tells_what_
 from backfill_assets_tests.histories.models import READER
 from backfill_assets_tests.histories.promises import open_while_promised
 from backfill_assets_tests.histories.published import Contents, WrongError, starts
-from backfill_assets_tests.histories.receipts import RECEIPTS
+from backfill_assets_tests.histories.receipts import RECEIPTS, cells_left_by
 from backfill_assets_tests.histories.requests import Asked, any_request
 from backfill_assets_tests.histories.slices import leaking_if_said, leaves_the_rest
 from backfill_assets_tests.histories.supplying import late_deliveries
@@ -215,6 +215,9 @@ def _promised(
         else:
             known = {at for each in contents for at in each.cells.get(one.model, {})}
             cells = {at for at in known if one.cells.covers(epoch_of(at), epoch_of(at) + 1)}
+            if one.model == RECEIPTS:
+                before, after = (each.of(RECEIPTS) for each in contents)
+                cells |= cells_left_by(before, after, cells)
             allowed[one.model] = cells | carried.get(one.model, set())
     return allowed
 
@@ -379,19 +382,26 @@ def carry_out(history: History, plan: Plan) -> None:
     if done.canaries:
         done = applied(history, plan)
     if done.status is PlanStatus.BUILT:
-        accept_within_tolerance(history, plan)
+        accept_known_differences(history, plan)
         promoted(history, plan)
 
 
-def accept_within_tolerance(history: History, plan: Plan) -> None:
-    """Accept, as a person, that a reader held what was within its upstream's tolerance until it is built anew."""
+_ACCEPTED = {
+    SMOOTHED: "within the tolerance",
+    RECEIPTS: "a receipt moves here from a cell outside of the plan",
+}
+"""What a person accepts of a model: what its reader held until it is built anew; and the cells that receipts leave."""
+
+
+def accept_known_differences(history: History, plan: Plan) -> None:
+    """Accept, as a person, the differences of which the project knows how they come about."""
     store = history.world.store
     for check in store.checks.of_plan(plan.plan_id):
-        if check.model == SMOOTHED and check.stops:
-            named = (check.model, check.check)
+        if check.model in _ACCEPTED and check.stops:
+            named, reason = (check.model, check.check), _ACCEPTED[check.model]
             stored = store.plans.get(plan.plan_id)
-            accept_difference(store, stored, named, who="ann", reason="within the tolerance")
-            history.say(f"accept {check.check} of {check.model}")
+            accept_difference(store, stored, named, who="ann", reason=reason)
+            history.say(f"accept {check.check} of {check.model}: {reason}")
 
 
 def plan_for_dev(history: History, asked: Asked | None = None) -> None:
