@@ -49,7 +49,9 @@ if TYPE_CHECKING:
 
 Chosen = TypeVar("Chosen")
 
-DEV = "dev"
+DEVS = ("dev", "dev_two")
+"""Environments that follow prod; each is made by its first plan."""
+
 MINUTE, DAY = timedelta(minutes=1), timedelta(days=1)
 _MOST_RECENT = 4
 
@@ -198,7 +200,12 @@ class History:
     @property
     def environments(self) -> list[str]:
         """Those whose publications are checked."""
-        return [PROD, DEV] if self.world.store.environments.exists(DEV) else [PROD]
+        return [PROD, *self.devs]
+
+    @property
+    def devs(self) -> list[str]:
+        """Those that follow prod."""
+        return [name for name in DEVS if self.world.store.environments.exists(name)]
 
     def say(self, line: str) -> None:
         """Note what is done, for who looks into a failure."""
@@ -260,8 +267,8 @@ class History:
         for known in (self.promoted, self.dropped, self.results, self.past):
             known.clear()
         self.held = self.backup = None
-        for name in {name for environment, name in self.definitions if environment == DEV}:
-            del self.definitions[DEV, name]
+        for environment, name in [at for at in self.definitions if at[0] in DEVS]:
+            del self.definitions[environment, name]
 
     def in_flight(self, model: str) -> set[datetime]:
         """Give the cells of batches that are neither recorded nor failed: who next has the table's lock may record them."""

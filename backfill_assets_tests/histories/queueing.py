@@ -133,8 +133,14 @@ def _serve(history: History, offer: Offer) -> None:
 def _nothing_is_forgotten(history: History, scanned: ReadyWork) -> None:
     """What the sensor remembers hides no work from it."""
     anew = _scanned(history, ScanMemory())
-    if {*map(_name, anew.offers)} != {*map(_name, scanned.offers)}:
+    if _named(history, anew) != _named(history, scanned):
         raise WrongError(f"a first scan offers {anew.offers}, a later one {scanned.offers}")
+
+
+def _named(history: History, scanned: ReadyWork) -> set[object]:
+    """Name what a scan offers; once a state was lost, late work without its mark: a rebuilt state numbers cells anew."""
+    offers = (replace(each, mark="") if history.states else each for each in scanned.offers)
+    return {*map(_name, offers)}
 
 
 def _may_wait(history: History, day: date) -> bool:

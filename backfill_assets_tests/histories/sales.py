@@ -102,8 +102,9 @@ class Sales:
     def overwrite(self, day: When) -> None:
         """Write all rows of a day or hour again, in one commit."""
         rows = {one: row for one, row in self.rows.items() if row[0] == day}
-        column, kind = self.source.time_column, "TIMESTAMP" if isinstance(day, datetime) else "DATE"
-        predicate = f"{column} = {kind} '{day}'"
+        # Of a checkpointed table deltalake compares no instant with a TIMESTAMP, which is one of nanoseconds.
+        kind = 'Timestamp(Microsecond, Some("UTC"))' if isinstance(day, datetime) else "Date32"
+        predicate = f"{self.source.time_column} = arrow_cast('{day}', '{kind}')"
         write_deltalake(self.path, self._table(rows), mode="overwrite", predicate=predicate)
 
     def go_back(self, version: int) -> None:

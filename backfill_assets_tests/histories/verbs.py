@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -25,7 +26,7 @@ from backfill_assets_tests.histories.checks import (
     keeps,
     unchanged,
 )
-from backfill_assets_tests.histories.history import DEV, Promoted
+from backfill_assets_tests.histories.history import DEVS, Promoted
 from backfill_assets_tests.histories.looking_back import Publishing, tells_what_changed
 from backfill_assets_tests.histories.models import READER
 from backfill_assets_tests.histories.promises import open_while_promised
@@ -37,7 +38,7 @@ from backfill_assets_tests.histories.supplying import late_deliveries
 from backfill_assets_tests.histories.weights import SMOOTHED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
     from datetime import datetime
 
     from backfill_assets.engine.plans.outcome import Outcome
@@ -86,10 +87,10 @@ def refresh(history: History) -> None:
 
 def fill_in_dev(history: History) -> None:
     """Run every model in an environment that follows prod: nothing that prod publishes changes."""
-    history.say(f"a run fills gaps in {DEV}")
-    before = history.contents()
-    replace(history.world, environment=DEV, runs=history.world.runs + 500).fill(history.graph)
-    unchanged(before, history.contents(), f"a run in {DEV}")
+    dev = history.random.choice(history.devs)
+    history.say(f"a run fills gaps in {dev}")
+    with _others_stay(history, dev, "a run"):
+        replace(history.world, environment=dev, runs=history.world.runs + 500).fill(history.graph)
 
 
 def plan(history: History) -> None:
@@ -257,7 +258,9 @@ def roll_back(history: History) -> None:
 
 def roll_back_in_dev(history: History) -> None:
     """The same in an environment that follows prod."""
-    _roll_back_one(history, DEV)
+    dev = history.random.choice(history.devs)
+    with _others_stay(history, dev, "a rollback"):
+        _roll_back_one(history, dev)
 
 
 def roll_back_to(history: History) -> None:
@@ -314,7 +317,9 @@ def undo(history: History) -> None:
 
 def undo_in_dev(history: History) -> None:
     """The same in an environment that follows prod."""
-    _undone(history, DEV)
+    dev = history.random.choice(history.devs)
+    with _others_stay(history, dev, "an undo"):
+        _undone(history, dev)
 
 
 def _undone(history: History, environment: str) -> None:
@@ -405,33 +410,42 @@ def accept_known_differences(history: History, plan: Plan) -> None:
 
 
 def plan_for_dev(history: History, asked: Asked | None = None) -> None:
-    """Plan for an environment that follows prod: nothing that prod publishes changes."""
-    environments = history.world.store.environments
-    if not environments.exists(DEV):
-        environments.save_environment(Environment(DEV, protected=False, follows=PROD))
-    before = history.contents()
-    plan = made(history, DEV, **(any_request(history) if asked is None else asked))
-    note_kept(history, DEV, plan)
-    try:
-        if not plan.is_empty:
-            there = history.contents(DEV)
-            publishing = Publishing.of(history, plan, there)
-            done = history.plans.apply(history.graph, plan)
-            history.say(f"apply {plan.plan_id}: it is {done.status}, left {dict(done.left)}")
-            if done.status is PlanStatus.PROMOTED:
-                history.note_promoted(plan.plan_id, there, history.contents(DEV))
-                tells_what_changed(history, publishing, done.number, history.contents(DEV))
-    finally:
-        unchanged(before, history.contents(), f"apply of {plan.plan_id} in {DEV}")
+    """Plan for an environment that follows prod: nothing that another one publishes changes."""
+    environments, dev = history.world.store.environments, history.random.choice(DEVS)
+    if not environments.exists(dev):
+        environments.save_environment(Environment(dev, protected=False, follows=PROD))
+    plan = made(history, dev, **(any_request(history) if asked is None else asked))
+    note_kept(history, dev, plan)
+    if plan.is_empty:
+        return
+    with _others_stay(history, dev, f"apply of {plan.plan_id}"):
+        there = history.contents(dev)
+        publishing = Publishing.of(history, plan, there)
+        done = history.plans.apply(history.graph, plan)
+        history.say(f"apply {plan.plan_id}: it is {done.status}, left {dict(done.left)}")
+        if done.status is PlanStatus.PROMOTED:
+            history.note_promoted(plan.plan_id, there, history.contents(dev))
+            tells_what_changed(history, publishing, done.number, history.contents(dev))
 
 
 def drop_dev(history: History) -> None:
-    """Drop the environment that follows prod; another one may get its name."""
-    before = history.contents()
-    history.world.store.environments.drop_environment(DEV)
-    history.say(f"{DEV} is dropped")
-    history.dropped |= {plan.plan_id for plan in history.ways_back(DEV)}
-    unchanged(before, history.contents(), f"dropping {DEV}")
+    """Drop an environment that follows prod; another one may get its name."""
+    dev = history.random.choice(history.devs)
+    history.say(f"{dev} is dropped")
+    with _others_stay(history, dev, "its end"):
+        history.world.store.environments.drop_environment(dev)
+        history.dropped |= {plan.plan_id for plan in history.ways_back(dev)}
+
+
+@contextmanager
+def _others_stay(history: History, dev: str, what: str) -> Iterator[None]:
+    """Do something in an environment that follows prod: whatever comes of it, no other one publishes anything else."""
+    before = {each: history.contents(each) for each in history.environments if each != dev}
+    try:
+        yield
+    finally:
+        for each, then in before.items():
+            unchanged(then, history.contents(each), f"{what} in {dev}, in {each}")
 
 
 def _is_refused_once_dropped(history: History, plan: Plan) -> None:
@@ -470,7 +484,7 @@ def _tells_what_differs(history: History, held: Contents, told: CellsByModel) ->
 
 
 def _has_dev(history: History) -> bool:
-    return DEV in history.environments
+    return bool(history.devs)
 
 
 _NEEDS: Mapping[Verb, Callable[[History], object]] = {
@@ -482,8 +496,8 @@ _NEEDS: Mapping[Verb, Callable[[History], object]] = {
     roll_back: lambda history: history.ways_back(PROD),
     undo: lambda history: history.ways_back(PROD),
     drop_dev: _has_dev,
-    roll_back_in_dev: lambda history: _has_dev(history) and history.ways_back(DEV),
-    undo_in_dev: lambda history: _has_dev(history) and history.ways_back(DEV),
+    roll_back_in_dev: _has_dev,
+    undo_in_dev: _has_dev,
     roll_back_to: lambda history: any(history.ways_back(one)[1:] for one in history.environments),
 }
 """What there must be for a verb to do something."""
