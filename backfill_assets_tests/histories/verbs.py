@@ -430,7 +430,9 @@ def plan_for_dev(history: History, asked: Asked | None = None) -> None:
 
 def drop_dev(history: History) -> None:
     """Drop an environment that follows prod; another one may get its name."""
-    dev = history.random.choice(history.devs)
+    dev = history.chosen(history.devs)
+    if dev is None:  # a process that died had dropped it
+        return
     history.say(f"{dev} is dropped")
     with _others_stay(history, dev, "its end"):
         history.world.store.environments.drop_environment(dev)
