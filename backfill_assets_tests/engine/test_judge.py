@@ -178,9 +178,11 @@ def test_cells_that_make_up_for_each_other_fail_both_and_the_worst_is_shown():
 
 
 @pytest.mark.parametrize(("own", "passed"), [("100.1", True), ("99.9", True), ("100.11", False)])
-def test_a_tolerance_is_a_fraction_of_the_upstreams_sum(own: str, passed: bool):  # noqa: FBT001
+@pytest.mark.parametrize("sign", ["", "-"])
+def test_a_tolerance_is_a_fraction_of_the_upstreams_sum(own: str, passed: bool, sign: str):  # noqa: FBT001
     audit = reconciles("cost", "web.events", "price", tolerance=0.001)
-    assert judged(audit, a_profile(1, reconciles_cost=(own, "100"))).passed == passed
+    sums = f"{sign}{own}", f"{sign}100"
+    assert judged(audit, a_profile(1, reconciles_cost=sums)).passed == passed
 
 
 @pytest.mark.parametrize("pair", [("NaN", "10"), ("10", "NaN"), ("NaN", "NaN")])
@@ -266,13 +268,66 @@ def test_the_band_over_neighbours_is_that_of_the_oracle(around: list[int], own: 
     assert result.passed == (not reach or abs(own - middle) <= reach)
 
 
-def test_a_sum_that_is_no_number_fails_against_what_is_published():
+@pytest.mark.parametrize(
+    ("own", "published", "passed"),
+    [("15", "10", True), ("15.01", "10", False), ("110", "100", True), ("110.01", "100", False)],
+)
+def test_of_a_fraction_and_an_amount_the_larger_one_is_allowed(
+    own: str,
+    published: str,
+    passed: bool,  # noqa: FBT001
+):
+    audit = metric_within("cost", 0.1, absolute=5)
+
+    result = judged(
+        audit, numbered(1, audit.name, own=own, published=published), before={day(1): 1}
+    )
+
+    assert result.passed == passed
+
+
+def test_a_cell_that_was_published_without_rows_had_a_sum_of_nothing():
     audit = metric_within("cost", 0.5)
 
-    result = judged(audit, numbered(1, audit.name, own="NaN", published="1"), before={day(1): 1})
+    result = judged(audit, numbered(1, audit.name, own="3"), before={day(1): 0})
 
     assert result.blocks
-    assert "NaN" in result.found
+    assert result.found == "sum(cost) in 2024-01-01 = 3 against 0 published"
+
+
+@pytest.mark.parametrize(("own", "published"), [("NaN", "1"), ("1", "NaN"), ("NaN", "NaN")])
+def test_a_sum_that_is_no_number_fails_against_what_is_published(own: str, published: str):
+    audit = metric_within("cost", 0.5)
+
+    result = judged(
+        audit,
+        numbered(1, audit.name, own="1", published="1"),
+        numbered(2, audit.name, own=own, published=published),
+        before={day(1): 1, day(2): 1},
+    )
+
+    assert result.blocks
+    assert result.found == "sum(cost) of 2024-01-02 holds NaN, infinite or huge values"
+    assert result.cells == ("2024-01-02",)
+
+
+@pytest.mark.parametrize(
+    ("own", "passed"), [("0", True), ("10", True), ("-0.1", False), ("10.1", False)]
+)
+def test_a_range_holds_both_of_its_bounds(own: str, passed: bool):  # noqa: FBT001
+    audit = percentile_within("cost", 0.5, 0, 10)
+
+    assert judged(audit, numbered(1, audit.name, own=own)).passed == passed
+
+
+@pytest.mark.parametrize(("lacking", "passed"), [(2, True), (3, False)])
+def test_as_many_entities_may_lack_as_are_allowed(lacking: int, passed: bool):  # noqa: FBT001
+    audit = complete("id", seen=1, allowed=2)
+
+    result = judged(audit, a_profile(1, **{audit.name: lacking}))
+
+    assert result.passed == passed
+    assert result.allowed == "2 per cell"
 
 
 @pytest.mark.parametrize("text", ["NaN", "Infinity"])
