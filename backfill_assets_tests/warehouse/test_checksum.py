@@ -321,6 +321,11 @@ def test_a_sum_of_too_many_digits_is_no_number(spark: SparkSession, dtype: str, 
     assert sum_of_doubles([(6e28, 2)]) is None
 
 
+@pytest.mark.parametrize("huge", [1e29, -1e91, 1e308])
+def test_a_double_of_any_size_has_a_sum_or_none(huge: float):
+    assert sum_of_doubles([(1.5, 1), (huge, 1)]) is None
+
+
 def test_numbers_in_texts_are_summed_as_they_are(spark: SparkSession):
     def total(*values: str) -> str:
         rows = spark.createDataFrame([(value,) for value in values], "v STRING")
@@ -347,6 +352,13 @@ def test_nested_values_keep_their_shape(spark: SparkSession):
         "array(NULL, struct(NULL, map('x', array(1))))",
         "array()",
         "NULL",
+    )
+    found = {content_of(spark, types, f"'a', {value}").columns["v"] for value in values}
+    assert len(found) == len(values)
+
+    types, values = (
+        {"v": "array<array<boolean>>"},
+        ("array(array(), array(), array())", "array(array(FALSE))"),
     )
     found = {content_of(spark, types, f"'a', {value}").columns["v"] for value in values}
     assert len(found) == len(values)

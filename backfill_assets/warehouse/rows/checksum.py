@@ -99,11 +99,9 @@ def sum_of_doubles(counted: Iterable[tuple[float, int]]) -> Decimal | None:
     """
     total = Decimal(0).scaleb(-_PLACES)
     for value, times in counted:
-        if not math.isfinite(value):
+        if not math.isfinite(value) or abs(Decimal(repr(value))) >= _TOO_LARGE:
             return None
         exact = Decimal(repr(value)).quantize(total, context=EXACT)
-        if abs(exact) >= _TOO_LARGE:
-            return None
         total = EXACT.add(total, EXACT.multiply(exact, times))
     return total if abs(total) < _TOO_LARGE else None
 
