@@ -9,11 +9,12 @@ import pytest
 from py4j.protocol import Py4JJavaError
 
 from backfill_assets.errors import RequestError
-from backfill_assets.intervals.cadence import Weekly, Whole
+from backfill_assets.intervals.cadence import Daily, Weekly, Whole
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.column import Column
-from backfill_assets.models.kind import Full
+from backfill_assets.models.kind import Full, IncrementalByTimeRange
 from backfill_assets.warehouse.compare.compare import compare, differences, rows_outside
+from backfill_assets.warehouse.compare.compare_rows import compare_rows
 from backfill_assets.warehouse.compare.comparison_sql import (
     BY_CELL,
     Compared,
@@ -302,6 +303,52 @@ def test_columns_of_another_type_are_named_also_where_their_values_are_equal(
     assert compare(spark, Compared(model, new, new), Question(by=())).retyped == ()
 
 
+@pytest.mark.parametrize("back", [False, True])
+def test_a_number_that_the_other_type_holds_only_nearly_has_changed(
+    spark: SparkSession,
+    tmp_path: Path,
+    back: bool,  # noqa: FBT001
+):
+    sides: list[tuple[Model, Table]] = []
+    for dtype, value in (("bigint", "9007199254740993"), ("double", "9007199254740992")):
+        model = sales(columns=(*SALES_COLUMNS[:2], Column("amount", dtype)))
+        row = f"(DATE'2024-01-01', 'a', {value})"
+        sides.append((model, a_table(spark, tmp_path / dtype, model, row, until=1)))
+    (_, old), (model, new) = reversed(sides) if back else sides
+
+    (group,) = compare(spark, Compared(model, old, new), Question(by=())).groups
+
+    assert group.rows_changed == 1
+
+
+def test_maps_inside_of_other_values_are_compared(spark: SparkSession, tmp_path: Path):
+    inside = Column("inside", "struct<m:map<string,int>>"), Column("many", "array<map<string,int>>")
+    model = sales(columns=(*SALES_COLUMNS[:2], *inside))
+    same = "(DATE'2024-01-01', 'a', struct(map('x', 1, 'y', 2)), array(map('x', 1)))"
+    again = same.replace("'x', 1, 'y', 2", "'y', 2, 'x', 1")
+    nothing = "(DATE'2024-01-01', 'b', NULL, NULL)"
+    empty = "(DATE'2024-01-01', 'b', struct(CAST(NULL AS map<string,int>)), array(map('x', 2)))"
+    old = a_table(spark, tmp_path / "old", model, same, nothing, until=1)
+    new = a_table(spark, tmp_path / "new", model, again, empty, until=1)
+
+    (group,) = compare(spark, Compared(model, old, new), Question(by=())).groups
+
+    assert group.rows_changed == 1
+    assert [group.columns[column.name].changed for column in inside] == [1, 1]
+
+
+def test_a_row_that_moves_to_another_cell_goes_and_comes(spark: SparkSession, tmp_path: Path):
+    model, asked = sales(unique_key=["shop"]), Question(by=(), cells=IntervalSet.of(days(1, 2)))
+    old, new = (
+        a_table(spark, tmp_path / str(number), model, sale(number, "a")) for number in (1, 2)
+    )
+    both = Compared(model, old, new)
+
+    for found in (compare(spark, both, asked), compare_rows(both, asked).comparison()):
+        (group,) = found.groups
+        assert (group.keys_added, group.keys_removed, group.rows_changed) == (1, 1, 0)
+
+
 def test_a_column_that_got_another_case_went_and_came(spark: SparkSession, tmp_path: Path):
     shouted = tuple(Column(column.name.upper(), column.dtype) for column in SALES_COLUMNS[1:])
     renamed = sales(columns=(SALES_COLUMNS[0], *shouted), unique_key=["ds", "SHOP"])
@@ -357,8 +404,9 @@ def test_nested_fields_of_any_name_are_written_and_compared(spark: SparkSession,
 
 def test_against_nothing_every_row_is_added(spark: SparkSession, world: Compared):
     empty = replace(world, old=Table("nowhere", ABSENT))
-    (total,) = compare(spark, empty, Question(by=())).groups
-    assert (total.old_rows, total.keys_added, total.new_rows) == (0, 7, 7)
+    found = compare(spark, empty, Question(by=()))
+    (total,) = found.groups
+    assert (total.old_rows, total.keys_added, total.new_rows, found.added) == (0, 7, 7, ())
     (total,) = compare(spark, Compared(sales(), world.new, empty.old), Question(by=())).groups
     assert (total.keys_removed, total.new_rows) == (7, 0)
 
@@ -429,6 +477,43 @@ def test_rows_of_other_cells_are_compared_in_the_new_cell_that_they_lie_in(
     if len(cells) > 1:
         first = Question(cells=IntervalSet.of(days(1, 2)))
         assert sum(group.old_rows for group in compare(spark, recut, first).groups) == 3
+
+
+TIMES = (Column("at", "timestamp"), Column("ds", "date"), *SALES_COLUMNS[1:])
+
+
+@pytest.mark.parametrize(
+    ("old_time", "old_zone", "new_time"),
+    [("at", "UTC", "at"), ("at", "Europe/Berlin", "ds")],
+    ids=["another zone", "another time column"],
+)
+def test_a_row_is_compared_in_the_cell_that_the_new_time_gives_it(
+    spark: SparkSession, tmp_path: Path, old_time: str, old_zone: str, new_time: str
+):
+    """It lies in the second day of Berlin, in the first one of UTC, and names the third one as its date."""
+    row = "(TIMESTAMP'2024-01-01 23:30:00Z', DATE'2024-01-03', 'a', 1)"
+    models = [
+        sales(
+            columns=TIMES,
+            kind=IncrementalByTimeRange(time_column=time),
+            unique_key=["at"],
+            cadence=Daily(start="2024-01-01", tz=zone),
+        )
+        for time, zone in (
+            (old_time, old_zone),
+            (new_time, "Europe/Berlin" if new_time == "at" else "UTC"),
+        )
+    ]
+    old, new = (
+        a_table(spark, tmp_path / name, model, row)
+        for name, model in zip(("old", "new"), models, strict=True)
+    )
+
+    found = compare(spark, Compared(models[1], old, new, models[0]), Question())
+
+    assert [(group.by, group.differs) for group in found.groups] == [
+        (("2024-01-02" if new_time == "at" else "2024-01-03",), False)
+    ]
 
 
 def test_rows_of_which_nothing_tells_the_new_cell_are_refused(spark: SparkSession, tmp_path: Path):

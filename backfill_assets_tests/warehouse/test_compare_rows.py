@@ -11,6 +11,7 @@ import pytest
 from deltalake import write_deltalake
 from hypothesis import HealthCheck, given, settings, strategies as st
 
+from backfill_assets.intervals.cadence import Weekly
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.column import CELL_COLUMN, Column
 from backfill_assets.render.diff_text import difference_text
@@ -75,9 +76,9 @@ ASKED = (
 )
 
 _days = st.sampled_from([date(2024, 1, number) for number in (1, 2, 3)])
-_rates = st.sampled_from([float("nan"), float("inf"), -0.0, 0.0, 1e30, 0.1, 2.5e-10]) | st.floats(
-    -1e6, 1e6
-)
+_rates = st.sampled_from(
+    [float("nan"), float("inf"), -0.0, 0.0, 1e30, -1e300, 0.1, 2.5e-10]
+) | st.floats(-1e6, 1e6)
 rows_of_wide_sales = st.lists(
     st.fixed_dictionaries(
         {
@@ -227,12 +228,15 @@ def test_what_spark_alone_reads_as_it_does_is_refused(
     )
     other = landed(tmp_path / "other", [a_row(1, "a")], retyped)
     by_rate = replace(compared, model=sales(columns=WIDE, unique_key=["ds", "rate"]))
+    weekly = replace(compared, old_model=sales(columns=WIDE, cadence=Weekly(start="2024-01-01")))
     for refused, asked in (
         (compared, Question()),
         (compared, Question(cells=CELLS, where="shop = 'a'")),
         (compared, Question(cells=CELLS, by=("rate",))),
         (compared, Question(cells=CELLS, by=("m",), computed=(("m", "month(ds)"),))),
         (by_rate, Question(cells=CELLS)),
+        (weekly, Question(cells=CELLS)),
+        (compared, Question(cells=CELLS, own_tolerances=(("sold", "open", "1"),))),
         (replace(compared, new=other), Question(cells=CELLS)),
     ):
         with pytest.raises(NeedsSparkError):
@@ -241,6 +245,36 @@ def test_what_spark_alone_reads_as_it_does_is_refused(
     with pytest.raises(NeedsSparkError, match="more than"):
         compare_rows(compared, Question(cells=CELLS))
     assert compare_rows(compared, Question(cells=IntervalSet.of([day(1)]))).pairs
+
+
+@pytest.mark.parametrize("since", [-719_163, 2_932_897], ids=["before-0001", "after-9999"])
+def test_a_date_that_python_does_not_know_is_left_to_spark(tmp_path: Path, since: int):
+    row = {**a_row(1, "a"), CELL_COLUMN: date(2024, 1, 1)}
+    rows, at = pa.Table.from_pylist([row], schema=ARROW), ARROW.get_field_index("since")
+    dates = pa.array([since], pa.int32()).cast(pa.date32())
+    write_deltalake(str(tmp_path / "t"), rows.set_column(at, "since", dates))
+    table = table_now(str(tmp_path / "t"))
+
+    with pytest.raises(NeedsSparkError, match="without Spark"):
+        compare_rows(Compared(sales(columns=WIDE), table, table), Question(cells=CELLS))
+
+
+@pytest.mark.parametrize("digits", [(31, 2), (38, 10)])
+def test_tolerances_of_decimals_that_spark_may_round_are_left_to_it(
+    tmp_path: Path, digits: tuple[int, int]
+):
+    wide = pa.schema(
+        [
+            field.with_type(pa.decimal128(*digits)) if field.name == "amount" else field
+            for field in ARROW
+        ]
+    )
+    table = landed(tmp_path / "t", [a_row(1, "a", amount=Decimal(1))], wide)
+    both = Compared(sales(columns=WIDE), table, table)
+
+    assert compare_rows(both, Question(cells=CELLS)).pairs
+    with pytest.raises(NeedsSparkError, match="column 'amount' has a type"):
+        compare_rows(both, Question(cells=CELLS, tolerances=(("amount", "1"),)))
 
 
 def test_files_that_are_gone_are_left_to_spark(tmp_path: Path):

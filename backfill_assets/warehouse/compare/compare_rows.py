@@ -236,10 +236,18 @@ def _is_wide(dtype: DataType | None) -> bool:
 def _rows(
     model: Model, table: Table, cells: IntervalSet, names: Sequence[str], most: int
 ) -> Iterator[_Row]:
-    """Read the rows of some cells, layers included; columns that a table lacks are NULL there."""
+    """Read the rows of some cells, layers included; columns that a table lacks are NULL there.
+
+    Raises:
+        NeedsSparkError: there are too many, or only Spark reads them exactly.
+    """
     nothing = dict.fromkeys(names)
     for read in rows_in_files(model, table, cells, names, most):
-        yield from ({**nothing, **row} for row in read.to_pylist())
+        try:
+            rows = read.to_pylist()
+        except OverflowError as error:  # a time that Python does not know, as of the year 10000
+            raise NeedsSparkError(table.path, str(error)) from error
+        yield from ({**nothing, **row} for row in rows)
 
 
 def _paired(
