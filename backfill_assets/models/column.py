@@ -362,6 +362,11 @@ def quoted(column: str) -> str:
     return "`" + column.replace("`", "``") + "`"
 
 
+def all_given(columns: Iterable[str]) -> str:
+    """Write Spark SQL that holds where none of some columns is NULL."""
+    return " AND ".join(f"{quoted(name)} IS NOT NULL" for name in columns)
+
+
 def sql_literal(value: object) -> str:
     """Write a Python scalar as a typed Spark SQL literal, text escaped."""
     match value:

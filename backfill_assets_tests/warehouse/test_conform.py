@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from backfill_assets.errors import DeclarationError
+from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.column import Column
 from backfill_assets.models.kind import IncrementalByUniqueKey, SoftDelete, Tombstone
-from backfill_assets.warehouse.files.tables import table_now
-from backfill_assets.warehouse.rows.conform import contract, result_rows
+from backfill_assets.warehouse.files.tables import Table, table_now
+from backfill_assets.warehouse.log.delta_log import ABSENT
+from backfill_assets.warehouse.rows.conform import contract, result_rows, without_cells
+from backfill_assets.warehouse.rows.kept_rows import History, only_in_history
 from backfill_assets.warehouse.rows.moves import cells_moved_from
 from backfill_assets_tests.warehouse.shop import (
     ORDER_COLUMNS,
@@ -59,13 +62,33 @@ def test_a_query_with_other_columns_is_refused_by_name(spark: SparkSession):
 
 def test_of_rows_with_one_key_the_latest_wins_and_ties_are_always_broken_alike(spark: SparkSession):
     model = orders(kind=IncrementalByUniqueKey(time_column="ds", latest_by="seen_at"))
-    rows = [order(1, 1, 5, seen=1), order(1, 1, 6, seen=2), order(1, 1, 7, seen=2)]
+    unseen = order(1, 1, 8).replace("TIMESTAMP'2024-01-01 00:00:00+00:00'", "NULL")
+    rows = [unseen, order(1, 1, 5, seen=1), order(1, 1, 6, seen=2), order(1, 1, 7, seen=2)]
     found = {
         int(contract(frame(spark, model.schema, *given), model).collect()[0]["amount"])
         for given in (rows, rows[::-1])
     }
     assert len(found) == 1
     assert found < {6, 7}
+
+
+def test_rows_without_a_key_are_no_versions_of_one_row(spark: SparkSession):
+    model = orders(kind=IncrementalByUniqueKey(time_column="ds", latest_by="seen_at"))
+    nameless = order(1, 1, seen=1).replace("(1,", "(NULL,")
+
+    rows = contract(frame(spark, model.schema, nameless, nameless, order(2, 1)), model)
+
+    assert sorted(map(str, (row["order_id"] for row in rows.collect()))) == ["2", "None", "None"]
+
+
+def test_of_cells_that_are_left_out_no_row_without_a_time_is_taken_for_one(spark: SparkSession):
+    model = sales()
+    timeless = sale(1, "nowhere").replace("DATE'2024-01-01'", "NULL")
+    rows = contract(frame(spark, model.schema, sale(1, "a"), sale(2, "b"), timeless), model)
+
+    left = without_cells(rows, model, IntervalSet.of(days(2)))
+
+    assert sorted(row["shop"] for row in left.collect()) == ["a", "nowhere"]
 
 
 def rebuilt(spark: SparkSession, path: str, model: Model) -> list[tuple[object, ...]]:
@@ -119,6 +142,23 @@ def test_rows_without_a_key_do_not_multiply_with_each_build(
     assert len(content(spark, path, "amount")) == 3
 
 
+@pytest.mark.parametrize("carried", [True, False])
+def test_rows_without_a_key_are_none_that_only_history_has(
+    spark: SparkSession,
+    tmp_path: Path,
+    carried: bool,  # noqa: FBT001
+):
+    path, model = str(tmp_path / "orders"), orders(deletes="none")
+    nameless = order(1, 1).replace("(1,", "(NULL,")
+    rows = batch(spark, model, path, days(1), nameless, order(2, 1))
+    commit_cells(rows, model, days(1), ticket(path, 1))
+    computed, history = contract(frame(spark, model.schema, nameless), model), table_now(path)
+
+    kept = only_in_history(computed, model, days(1), Table("", ABSENT), History(history, carried))
+
+    assert [row["order_id"] for row in kept.collect()] == [2]
+
+
 @pytest.mark.parametrize("dtype", ["boolean", "string"])
 def test_a_tombstone_deletes_its_key(spark: SparkSession, tmp_path: Path, dtype: str):
     columns = [
@@ -134,6 +174,15 @@ def test_a_tombstone_deletes_its_key(spark: SparkSession, tmp_path: Path, dtype:
     rows = batch(spark, model, path, days(1), order(2, 1, gone="TRUE"))
     commit_cells(rows, model, days(1), ticket(path, 2))
     assert content(spark, path, "order_id") == [(1,)]
+
+
+def test_a_tombstone_without_a_key_is_no_row_beside_others(spark: SparkSession, tmp_path: Path):
+    path, model = str(tmp_path / "orders"), orders(deletes=Tombstone("gone"))
+    nameless, gone = (order(1, 1, gone=gone).replace("(1,", "(NULL,") for gone in ("FALSE", "TRUE"))
+
+    rows = batch(spark, model, path, days(1), nameless, gone)
+
+    assert [row["gone"] for row in rows.collect()] == [False]
 
 
 def test_a_key_in_another_cell_is_refused_with_a_sample(spark: SparkSession, tmp_path: Path):
@@ -166,3 +215,21 @@ def test_audit_columns_say_who_wrote_a_row_and_stay_while_it_does_not_change(
         ("batch-2", 2, 3),
         ("batch-2", 3, 3),
     ]
+
+
+def test_a_row_that_moves_and_those_that_it_leaves_keep_when_they_were_inserted(
+    spark: SparkSession, tmp_path: Path
+):
+    kind = IncrementalByUniqueKey(time_column="ds", rows_move=True)
+    path, model = str(tmp_path / "orders"), orders(audit_columns=True, kind=kind)
+    rows = batch(spark, model, path, days(1), order(1, 1), order(2, 1))
+    commit_cells(rows, model, days(1), ticket(path, 1))
+    later = replace(STAMP, batch_id="batch-2", now=datetime(2024, 3, 1, tzinfo=UTC))
+    computed = contract(frame(spark, model.schema, order(1, 2)), model)
+
+    rows = result_rows(computed, model, days(2), table_now(path), later, moved_from=days(1))
+
+    found = rows.orderBy("order_id").selectExpr(
+        "_batch_id", "month(_inserted_at)", "month(_updated_at)"
+    )
+    assert [tuple(row) for row in found.collect()] == [("batch-2", 2, 3), ("batch-1", 2, 2)]

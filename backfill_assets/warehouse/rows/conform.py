@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.errors import DeclarationError
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.models.column import CELL_COLUMN, quoted
+from backfill_assets.models.column import CELL_COLUMN, all_given, quoted
 from backfill_assets.models.kind import (
     IncrementalByUniqueKey,
     SoftDelete,
@@ -121,7 +121,7 @@ def result_rows(  # noqa: PLR0913, PLR0917 - the parts of the rows
         rows = rows.unionByName(_marked(only_history.select(*_contract_columns(model)), model))
     if model.keeps_rows and (kept := rows_in_cells(spark, model, cells, target)) is not None:
         # A row whose key is NULL can't be told from a computed one.
-        known = kept.where(" AND ".join(f"{quoted(name)} IS NOT NULL" for name in model.key))
+        known = kept.where(all_given(model.key))
         rows = rows.unionByName(_marked(_absent(known, computed, model), model))
     if moved_from and (moved_rows := rows_in_cells(spark, model, moved_from, target)) is not None:
         rows = rows.unionByName(_absent(moved_rows, computed, model))
@@ -156,9 +156,8 @@ def _latest(rows: DataFrame, model: Model) -> DataFrame:
         F.col(CELL_COLUMN).desc_nulls_last(),
         F.expr(everything),
     )
-    return (
-        rows.withColumn(_RANK, F.row_number().over(order)).where(f"{quoted(_RANK)} = 1").drop(_RANK)
-    )
+    latest = f"{quoted(_RANK)} = 1 OR NOT ({all_given(model.key)})"  # a NULL is no key
+    return rows.withColumn(_RANK, F.row_number().over(order)).where(latest).drop(_RANK)
 
 
 def _absent(before: DataFrame, computed: DataFrame, model: Model) -> DataFrame:
@@ -178,8 +177,7 @@ def _without_tombstones(rows: DataFrame, model: Model, policy: Tombstone) -> Dat
         return rows.where(is_row)
     keys, columns = [*map(quoted, model.key)], [*map(quoted, rows.columns)]
     has_row = f"max({is_row}) OVER (PARTITION BY {', '.join(keys)}) AS {quoted(_BESIDE)}"
-    with_key = " AND ".join(f"{key} IS NOT NULL" for key in keys)
-    stays = f"({is_row}) OR ({quoted(_BESIDE)} AND {with_key})"
+    stays = f"({is_row}) OR ({quoted(_BESIDE)} AND {all_given(model.key)})"
     return rows.selectExpr(*columns, has_row).where(stays).select(*columns)
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from backfill_assets.errors import RequestError, one_line
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import counted
-from backfill_assets.models.column import CELL_COLUMN, quoted
+from backfill_assets.models.column import CELL_COLUMN, all_given, quoted
 from backfill_assets.warehouse.files.cells import number_expression, number_text
 from backfill_assets.warehouse.files.layers import rows_of
 from backfill_assets.warehouse.files.stored_columns import stored_columns
@@ -104,7 +104,8 @@ def only_in_history(
 ) -> DataFrame:
     """Give the published rows of these cells whose keys neither the computation nor the target has.
 
-    A key that the target holds in any cell was computed before, so it belongs to the new logic.
+    A key that the target holds in any cell was computed before, so it belongs to the new logic. A row whose key is NULL
+    can't be told from a computed one, so it is none of these.
 
     Args:
         computed: the answer of `conform.contract`.
@@ -125,7 +126,7 @@ def only_in_history(
     typed = [
         f"{cast}({quoted(name)} AS {dtype}) AS {quoted(name)}" for name, dtype in columns.items()
     ]
-    rows = rows_of(spark, model, history.table, IntervalSet.of(cells))
+    rows = rows_of(spark, model, history.table, IntervalSet.of(cells)).where(all_given(model.key))
     rows = rows.selectExpr(*typed, CELL_COLUMN)
     keys = [quoted(name) for name in model.key]
     current_keys = computed.select(*keys)

@@ -32,7 +32,7 @@ from backfill_assets.models.audit import (
     Unique,
 )
 from backfill_assets.models.audits_of import audits_of
-from backfill_assets.models.column import CELL_COLUMN, quoted
+from backfill_assets.models.column import CELL_COLUMN, all_given, quoted
 from backfill_assets.models.content import (
     CellProfile,
     Content,
@@ -304,11 +304,6 @@ def rows_held_elsewhere(rows: DataFrame, audit: Unique, subject: Subject) -> Dat
     if others is None:
         return None
     return rows.join(others.drop(CELL_COLUMN), list(audit.columns), "left_semi")
-
-
-def all_given(columns: Sequence[str]) -> str:
-    """Write the condition that no column is NULL."""
-    return " AND ".join(f"{quoted(name)} IS NOT NULL" for name in columns)
 
 
 def _upstream_sums(

@@ -14,11 +14,11 @@ from backfill_assets.models.audit import (
     SqlAudit,
     Unique,
 )
-from backfill_assets.models.column import quoted
+from backfill_assets.models.column import all_given, quoted
 from backfill_assets.warehouse.rows.inputs import read_whole
 from backfill_assets.warehouse.rows.json_rows import as_json
 from backfill_assets.warehouse.rows.own_audits import NUMBER, failing_by_query, lacking_entities
-from backfill_assets.warehouse.rows.profile import all_given, rows_held_elsewhere
+from backfill_assets.warehouse.rows.profile import rows_held_elsewhere
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
