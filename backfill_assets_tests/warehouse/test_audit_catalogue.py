@@ -221,6 +221,17 @@ def test_neighbours_lie_around_each_stretch_of_a_batch(spark: SparkSession, publ
     assert "sum(amount) = 300 in 2024-01-10" in spike.found
 
 
+def test_a_day_that_this_batch_empties_is_no_neighbour(spark: SparkSession, published: Table):
+    audit = trend_within("amount", neighbours=2)
+    model, cells = sales(audits=[audit]), days(3, 4, 5, 6, 7)
+    rows = contract(frame(spark, model.schema, sale(5, "a", 30)), model)
+
+    found = profile(rows, Subject(model, cells, NOWHERE, published=published))
+
+    around = found[2].numbers[audit.name].around
+    assert [*map(float, around)] == [30.1, 30.2, 30.8, 30.9]  # of days 1, 2, 8 and 9
+
+
 def test_without_enough_neighbours_there_is_no_band(spark: SparkSession):
     assert judged(spark, trend_within("amount"), sale(1, "a", 1), sale(2, "a", 900)).passed
 

@@ -19,7 +19,7 @@ from backfill_assets.models.audit import (
 from backfill_assets.models.audits_of import audits_of
 from backfill_assets.models.column import quoted
 from backfill_assets.models.number import Number, NumberFound, Of
-from backfill_assets.warehouse.files.cells import number_expression
+from backfill_assets.warehouse.files.cells import cell_number, number_expression
 from backfill_assets.warehouse.files.layers import rows_of
 from backfill_assets.warehouse.rows.checksum import exact_sum
 
@@ -128,11 +128,13 @@ class Surroundings:
         audits: what measures them.
         own: by audit and cell number, of the batch's cells that hold rows.
         published: the same of published cells, for audits that compare.
+        cells: the numbers of the batch's cells, those without rows included.
     """
 
     audits: Sequence[Numbering]
     own: Mapping[str, Mapping[int, str | None]]
     published: Mapping[str, Mapping[int, str | None]]
+    cells: frozenset[int]
 
     @classmethod
     def of(
@@ -157,6 +159,7 @@ class Surroundings:
             audits,
             {name: _by_cell(main, place) for name, place in places.items()},
             {name: _by_cell(published, place) for place, name in enumerate(compared)},
+            frozenset(cell_number(subject.model.cadence, cell) for cell in subject.cells),
         )
 
     def numbers(self, cell: int) -> dict[str, NumberFound]:
@@ -170,13 +173,14 @@ class Surroundings:
         published = self.published[audit.name]
         if isinstance(audit, NearPublished):
             return NumberFound(own, published.get(cell))
-        # A published cell that the batch holds as well counts as the batch has it.
-        every = {**published, **self.own[audit.name]}
-        others = sorted(
+        # A published cell of the batch counts as the batch has it: not at all where that empties it.
+        others = {number: text for number, text in published.items() if number not in self.cells}
+        every = {**others, **self.own[audit.name]}
+        numbers = sorted(
             number for number, text in every.items() if text is not None and number != cell
         )
-        at = bisect_left(others, cell)
-        near = (*others[max(0, at - audit.neighbours) : at], *others[at : at + audit.neighbours])
+        at, far = bisect_left(numbers, cell), audit.neighbours
+        near = (*numbers[max(0, at - far) : at], *numbers[at : at + far])
         return NumberFound(own, around=tuple(text for number in near if (text := every[number])))
 
 
