@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -468,6 +469,18 @@ def test_hours_of_a_day_are_copied_without_spark_and_without_the_other_hours(
     copy_cells(no_spark, model, table_now(mine), some, some, ticket(prod, 2))
     new = {1, 2, *range(24, 48)}
     assert held(prod) == {n: Counter(["new" if n in new else "old"]) for n in range(50)}
+
+
+@pytest.mark.spark
+def test_an_hour_that_lies_over_others_hides_that_hour_alone(spark: SparkSession, tmp_path: Path):
+    under, over = a_table(tmp_path / "under"), a_table(tmp_path / "over")
+    put(under, 1, {number: ["old"] for number in range(4)})
+    put(over, 1, {1: ["new"], 2: ["not read"]})
+    mine = replace(table_now(over), cells=IntervalSet.of(hours(1)), under=(table_now(under),))
+
+    for cells in (None, IntervalSet.of(hours(0, 1, 2, 3))):
+        rows = rows_of(spark, hourly(), mine, cells).selectExpr("hour(at)", "shop").collect()
+        assert sorted(map(tuple, rows)) == [(0, "old"), (1, "new"), (2, "old"), (3, "old")]
 
 
 @pytest.mark.spark
