@@ -21,6 +21,7 @@ from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.column import Column
 from backfill_assets.models.kind import IncrementalByTimeRange
+from backfill_assets.snapshots.batch import BatchCommit
 from backfill_assets.warehouse.files.cell_files import files_at, files_in, partition_columns
 from backfill_assets.warehouse.files.cells import block_of, cell_text
 from backfill_assets.warehouse.files.commit import (
@@ -236,6 +237,23 @@ def test_what_was_touched_since_there_was_no_table_is_all_that_is_there(tmp_path
     path = a_table(tmp_path)
     put(path, 1, {3: ["a"], 4: ["a"], 30: ["a"]})
     assert cells_touched(HOURLY, path, -1) == IntervalSet.of(hours(3, 4, 30))
+
+
+def test_of_a_file_that_was_replaced_the_cells_that_its_commit_names_were_touched(tmp_path: Path):
+    path = a_table(tmp_path)
+    put(path, 1, {number: ["a"] for number in range(4)})
+    before = head(path)
+    emptying = BatchCommit(
+        "b1", "prod", "commerce.sales", "v", "f", hour(1), "run", "root", None, "promoted", 1, 7, 2,
+        START, (), (), (), emptied=IntervalSet.of(hours(1)),
+    )  # fmt: skip
+    with unwritten_cells(path, HOURLY) as written:
+        written.commit(texts(1), (), ticket(path, 2, emptying.to_json()))
+
+    assert held(path) == {number: Counter("a") for number in (0, 2, 3)}
+    assert cells_touched(HOURLY, path, before) == IntervalSet.of(hours(1))
+    put(path, 3, {2: ["b"]})  # which does not say what it is
+    assert cells_touched(HOURLY, path, before) == IntervalSet.of(hours(0, 1, 2, 3))
 
 
 def test_nothing_is_written_under_the_lock_that_was_prepared(tmp_path: Path):

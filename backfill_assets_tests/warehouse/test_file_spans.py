@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,13 @@ from backfill_assets.intervals.cadence import WHOLE_CELL, Daily, Monthly, Weekly
 from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.zones import zone_of
-from backfill_assets.warehouse.files.file_spans import CellsRead, file_of, logged_file, logged_files
+from backfill_assets.warehouse.files.file_spans import (
+    CellsRead,
+    file_of,
+    logged_file,
+    logged_files,
+    rows_at,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -155,6 +162,42 @@ def test_every_file_of_a_table_that_is_read_as_a_whole_is_read(tmp_path: Path, t
     (entry,) = files(tmp_path / "rows", INSTANT, *times)
 
     assert CellsRead("at", Whole(), IntervalSet.of([WHOLE_CELL])).may_hold(entry)
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        {},
+        {"num_records": 2},
+        {"num_records": 2, "null_count.at": 0, "min.at": date(2024, 1, 1), "max.at": None},
+        {"num_records": 2, "null_count.at": 1, "min.at": None, "max.at": date(2024, 1, 1)},
+    ],
+)
+def test_a_file_of_which_the_log_does_not_say_both_ends_may_hold_any_cell(known: dict[str, Any]):
+    assert read(Daily(start="2024-01-01"), "2024-01-02").may_hold(known)
+    assert read(Daily(start="2023-01-01"), "2023-12-31").may_hold(known)
+
+
+def test_a_file_from_before_1970_may_hold_the_cells_of_that_time():
+    cadence, long_ago = Daily(start="1960-01-01"), date(1965, 7, 1)
+    entry = {"num_records": 1, "null_count.at": 0, "min.at": long_ago, "max.at": long_ago}
+
+    assert read(cadence, "1965-07-01").may_hold(entry)
+    assert not read(cadence, "1970-07-01").may_hold(entry)
+
+
+def test_rows_are_not_counted_where_the_log_does_not_say_the_number_of_each_file(tmp_path: Path):
+    path = str(tmp_path / "rows")
+    files(tmp_path / "rows", pa.date32(), date(2024, 1, 1), date(2024, 1, 2))
+    assert rows_at(path, 1) == 2
+    entry = tmp_path / "rows" / "_delta_log" / f"{1:020d}.json"
+    actions = [json.loads(line) for line in entry.read_text().splitlines()]
+    for action in actions:
+        action.get("add", {}).pop("stats", None)
+    entry.write_text("\n".join(map(json.dumps, actions)))
+
+    assert rows_at(path, 1) is None
+    assert rows_at(path, 0) == 1
 
 
 @pytest.mark.parametrize("cadence", [Daily(start="2024-01-01"), Yearly(start="2024-01-01")])
