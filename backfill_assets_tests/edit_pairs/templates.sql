@@ -78,6 +78,7 @@ SELECT e.id, e.x FROM e [[LEFT SEMI JOIN ;; LEFT ANTI JOIN ;; SEMI JOIN]] f ON e
 SELECT [[k ;; k, w ;; e.k ;; f.k AS k]], x FROM e [[JOIN ;; LEFT JOIN ;; FULL JOIN]] f USING [[(k) ;; (k, n)]]
 SELECT k, x FROM e NATURAL [[JOIN ;; LEFT JOIN]] (SELECT k[[ ;; , w ;; , n ;; , w AS x]] FROM f) g
 SELECT a.k, a.x, b.w[[ ;; , b.v]] FROM (SELECT k, x[[ ;; , y ;; , n AS w ;; + 1 AS x]] FROM e) a [[CROSS JOIN ;; JOIN]] (SELECT w, [[w * 2 ;; w * 3 ;; n]] AS v FROM f) b[[ ;;  WHERE a.x < b.w]]
+SELECT [[a.x ;; x]], a.w FROM (SELECT [[x ;; x + 1 AS x ;; y AS x]] FROM e) a CROSS JOIN (SELECT w FROM f) a
 SELECT e.k, w FROM e, f WHERE [[e.k = f.k ;; e.n = f.n ;; e.k = f.k AND e.n = f.n]]
 SELECT e.id, g.w FROM e [[LEFT JOIN LATERAL ;; JOIN LATERAL]] (SELECT [[MAX ;; MIN]](w) AS w[[ ;; , 7 AS x]] FROM f WHERE f.k = e.k) g ON g.w > 0
 
@@ -98,6 +99,7 @@ SELECT COUNT([[DISTINCT x ;; x ;; DISTINCT x, y ;; * ;; 1]]) AS c, SUM([[x ;; DI
 SELECT k, x, id[[ ;; , y ;; , -x AS m]] FROM e ORDER BY [[x, id ;; x DESC, id ;; 2, 3 ;; x NULLS LAST, id ;; ALL ;; k, id]] [[LIMIT 4 ;; LIMIT 5 ;; LIMIT 4 OFFSET 2 ;;  ;; OFFSET 3]]
 SELECT [[k, id ;; -id AS m, k, id ;; id, k]] FROM e [[ORDER BY ALL LIMIT 3 ;; SORT BY 1 LIMIT 3 ;; ORDER BY 1 LIMIT 3 ;; ORDER BY 2 DESC LIMIT 3]]
 SELECT [[k, x ;; x, k ;; k, x, y]] FROM e [[DISTRIBUTE BY k SORT BY x ;; CLUSTER BY k ;; SORT BY x ;; ORDER BY k]]
+SELECT m FROM (SELECT a.x, b.x, a.id AS m FROM e a JOIN e b ON a.id = b.id + 1 ORDER BY [[1 ;; 2 ;; 2 DESC]] LIMIT 3)
 SELECT k, x FROM e [[ORDER BY id ;;  ;; ORDER BY id DESC]] LIMIT [[3 ;; 4]]
 SELECT id, x[[ ;; , RANK() OVER (ORDER BY y DESC) AS r ;; , (SELECT MAX(w) FROM f) AS r ;; , y]] FROM e LIMIT 4
 SELECT MAX(id) AS m FROM (SELECT id, x[[ ;; , y]] FROM e ORDER BY [[x ;; y ;; id]] LIMIT 3)
@@ -129,6 +131,8 @@ WITH c AS (SELECT k, x[[ ;; , y ;; + 1 AS x ;; , RANK() OVER (ORDER BY x) AS r]]
 WITH c AS (SELECT 1 AS b), d AS ([[SELECT b FROM c ;; WITH c AS (SELECT 2 AS b) SELECT b FROM c ;; WITH g AS (SELECT 2 AS b) SELECT b FROM c]]) SELECT b FROM d
 WITH c AS (SELECT x AS b FROM e) SELECT b FROM ([[SELECT b FROM c ;; WITH c AS (SELECT w AS b FROM f) SELECT b FROM c ;; WITH c AS (SELECT b FROM c) SELECT b FROM c]])
 WITH [[c AS (SELECT k, x FROM e), d AS (SELECT k, x AS z FROM c) ;; c AS (SELECT k, x, y FROM e), d AS (SELECT k, x AS z FROM c) ;; c AS (SELECT k, x FROM e), u AS (SELECT 1 AS o), d AS (SELECT k, x AS z FROM c) ;; c AS (SELECT k, x + 1 AS x FROM e), d AS (SELECT k, x AS z FROM c)]] SELECT d.k, d.z, c.x FROM c JOIN d USING (k)
+[[WITH d AS (WITH c AS (SELECT x AS b FROM e) SELECT b FROM c) SELECT b FROM d ;; WITH c AS (SELECT y AS b FROM e), d AS (SELECT b FROM c) SELECT b FROM d ;; WITH c AS (SELECT x AS b FROM e), d AS (SELECT b FROM c) SELECT b FROM d]]
+[[SELECT b FROM (WITH c AS (SELECT x AS b FROM e) SELECT b FROM c) ;; WITH c AS (SELECT y AS b FROM e) SELECT b FROM (SELECT b FROM c)]]
 WITH c([[k, v ;; k, z ;; v, k]]) AS (SELECT k, x FROM e) SELECT [[* ;; c.*]] FROM c
 WITH RECURSIVE c AS (SELECT 1 AS b UNION ALL SELECT b + [[1 ;; 2]] FROM c WHERE b < [[4 ;; 5]]) SELECT b[[ ;; , b * 2 AS d]] FROM c
 WITH c AS (SELECT k, x FROM e), d AS (SELECT k, [[MAX(x) ;; MIN(x)]] AS m FROM c GROUP BY k) SELECT c.k, c.x, d.m, [[c.x - d.m ;; c.x + d.m ;; c.x]] AS g FROM c JOIN d ON c.k = d.k
@@ -141,6 +145,7 @@ SELECT id, (SELECT MAX(w)[[ ;;  + 1]] FROM f) AS w, w + 1 AS c[[ ;; , w * 2 AS d
 SELECT id, x[[ ;; , (SELECT MAX(w) FROM f) AS m ;; , (SELECT COUNT(*) FROM f WHERE f.k = e.k) AS m]] FROM e[[ ;;  WHERE x > (SELECT MIN(w) FROM f)]]
 SELECT k, s FROM (SELECT k, SUM(x) AS s[[ ;; , MAX(y) AS m]] FROM e GROUP BY k[[ ;; , n]]) g[[ ;;  WHERE s > 2]]
 WITH c AS (SELECT k[[ ;; , n ;; , NAMED_STRUCT('A', 0) AS st]] FROM f) SELECT id, [[(SELECT COUNT(*) FROM c NATURAL JOIN f) ;; (SELECT COUNT(*) FROM c WHERE c.k = e.k AND st.A > 1)]] AS m FROM e
+SELECT id FROM e WHERE EXISTS (WITH g AS (SELECT w FROM f WHERE f.k = e.k) SELECT 1 FROM g WHERE g.w > [[1 ;; 2]])
 WITH c AS (SELECT k, n, x[[ ;; , y ;; , id]] FROM e) SELECT id, (SELECT COUNT(*) FROM c PIVOT (SUM(x) FOR n IN (1, 2))) AS m FROM e
 
 -- nested:

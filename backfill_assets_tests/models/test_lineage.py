@@ -89,6 +89,16 @@ def test_a_column_counts_wherever_it_occurs():
     assert lineage.reads == {"web.events": {"ds", "id", "cost"}, "shop.orders": {"id", "tax"}}
 
 
+def test_a_column_counts_in_a_cte_of_a_query_inside_a_filter():
+    lineage = traced(
+        f"SELECT e.ds, 1 AS id, 2 AS cost FROM web.events e WHERE e.{BOUND.replace('AND ', 'AND e.')} AND "
+        "EXISTS (WITH o AS (SELECT tax FROM shop.orders WHERE orders.id = e.id) SELECT 1 FROM o)",
+        "web.events", "shop.orders",
+    )  # fmt: skip
+
+    assert "id" in lineage.reads.get("web.events", {"id"})
+
+
 def test_columns_are_spelled_as_the_upstream_spells_them():
     lineage = traced(f"SELECT DS AS ds, ID AS id, PAGE.url AS cost FROM Web.Events WHERE {BOUND}")
     assert lineage.reads == {"web.events": {"ds", "id", "Page"}}

@@ -329,6 +329,16 @@ ROWS = [
      "WITH c(b, a) AS (SELECT x, y FROM s.e) SELECT a FROM c"),
     ("WITH c AS (SELECT 1 AS x) SELECT x FROM (WITH d AS (SELECT x FROM c), c AS (SELECT 2 AS x) SELECT d.x FROM d, c)",
      "WITH c AS (SELECT 1 AS x) SELECT x FROM (WITH c AS (SELECT 2 AS x), d AS (SELECT x FROM c) SELECT d.x FROM d, c)"),
+    ("WITH d AS (WITH c AS (SELECT 1 AS x) SELECT x FROM c) SELECT x FROM d",
+     "WITH c AS (SELECT 2 AS x), d AS (SELECT x FROM c) SELECT x FROM d"),
+    ("WITH c AS (SELECT 2 AS x), d AS (SELECT x FROM c) SELECT x FROM d",
+     "WITH d AS (WITH c AS (SELECT 1 AS x) SELECT x FROM c) SELECT x FROM d"),
+    ("SELECT x FROM (WITH c AS (SELECT x FROM s.e) SELECT x FROM c)",
+     "WITH c AS (SELECT y AS x FROM s.e) SELECT x FROM (SELECT x FROM c)"),
+    ("SELECT j.x, j.y FROM (SELECT x FROM s.e) j CROSS JOIN (SELECT y FROM s.f) j",
+     "SELECT j.x, j.y FROM (SELECT x + 1 AS x FROM s.e) j CROSS JOIN (SELECT y FROM s.f) j"),
+    ("SELECT m FROM (SELECT e.a, f.a, e.m FROM s.e JOIN s.f ON e.b = f.b ORDER BY 1 LIMIT 3)",
+     "SELECT m FROM (SELECT e.a, f.a, e.m FROM s.e JOIN s.f ON e.b = f.b ORDER BY 2 LIMIT 3)"),
     ("SELECT a FROM s.e GROUP BY a HAVING FIRST(x) > 1",
      "SELECT a, MAX(b) AS m FROM s.e GROUP BY a HAVING FIRST(x) > 1"),
     ("SELECT a FROM (SELECT a, x FROM s.e) ORDER BY x LIMIT 3",
@@ -790,6 +800,12 @@ def test_a_hint_that_goes_by_what_differs_takes_rows_in_another_order():
 def test_a_table_that_is_joined_before_the_join_around_it_is_read_too():
     reader = SqlQuery("SELECT g.a FROM s.g JOIN s.e JOIN s.f ON e.a = f.b ON g.a = e.a")
     assert sql_effect(reader, {"s.f": SqlEdit(changed=frozenset({"b"}))}).rows
+
+
+@pytest.mark.parametrize("upstream", ["s.e", "r.e"])
+def test_what_differs_in_either_of_two_tables_of_one_name_is_seen(upstream: str):
+    reader = SqlQuery("SELECT x, y FROM s.e JOIN r.e ON k = j")
+    assert sql_effect(reader, {upstream: SqlEdit(changed=frozenset({"x"}))}).shows
 
 
 def test_a_column_that_differs_is_seen_where_an_alias_gives_it_another_name():

@@ -120,15 +120,25 @@ def _schema(
 
 
 def _reads(root: Scope, tables: set[str]) -> dict[str, frozenset[str]]:
-    """Collect columns by upstream; empty (every column is read) if the upstream of one is unknown."""
+    """Collect columns by upstream; empty (every column is read) if the upstream of one is unknown.
+
+    A query around others has the columns that they read of its sources, but not those in a CTE of theirs.
+    """
     reads: dict[str, set[str]] = {table: set() for table in tables}
-    for scope in root.traverse():
+    scopes = list(root.traverse())
+    sources = {name for scope in scopes for name in scope.sources}
+    unknown = {id(each) for each in root.expression.find_all(exp.Column) if each.table in sources}
+    for scope in scopes:
         if _reads_unnamed(scope):
             return {}
         for column in scope.columns:
             source = scope.sources.get(column.table)
+            if source is not None:
+                unknown.discard(id(column))
             if isinstance(source, exp.Table):
                 reads.setdefault(table_name(source), set()).add(column.name)
+    if unknown:
+        return {}
     return {table: frozenset(columns) for table, columns in reads.items() if table in tables}
 
 

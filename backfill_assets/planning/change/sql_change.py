@@ -88,26 +88,27 @@ def _ctes(old: exp.Expr, new: exp.Expr, outside: _Edits) -> dict[str, SqlEdit]:
     """Compare the CTEs of two queries by name, in order: each may read those before it.
 
     A name that an outer query defines as well means another thing once an inner one comes, goes or
-    moves.
+    moves; a name that comes or goes here may do so further in.
     """
     before = {cte.alias: cte for cte in _with(old)}
-    if _hides_others(list(before), [cte.alias for cte in _with(new)], outside):
-        hidden = of_rows("defines a CTE in another place")
-        return dict.fromkeys((*outside, *before, *(cte.alias for cte in _with(new))), hidden)
+    after = {cte.alias: cte for cte in _with(new)}
+    hidden = of_rows("defines a CTE in another place")
+    if _hides_others(list(before), list(after), outside):
+        return dict.fromkeys((*outside, *before, *after), hidden)
     recursive = any(
         bool(clause.args.get("recursive")) for clause in (_with_of(old), _with_of(new)) if clause
     )
-    edits: dict[str, SqlEdit] = {}
-    for cte in _with(new):
-        old_cte = before.get(cte.alias)
+    edits = dict.fromkeys(before.keys() ^ after.keys(), hidden)
+    for name, cte in after.items():
+        old_cte = before.get(name)
         if old_cte is None:
-            continue  # its readers are new as well, and are found there
+            continue
         edit = _inside(_query(old_cte.this, cte.this, {**outside, **edits}))
         renamed = text_of(old_cte.args["alias"]) != text_of(cte.args["alias"])
         opaque = recursive or bool(cte.args["alias"].args.get("columns"))
         if renamed or (opaque and edit.shows):
-            edit = of_rows(f"changes {cte.alias}")
-        edits[cte.alias] = edit
+            edit = of_rows(f"changes {name}")
+        edits[name] = edit
     return edits
 
 
@@ -205,7 +206,7 @@ def _names(query: exp.Expr) -> list[str] | None:
 
 
 def _select(old: exp.Select, new: exp.Select, edits: _Edits) -> SqlEdit:
-    sources = dict(_sources(old, new, edits))
+    sources = _by_alias(_sources(old, new, edits))
     scope = Scope(sources, edits)
     if _hints_otherwise(old, new, scope):
         scope = Scope({**sources, "<hint>": SqlEdit(shuffled=True)}, edits)
@@ -241,6 +242,15 @@ def _row_reasons(old: exp.Select, new: exp.Select, scope: Scope) -> Iterator[str
         yield "changes which rows LIMIT keeps"
     if scope.shuffled and (clause := clause_that_goes_by_order(new)):
         yield f"takes rows in another order, and {clause} goes by it"
+
+
+def _by_alias(sources: Iterable[tuple[str, SqlEdit]]) -> dict[str, SqlEdit]:
+    """Key the edits in sources by alias; of two sources with one alias, any column may be the edited one's."""
+    edits: dict[str, SqlEdit] = {}
+    for alias, edit in sources:
+        shared = alias in edits and edits[alias] != edit
+        edits[alias] = of_rows(f"edits one of several sources named {alias}") if shared else edit
+    return edits
 
 
 def _sources(old: exp.Select, new: exp.Select, edits: _Edits) -> Iterator[tuple[str, SqlEdit]]:

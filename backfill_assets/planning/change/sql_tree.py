@@ -342,19 +342,22 @@ def _resolve_ordinals(select: exp.Select) -> None:
         number = int(key.name)
         before = outputs[:number]
         if 0 < number <= len(outputs) and not any(map(is_star, before)):
-            meant = _meant(key, before[-1])
+            meant = _meant(key, before[-1], outputs)
             if meant is not None:
                 key.replace(meant)
 
 
-def _meant(key: exp.Expr, output: exp.Expr) -> exp.Expr | None:
+def _meant(key: exp.Expr, output: exp.Expr, outputs: list[exp.Expr]) -> exp.Expr | None:
     """Where rows are grouped, a name is a source's column; where they are sorted, an output's.
 
-    CLUSTER BY 1 sorts by an output, and distributes rows by the number: no name means both.
+    CLUSTER BY 1 sorts by an output, and distributes rows by the number: no name means both. Nor does a
+    name that several outputs have.
     """
     clause = key.find_ancestor(*_KEYED)
     if isinstance(clause, exp.Group):
         return output.unalias().copy()
+    if list(map(output_name, outputs)).count(output_name(output)) > 1:
+        return None
     if isinstance(output, (exp.Alias, exp.Column)) and not isinstance(clause, exp.Cluster):
         return exp.column(exp.to_identifier(output.alias_or_name))
     return None
