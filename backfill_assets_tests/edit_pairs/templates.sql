@@ -143,6 +143,12 @@ WITH c AS (SELECT id, k[[ ;; , ROW_NUMBER() OVER (ORDER BY y DESC, id) AS q]] FR
 SELECT id, (SELECT [[MAX(w) ;; MIN(w) ;; COUNT(*)]] FROM f WHERE f.k = e.k[[ ;;  AND f.w > 1]]) AS m, x FROM e
 SELECT id, (SELECT MAX(w)[[ ;;  + 1]] FROM f) AS w, w + 1 AS c[[ ;; , w * 2 AS d]] FROM e
 SELECT id, x[[ ;; , (SELECT MAX(w) FROM f) AS m ;; , (SELECT COUNT(*) FROM f WHERE f.k = e.k) AS m]] FROM e[[ ;;  WHERE x > (SELECT MIN(w) FROM f)]]
+SELECT k, x AS m FROM (SELECT k, CAST(x AS BIGINT) FROM (SELECT k, [[x ;; x + 1 AS x]] FROM e))
+SELECT k, `max(x)` AS m FROM (SELECT k, MAX(x) FROM (SELECT k, [[x ;; x + 1 AS x]] FROM e) GROUP BY k)
+SELECT id, `a[0].p` AS m FROM (SELECT id, a[0].p FROM (SELECT id, ARRAY(NAMED_STRUCT('p', [[x ;; y]])) AS a FROM e))
+SELECT id FROM (SELECT id[[ ;; , CAST(id AS STRING)]], x FROM (SELECT id + 0 AS id, x FROM e) ORDER BY id DESC LIMIT 4)
+SELECT k FROM (SELECT k[[ ;; , CAST(id AS STRING)]] FROM e ORDER BY id LIMIT 4)
+SELECT k FROM (SELECT k[[ ;; , CAST(id AS STRING)]] FROM e GROUP BY k, id HAVING id < '11')
 SELECT k, s FROM (SELECT k, SUM(x) AS s[[ ;; , MAX(y) AS m]] FROM e GROUP BY k[[ ;; , n]]) g[[ ;;  WHERE s > 2]]
 WITH c AS (SELECT k[[ ;; , n ;; , NAMED_STRUCT('A', 0) AS st]] FROM f) SELECT id, [[(SELECT COUNT(*) FROM c NATURAL JOIN f) ;; (SELECT COUNT(*) FROM c WHERE c.k = e.k AND st.A > 1)]] AS m FROM e
 SELECT id FROM e WHERE EXISTS (WITH g AS (SELECT w FROM f WHERE f.k = e.k) SELECT 1 FROM g WHERE g.w > [[1 ;; 2]])

@@ -58,6 +58,7 @@ LOST = {
     "a hint that is none": "SELECT a /*+ x */ FROM t",
     "a sign": "SELECT +a AS x FROM t",
     "TABLE": "TABLE t",
+    "a table that a function gets": "SELECT a FROM t, f(TABLE(u))",
     "VALUES": "VALUES (1), (2)",
     "two queries": "SELECT 1; SELECT 2",
     "what can't be read": "SELECT FROM WHERE",

@@ -147,7 +147,7 @@ def _kept_names(sql: str) -> Counter[str] | None:
     """Count the names in a text, letter by letter; None where its analysis is not lossless."""
     try:
         trees = parsed(sql)
-        if len(trees) != 1 or not isinstance(trees[0], exp.Query):
+        if len(trees) != 1 or not isinstance(trees[0], exp.Query) or _gives_a_table(trees[0]):
             return None
         again = written(trees[0])
         ours, theirs = _tokens(again), _tokens(sql)
@@ -160,6 +160,11 @@ def _kept_names(sql: str) -> Counter[str] | None:
         and _same(_spelled(sql, theirs), _spelled(again, ours), names)
     )
     return names if is_whole else None
+
+
+def _gives_a_table(tree: exp.Expr) -> bool:
+    """Whether a function gets a whole table, in ``f(TABLE(t))``: sqlglot takes its name for a column's."""
+    return any(call.name.upper() == "TABLE" for call in tree.find_all(exp.Anonymous))
 
 
 @lru_cache(maxsize=4096)

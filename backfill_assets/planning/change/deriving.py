@@ -45,7 +45,7 @@ def derived(model: Model, changed: Mapping[str, DeclarationDifference]) -> Decla
         for name, difference in changed.items()
     }
     effect = sql_effect(query, edits)
-    if effect.rows:
+    if effect.rows or effect.spread:
         return everything
     declared = {column.name.lower(): column.name for column in model.schema}
     columns = frozenset(declared.get(name, name) for name in effect.changed)

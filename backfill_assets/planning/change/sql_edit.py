@@ -17,7 +17,8 @@ class SqlEdit:
         added: outputs that are new.
         removed: outputs that are gone.
         moved: outputs that stand elsewhere.
-        spread: whether a `*` came or went, which may stand for any column.
+        spread: whether a query around may read it under any name: a `*` came or went, or an output without
+            an alias went or changed.
         reordered: whether rows are sorted in another way, which changes none of them.
         shuffled: whether Spark may take the rows in another order, which shows where the order
             of ties decides.

@@ -21,6 +21,7 @@ from backfill_assets.planning.change.sql_tree import (
     here,
     is_star,
     is_unknown_call,
+    is_unnamed,
     makes_rows,
     may_shuffle,
     named_bare,
@@ -71,6 +72,7 @@ def _edit(before: _Outputs, after: _Outputs, scope: Scope) -> SqlEdit:
             for name, projection in after.items()
             if name in before and goes_by_order(projection)
         }
+    spread = any(map(is_star, concerned)) or any(is_unnamed(before[n]) for n in removed | changed)
     for name in after.keys() & before.keys():
         if is_star(after[name]):
             changed, added, removed, moved = _through_star(
@@ -88,7 +90,7 @@ def _edit(before: _Outputs, after: _Outputs, scope: Scope) -> SqlEdit:
         added=added,
         removed=removed,
         moved=moved,
-        spread=any(map(is_star, concerned)),
+        spread=spread,
         shuffled=shuffled,
         why=why,
     )
@@ -177,7 +179,7 @@ def _row_reasons(
         yield ", by a function that makes several rows of one"
     yield from _grouping_reasons(new, before, after, concerned)
     yield from _order_reasons(new, edit, concerned)
-    if _clauses_name(new, before, edit):
+    if _clauses_name(new, before, edit, concerned):
         yield ", which another clause goes by"
 
 
@@ -236,15 +238,21 @@ def _may_fold(before: _Outputs, after: _Outputs) -> bool:
     return not bare and any(map(is_unknown_call, edited))
 
 
-def _clauses_name(new: exp.Select, before: _Outputs, edit: SqlEdit) -> bool:
-    """Whether GROUP BY, HAVING or a cut-off ORDER BY name an output that is not as it was."""
+def _clauses_name(
+    new: exp.Select, before: _Outputs, edit: SqlEdit, concerned: list[exp.Expr]
+) -> bool:
+    """Whether GROUP BY, HAVING or a cut-off ORDER BY name an output that is not as it was.
+
+    All but GROUP BY may do so by the name that Spark gives an output without an alias.
+    """
     names = edit.touched | edit.added
+    may_be_any = any(is_unnamed(each) and not is_star(each) for each in concerned)
     own = _named_like_sources(before, frozenset())
     looked_at = {"group": names - own - edit.added, "having": names, "qualify": names}
     if is_cut(new):
         looked_at |= dict.fromkeys(SORTS, names)
     return any(
-        name in looked
+        name in looked or (may_be_any and key != "group")
         for key, looked in looked_at.items()
         if (clause := new.args.get(key)) is not None
         for name in named_bare(clause.walk(), frozenset())

@@ -87,7 +87,7 @@ def _names_by_spelling(tree: exp.Query) -> bool:
         projection
         for select in tree.find_all(exp.Select)
         for projection in select.selects
-        if _is_unnamed(projection)
+        if is_unnamed(projection)
     )
     spelled = (cast for each in unnamed for cast in each.find_all(exp.Cast))
     return any(isinstance(cast.this, exp.Literal) for cast in spelled) and any(
@@ -115,7 +115,12 @@ def here(node: exp.Expr) -> Iterator[exp.Expr]:
 
 def output_name(projection: exp.Expr) -> str:
     """Name an output column; one without a name goes by its text."""
-    return text_of(projection) if _is_unnamed(projection) else projection.alias_or_name.lower()
+    return text_of(projection) if is_unnamed(projection) else projection.alias_or_name.lower()
+
+
+def is_unnamed(projection: exp.Expr) -> bool:
+    """Whether Spark names what a projection gives: CAST(x AS INT) is x, and arr[0].x is `arr[0].x`."""
+    return not isinstance(projection, (exp.Alias, exp.Column)) or projection.is_star
 
 
 def is_star(projection: exp.Expr) -> bool:
@@ -223,10 +228,6 @@ def _runs_over(function: exp.Expr) -> bool:
     if isinstance(parent, (exp.Filter, exp.IgnoreNulls, exp.RespectNulls, exp.WithinGroup)):
         return parent.this is function and _runs_over(parent)
     return isinstance(parent, exp.Window) and parent.this is function
-
-
-def _is_unnamed(projection: exp.Expr) -> bool:
-    return not isinstance(projection, (exp.Alias, exp.Column, exp.Dot)) or projection.is_star
 
 
 def _settle_names(tree: exp.Query) -> None:
