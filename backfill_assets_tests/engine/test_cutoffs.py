@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from backfill_assets.engine.plans.plan_verbs import rollback_plan
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.plan.plan import Build
+from backfill_assets.planning.plan.request import Restatement
 from backfill_assets.planning.rule.needs_work import needs_work
 from backfill_assets_tests.builders import a_graph, a_model, a_source, day
 from backfill_assets_tests.engine.plans import Plans
@@ -60,6 +62,20 @@ def test_late_data_before_a_cutoff_reopens_nothing_until_the_cutoff_is_lifted(wo
     late(world, row(2, 2))
     assert said(new, refresh(world, new).cells) == {A: "2024-01-02"}
     assert by_day(world)[2] == [2.0, 2.0]
+
+
+def test_a_cutoff_stays_that_of_the_plan_which_set_it_whatever_is_restated_after_it(world: World):
+    old, new, plans = costs("cost"), costs("cost * 2"), Plans(world)
+    world.land(a_source(), *ROWS)
+    refresh(world, old)
+    world.fill(old)
+    setting = plans.published(new, cutoff=FIFTH, reason="agreed with finance")
+
+    later = plans.published(new, restate=(Restatement(A, "2024-01-09", "2024-01-09"),))
+
+    assert world.store.views.of("prod").cutoffs[A].plan_id == setting.plan_id
+    rollback_plan(plans.project(new), later)
+    assert world.store.views.of("prod").cutoffs[A].plan_id == setting.plan_id
 
 
 def test_a_release_note_names_a_cutoff_once_and_calls_no_cell_wrong(world: World):

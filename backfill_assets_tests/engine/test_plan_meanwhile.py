@@ -104,6 +104,72 @@ def test_gaps_of_a_plan_that_were_filled_before_it_was_applied_are_not_built_aga
     assert [int(cost) for _, cost in world.rows(COSTS, "ds", "total")] == [7, 80, 9, 10, 11]
 
 
+def test_of_what_a_plan_restates_alone_is_owed_and_what_reads_equal_cells_is_spared(
+    world: World, plans: Plans
+):
+    world.begin(OLD, *ROWS)
+    world.clock.now += timedelta(days=1)
+    world.land(a_source(), *changed(row(8, 1, 80.0)), row(11, 1, 11.0))
+    plan = plans.make(OLD, restate=(Restatement(VISITS, "2024-01-08", "2024-01-09"),))
+
+    done = plans.apply(OLD, plan)
+
+    assert done.spared == {COSTS: 1}
+    owed = world.store.views.of(PROD).owed
+    assert {name: text(OLD, name, cells) for name, cells in owed.items()} == {
+        VISITS: "2024-01-08..2024-01-09 (2)"
+    }
+
+
+def test_a_model_of_which_a_plan_only_fills_gaps_is_neither_judged_nor_called_spared(
+    world: World, plans: Plans
+):
+    other = a_model("web.other", cadence=CADENCE)
+    old, new = (a_graph(visits(), costs(column), other) for column in ("cost", "2 * cost"))
+    world.begin(old, *ROWS)
+    a_day_passes(world)
+    plan = plans.make(new, expect=(("web.other", "rows added within 0%"),))
+
+    done = plans.apply(new, plan)
+
+    assert world.ready(new, "web.other") == "2024-01-07..2024-01-11 (5)"
+    assert done.spared == {}
+    assert {each.model for each in world.store.checks.of_plan(plan.plan_id)} == {COSTS}
+
+
+def test_a_gap_that_was_filled_before_a_plan_restates_it_is_built_again(world: World, plans: Plans):
+    world.begin(OLD, *ROWS)
+    a_day_passes(world)
+    plan = plans.make(OLD, restate=(Restatement(VISITS, "2024-01-10", "2024-01-11"),))
+    world.fill(OLD)
+
+    plans.apply(OLD, plan)
+
+    batches = [batch for batch in world.store.batches.latest() if batch.plan_id]
+    built = {batch.model: text(OLD, batch.model, batch.stretches) for batch in batches}
+    assert built[VISITS] == "2024-01-10..2024-01-11 (2)"
+
+
+def test_a_gap_that_was_filled_by_the_old_definition_is_built_by_the_one_that_is_published(
+    world: World, plans: Plans
+):
+    edited = a_graph(visits(), costs("cost + 1"))
+    world.begin(OLD, *ROWS)
+    a_day_passes(world)
+    plan = plans.make(edited, cutoff="2024-01-10", reason="agreed")
+    world.fill(OLD)
+
+    plans.apply(edited, plan)
+    plans.promote(edited, plan)
+
+    assert [int(total) for _, total in world.rows(COSTS, "ds", "total")] == [7, 8, 9, 11, 12]
+
+
+def a_day_passes(world: World) -> None:
+    world.clock.now += timedelta(days=1)
+    world.land(a_source(), *ROWS, row(11, 1, 11.0))
+
+
 def test_a_promotion_is_refused_where_a_planned_cell_fails_on_a_day_that_is_carried_over(
     world: World, plans: Plans
 ):
@@ -175,6 +241,30 @@ def test_what_a_promotion_that_died_has_carried_over_follows_what_was_published_
     world.environment = "dev"
     assert [int(total) for _, total in world.rows(COSTS, "ds", "total")] == [8, 9, 10, 11, 13]
     assert plans.make(edited, "dev").is_empty
+
+
+def test_what_a_promotion_that_died_has_carried_over_is_built_again_once_it_was_declared_wrong(
+    world: World, plans: Plans, monkeypatch: pytest.MonkeyPatch
+):
+    edited = a_graph(visits(), costs("cost + 1"))
+    world.begin(OLD, *ROWS)
+    world.store.environments.save_environment(Environment("dev", protected=False, follows=PROD))
+    plan = plans.make(edited)
+    plans.apply(edited, plan)
+    next_day = Restatement(COSTS, "2024-01-11", "2024-01-11")
+    world.clock.now += timedelta(days=1)
+    world.land(a_source(), *ROWS, row(11, 1, 11.0))
+    world.fill(OLD)
+    with doomed(world, before_pointers_move, monkeypatch) as process:
+        Plans(process).promote(edited, plan)
+    world.clock.pass_lease()
+    plans.published(OLD, "dev", restate=(next_day,), restate_all_snapshots=True)
+
+    promoted = plans.promote(edited, plan)
+
+    assert text(OLD, COSTS, promoted.carried[COSTS]) == "2024-01-11"
+    built = [batch for batch in world.store.batches.latest() if batch.plan_id == plan.plan_id]
+    assert [text(OLD, COSTS, batch.stretches) for batch in built].count("2024-01-11") == 2
 
 
 def before_the_checks(store: MortalStore, patch: pytest.MonkeyPatch) -> None:

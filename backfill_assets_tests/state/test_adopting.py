@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from backfill_assets.intervals import IntervalSet
-from backfill_assets.snapshots.publication import PROMOTED
+from backfill_assets.snapshots.publication import PROMOTED, Move, PublicationKind
 from backfill_assets.snapshots.ready import InputPin
 from backfill_assets_tests.state.building import (
     NOON,
@@ -19,6 +19,7 @@ from backfill_assets_tests.state.building import (
     version_of,
     write,
 )
+from backfill_assets_tests.state.publishing import Trial, cells
 
 if TYPE_CHECKING:
     from backfill_assets.snapshots.batch import BatchCommit
@@ -104,6 +105,19 @@ def test_the_copy_of_an_unknown_promotion_does_not_count_but_raises_the_counter(
     copy = unknown(store, ORDERS, reason=PROMOTED, plan_id="p1", built_at=FAR)
     assert not adopted(store, copy)
     assert store.views.of("prod").counter >= FAR
+
+
+def test_an_adopted_batch_owes_what_it_has_read_of_cells_that_are_published_no_more(store: Store):
+    both(store)
+    fill(store, Asked(model=ORDERS))
+    at = store.environments.pointers("prod")[ORDERS]
+    without = replace(at, delta_version=at.delta_version + 1)
+    Trial(store).publish(Move.of(without, at, emptied=cells((2, 3))), kind=PublicationKind.UNDO)
+
+    assert adopted(store, unknown(store, REVENUE, pin(ORDERS, at.delta_version)))
+
+    view = store.views.of("prod")
+    assert view.owed[REVENUE] == view.ready(REVENUE) != IntervalSet.empty()
 
 
 def test_cells_that_were_declared_wrong_stay_owed_whatever_is_adopted(store: Store):

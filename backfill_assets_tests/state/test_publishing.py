@@ -421,6 +421,26 @@ def test_what_a_way_back_makes_wrong_is_owed_where_it_is_published_and_nowhere_e
     assert store.views.of("other").owed == {}
 
 
+def test_a_way_back_to_an_older_pin_leaves_what_is_known_of_the_log_as_it_is(store: Store):
+    """Else the next batch would take the later commits for those of a stranger, and take them back."""
+    fill(store, Asked(start=0, end=5))
+    old = store.environments.pointers("prod")["orders"]
+    fill(store, Asked(start=5, end=7))
+    head = store.versions.known_head("orders__v1")
+    trial = Trial(store)
+    trial.new_version("orders")
+    trial.open()
+    trial.fill("orders", 0, 7)
+    trial.promote()
+
+    trial.publish(
+        Move.of(old, store.environments.pointers("prod")["orders"]), kind=PublicationKind.ROLLBACK
+    )
+
+    assert store.environments.pointers("prod")["orders"] == old
+    assert store.versions.known_head("orders__v1") == head > old.delta_version
+
+
 def test_a_way_back_of_dev_leaves_a_table_to_prod_that_has_taken_it_over(store: Store):
     store.environments.save_environment(DEV)
     fill(store, Asked(start=0, end=5))
@@ -440,13 +460,15 @@ def test_a_way_back_of_dev_leaves_a_table_to_prod_that_has_taken_it_over(store: 
 
 def test_of_what_has_read_cells_that_go_a_publication_owes_later_commits_alone(store: Store):
     """Which of the earlier ones are owed was decided before."""
-    add_model(store, "revenue")
-    fill(store, Asked("orders", 0, 5))
+    for model in ("revenue", "clicks"):
+        add_model(store, model)
+    for model in ("orders", "clicks"):
+        fill(store, Asked(model, 0, 5))
     reads = {"orders": cells((0, 5))}
     fill(store, Asked("revenue", 0, 2, reads=reads))
     head = store.versions.known_head("revenue__v1")
     fill(store, Asked("revenue", 2, 3, reads=reads))
-    fill(store, Asked("revenue", 3, 4))
+    fill(store, Asked("revenue", 3, 4, reads={"clicks": cells((3, 4))}))
     trial = Trial(store)
     trial.new_version("orders")
     trial.open()
@@ -541,6 +563,21 @@ def test_a_removed_model_is_read_no_more_and_the_history_says_where_it_was(store
     finalized = store.environments.finalized("prod")
     assert finalized is not None
     assert finalized.removed == ("revenue", "never_there")
+
+
+def test_a_table_that_dev_gives_up_for_prods_leaves_told_which_cells_differ_there(store: Store):
+    store.environments.save_environment(DEV)
+    fill(store, Asked(start=1, end=5))
+    dev = Trial(store, environment="dev")
+    dev.new_version("orders")
+    dev.open()
+    dev.fill("orders", 0, 4, dict.fromkeys(each_day(0, 4), content(10)) | {days(1, 2): content(20)})
+    dev.promote()
+
+    Trial(store, "p2", "dev").publish(removed=("orders",))
+
+    (move,) = store.history.moves_of("p2")
+    assert (move.cells, move.changed) == (cells((0, 5)), cells((0, 2), (4, 5)))
 
 
 def test_what_may_not_have_read_a_change_beside_its_publication_is_older_than_that(store: Store):
