@@ -185,6 +185,18 @@ def test_a_source_whose_history_is_gone_can_not_be_replayed(world: World):
     assert found.causes[0]
 
 
+@pytest.mark.parametrize("another_there", [False, True])
+def test_a_source_is_read_where_its_table_was_moved_to(world: World, *, another_there: bool):
+    world.begin(OLD, *ROWS)
+    moved = replace(a_source(), path="sources/moved")
+    shutil.move(f"{world.root}/{a_source().path}", f"{world.root}/{moved.path}")
+    if another_there:
+        world.land(a_source(), row(8, 1, 5.0))
+    graph = a_graph(OLD.model(VISITS), OLD.model(COSTS), sources=[moved])
+    (found,) = replayed(world, graph, VISITS, days(8))
+    assert found.verdict is Verdict.EQUAL
+
+
 def test_a_source_that_was_made_anew_is_not_read_in_place_of_the_old_one(world: World):
     world.begin(OLD, *ROWS)
     shutil.rmtree(f"{world.root}/{a_source().path}")

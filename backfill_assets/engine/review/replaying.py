@@ -164,7 +164,7 @@ class Replay:
             run_id=row.run_id, root_id=row.root_id, plan_id=row.plan_id, reason=row.reason,
             attempt=row.attempt, resources=row.resources or {},
         )  # fmt: skip
-        opened = OpenBatch(request, row.built_at, row.inputs)
+        opened = OpenBatch(request, row.built_at, self._inputs(row))
         target = self._target(model, row)
         with computing_into(run, opened, target, row.started_at) as (flight, batch):
             flight.check()
@@ -199,7 +199,6 @@ class Replay:
                 f"snapshot {row.fingerprint[:_SHOWN]}, whose code built it, was deleted by `backfill gc`"
             )
         self._refuse_deleted(row)
-        self._refuse_made_anew(row)
         graph = self._graph(built, replace(declared, audits=()))
         own = replace(effects_of(self.run), inputs=_pinned_inputs)
         project = replace(self.run.project, effects=own)
@@ -213,15 +212,27 @@ class Replay:
                     f"table {pin.version} of '{pin.upstream}', which it read, was deleted by `backfill gc`"
                 )
 
-    def _refuse_made_anew(self, row: BatchRow) -> None:
-        """Refuse to read another table than the batch did at its pins of sources."""
-        for pin in row.inputs:
-            now = table_id(self.run.store.located(pin.path)) if pin.table_id else ""
-            if now and now != pin.table_id:
-                raise _CantReplayError(
-                    f"the table of source '{pin.upstream}' was made anew: its id was {pin.table_id} when it "
-                    f"was read, and is {now}"
-                )
+    def _inputs(self, row: BatchRow) -> tuple[InputPin, ...]:
+        """Give the pins that a batch has read; of a source whose table was moved since, where it lies now.
+
+        Raises:
+            _CantReplayError: the table of a source is another one than was read.
+        """
+        return tuple(self._as_it_lies(pin) if pin.table_id else pin for pin in row.inputs)
+
+    def _as_it_lies(self, pin: InputPin) -> InputPin:
+        located, source = self.run.store.located, self.run.graph.sources.get(pin.upstream)
+        now = table_id(located(pin.path))
+        if now == pin.table_id:
+            return pin
+        if source is not None and table_id(located(source.path)) == pin.table_id:
+            return replace(pin, path=source.path)
+        if not now:  # a log whose first commit is gone tells no id
+            return pin
+        raise _CantReplayError(
+            f"the table of source '{pin.upstream}' was made anew: its id was {pin.table_id} when it "
+            f"was read, and is {now}"
+        )
 
     def _declared(self, row: BatchRow) -> Model | None:
         return self.run.store.snapshots.model(row.fingerprint)
