@@ -15,7 +15,7 @@ from deltalake import DeltaTable, write_deltalake
 from hypothesis import given, settings, strategies as st
 from pyarrow import parquet
 
-from backfill_assets.intervals.cadence import Cadence
+from backfill_assets.intervals.cadence import WHOLE_CELL, Cadence
 from backfill_assets.intervals.grid import Unit
 from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
@@ -241,19 +241,31 @@ def test_what_was_touched_since_there_was_no_table_is_all_that_is_there(tmp_path
 
 def test_of_a_file_that_was_replaced_the_cells_that_its_commit_names_were_touched(tmp_path: Path):
     path = a_table(tmp_path)
-    put(path, 1, {number: ["a"] for number in range(4)})
+    put(path, 1, {number: ["a"] for number in (0, 1, 2, 3, 30)})
     before = head(path)
     emptying = BatchCommit(
         "b1", "prod", "commerce.sales", "v", "f", hour(1), "run", "root", None, "promoted", 1, 7, 2,
-        START, (), (), (), emptied=IntervalSet.of(hours(1)),
+        START, (), (), (), emptied=IntervalSet.of(hours(1, 30)),
     )  # fmt: skip
     with unwritten_cells(path, HOURLY) as written:
-        written.commit(texts(1), (), ticket(path, 2, emptying.to_json()))
+        written.commit(texts(1, 30), (), ticket(path, 2, emptying.to_json()))
 
     assert held(path) == {number: Counter("a") for number in (0, 2, 3)}
-    assert cells_touched(HOURLY, path, before) == IntervalSet.of(hours(1))
+    assert cells_touched(HOURLY, path, before) == IntervalSet.of(hours(1, 30))
     put(path, 3, {2: ["b"]})  # which does not say what it is
-    assert cells_touched(HOURLY, path, before) == IntervalSet.of(hours(0, 1, 2, 3))
+    assert cells_touched(HOURLY, path, before) == IntervalSet.of(hours(0, 1, 2, 3, 30))
+
+
+def test_an_hour_goes_back_without_the_others_of_its_day(tmp_path: Path):
+    path = a_table(tmp_path)
+    put(path, 1, {number: ["old"] for number in range(4)})
+    old = head(path)
+    put(path, 2, {number: ["new"] for number in range(4)})
+
+    with old_cells(path, HOURLY, files_at(path, old, texts(1)), texts(1)) as written:
+        written.commit(texts(1), written.files, ticket(path, 3))
+
+    assert held(path) == {n: Counter(["old" if n == 1 else "new"]) for n in range(4)}
 
 
 def test_nothing_is_written_under_the_lock_that_was_prepared(tmp_path: Path):
@@ -372,8 +384,9 @@ def test_a_strangers_file_that_says_nothing_of_its_cells_may_be_of_any(tmp_path:
     path = a_table(tmp_path)
     put(path, 1, {3: ["a"]})
     files = files_at(path, head(path))
-    rows = pa.table({"at": pa.array([START], pa.timestamp("us", "UTC")), "shop": ["x"]})
+    rows, before = pa.table({"at": pa.array([START], _INSTANTS), "shop": ["x"]}), head(path)
     write_deltalake(path, rows, mode="append", schema_mode="merge")
+    assert cells_touched(HOURLY, path, before) == IntervalSet.of([WHOLE_CELL])
     assert {*files_at(path, head(path), texts(17))} == {*files_at(path, head(path))} - {*files}
     assert not what_to_compact(path).files
 

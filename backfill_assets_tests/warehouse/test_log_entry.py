@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from deltalake import DeltaTable, write_deltalake
 from deltalake.exceptions import DeltaError
 from hypothesis import given, settings, strategies as st
 from pyarrow import parquet
+from pyarrow.fs import LocalFileSystem
 
 from backfill_assets.intervals.cadence import Cadence
 from backfill_assets.intervals.grid import Unit
@@ -32,6 +33,7 @@ from backfill_assets.warehouse.files.cell_files import (
     files_in,
 )
 from backfill_assets.warehouse.files.cells import cell_text
+from backfill_assets.warehouse.files.file_statistics import statistics_of
 from backfill_assets.warehouse.files.housekeeping import create_table, fence, restore
 from backfill_assets.warehouse.files.log_entry import FilesGoneError
 from backfill_assets.warehouse.files.tables import table_now
@@ -258,6 +260,42 @@ def test_what_an_entry_says_of_its_files_hides_no_row(
     ):
         found = pl.scan_delta(path).filter(keep).select("amount", "shop").collect().rows()
         assert sorted(found, key=repr) == sorted(kept, key=repr)
+
+
+NOON = datetime(2024, 1, 1, 12, tzinfo=UTC)
+NO_BOUNDS = (None, None)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "values", "bounds"),
+    [
+        (pa.int64(), [3, None, 1, 2], (1, 3)),
+        (pa.date32(), [NOON.date(), None], (FIRST, FIRST)),
+        (pa.string(), ["b", "z" * 32, "a"], ("a", "z" * 32)),
+        (pa.string(), ["b", "z" * 33, "a"], NO_BOUNDS),
+        (pa.string(), ["a", "b", "z" * 5000, "c"], NO_BOUNDS),  # no statistics of the second group
+        (
+            pa.timestamp("us", "UTC"),
+            [NOON, NOON.replace(microsecond=1_000)],
+            ("2024-01-01T12:00:00.000Z", "2024-01-01T12:00:00.001Z"),
+        ),
+        (pa.timestamp("us", "UTC"), [NOON, NOON.replace(microsecond=1)], NO_BOUNDS),
+        (pa.timestamp("us"), [NOON.replace(tzinfo=None)], NO_BOUNDS),
+        (pa.float64(), [1.0, float("nan"), 2.0], NO_BOUNDS),
+        (pa.bool_(), [True, False], NO_BOUNDS),
+        (pa.decimal128(9, 2), [Decimal("1.50")], NO_BOUNDS),
+    ],
+)
+def test_an_entry_has_bounds_only_where_the_log_writes_all_values_exactly(
+    tmp_path: Path, dtype: pa.DataType, values: list[Any], bounds: tuple[Any, Any]
+):
+    rows = pa.table({"v": pa.array(values, dtype)})
+    parquet.write_table(rows, tmp_path / "rows.parquet", row_group_size=2)
+
+    _, said = statistics_of(LocalFileSystem(), str(tmp_path / "rows.parquet"))
+
+    assert (said["minValues"].get("v"), said["maxValues"].get("v")) == bounds
+    assert said["numRecords"] == len(values)
 
 
 def test_a_condition_in_duckdb_and_polars_finds_values_of_which_the_log_has_no_bounds(
