@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from backfill_assets.engine.plans.plan_verbs import rollback_plan
 from backfill_assets.engine.upkeep.state_rebuild import read_logs, rebuild_state
 from backfill_assets.models.column import Column
 from backfill_assets.planning.plan.request import Restatement
@@ -18,7 +19,7 @@ from backfill_assets.planning.rule.needs_work import needs_work
 from backfill_assets.snapshots.batch import BatchCommit
 from backfill_assets.snapshots.publication import PROMOTED
 from backfill_assets.state.store import Store
-from backfill_assets_tests.builders import a_graph, a_model, a_source
+from backfill_assets_tests.builders import a_graph, a_model, a_source, day
 from backfill_assets_tests.engine.plans import Plans
 from backfill_assets_tests.engine.test_plans import COSTS, MORE, OLD, ROWS, VISITS, changed
 from backfill_assets_tests.engine.world import kept, row, told
@@ -97,6 +98,31 @@ def test_what_was_published_with_its_upstream_is_not_stale_in_a_rebuilt_state(
         work = needs_work(OLD, store.views.of("prod"), OLD.model(COSTS), now=world.clock())
         assert work.ready
         assert not work.stale_cells
+
+
+def test_a_day_that_a_rollback_took_away_is_missing_in_a_rebuilt_state_too(
+    world: World, tmp_path: Path
+):
+    world.begin(OLD, *ROWS)
+    world.land(a_source(), *changed(row(8, 1, 99.0)))
+    plan = Plans(world).published(OLD, restate=(Restatement(VISITS),))
+    world.clock.now += timedelta(days=1)
+    world.land(a_source(), *changed(row(8, 1, 99.0)), row(11, 1, 11.0))
+    world.fill(OLD)
+    assert row(11, 1, 11.0)[:2] in world.rows(VISITS, "ds", "id")
+    rollback_plan(Plans(world).project(OLD), plan)
+
+    with Store.open(
+        f"sqlite:///{tmp_path / 'again.db'}", clock=world.clock, data_root=str(world.root)
+    ) as store:
+        rebuild_state(store, OLD, read_logs(OLD, str(world.root)))
+        ready = [
+            needs_work(OLD, each.views.of("prod"), OLD.model(VISITS), now=world.clock()).ready
+            for each in (world.store, store)
+        ]
+    assert ready[0] == ready[1]
+    assert day(11) not in ready[1]
+    assert day(10) in ready[1]
 
 
 @pytest.mark.parametrize(("loaded", "unsure"), [(OLD, (COSTS, VISITS)), (MORE, ())])
