@@ -190,6 +190,9 @@ def test_it_is_restricted_to_cells_and_to_keys(spark: SparkSession, world: Compa
     assert [(group.by, group.old_rows, group.rows_changed) for group in found.groups] == [
         (("2024-01-02",), 1, 1), (("2024-01-03",), 1, 0),
     ]  # fmt: skip
+    for amount in (5, 6):  # of one row, before and now
+        found = compare(spark, world, Question(by=(), where=f"amount = {amount}"))
+        assert [group.rows_changed for group in found.groups] == [1]
 
 
 def test_some_rows_that_differ_are_shown_with_both_values(spark: SparkSession, world: Compared):

@@ -14,7 +14,7 @@ from backfill_assets.warehouse.files.tables import Table, table_now
 from backfill_assets.warehouse.log.delta_log import ABSENT
 from backfill_assets.warehouse.rows.conform import contract, result_rows, without_cells
 from backfill_assets.warehouse.rows.kept_rows import History, only_in_history
-from backfill_assets.warehouse.rows.moves import cells_moved_from
+from backfill_assets.warehouse.rows.moves import cells_moved_from, without_overtaken
 from backfill_assets_tests.warehouse.shop import (
     ORDER_COLUMNS,
     SALES_COLUMNS,
@@ -41,6 +41,11 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 
+def unseen(row: str) -> str:
+    """The same row without the time at which it was seen."""
+    return row.replace("TIMESTAMP'2024-01-01 00:00:00+00:00'", "NULL")
+
+
 def test_columns_come_in_the_declared_order_with_their_cell(spark: SparkSession):
     given = frame(spark, SALES_COLUMNS, sale(1, "a")).select("amount", "shop", "ds")
     assert contract(given, sales()).columns == ["ds", "shop", "amount", "_cell"]
@@ -62,8 +67,12 @@ def test_a_query_with_other_columns_is_refused_by_name(spark: SparkSession):
 
 def test_of_rows_with_one_key_the_latest_wins_and_ties_are_always_broken_alike(spark: SparkSession):
     model = orders(kind=IncrementalByUniqueKey(time_column="ds", latest_by="seen_at"))
-    unseen = order(1, 1, 8).replace("TIMESTAMP'2024-01-01 00:00:00+00:00'", "NULL")
-    rows = [unseen, order(1, 1, 5, seen=1), order(1, 1, 6, seen=2), order(1, 1, 7, seen=2)]
+    rows = [
+        unseen(order(1, 1, 8)),
+        order(1, 1, 5, seen=1),
+        order(1, 1, 6, seen=2),
+        order(1, 1, 7, seen=2),
+    ]
     found = {
         int(contract(frame(spark, model.schema, *given), model).collect()[0]["amount"])
         for given in (rows, rows[::-1])
@@ -192,6 +201,35 @@ def test_a_key_in_another_cell_is_refused_with_a_sample(spark: SparkSession, tmp
     with pytest.raises(DeclarationError, match="rows_move=True") as refused:
         cells_moved_from(computed, model, days(2), table_now(path))
     assert 'in the cells 2024-01-01, for example {"order_id":7}; expected' in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("stored", "computed", "stays"),
+    [
+        (order(1, 2, seen=2), order(1, 1, seen=1), False),
+        (order(1, 2, seen=1), order(1, 1, seen=2), True),
+        (order(1, 2, seen=1), unseen(order(1, 1)), False),
+        (unseen(order(1, 2)), order(1, 1, seen=1), True),
+        (unseen(order(1, 2)), unseen(order(1, 1)), False),
+        (order(1, 2, seen=2, gone="TRUE"), order(1, 1, seen=1), True),
+    ],
+    ids=["earlier", "later", "none against one", "one against none", "none", "deleted"],
+)
+def test_a_row_gives_way_to_a_later_version_in_another_cell(
+    spark: SparkSession,
+    tmp_path: Path,
+    stored: str,
+    computed: str,
+    stays: bool,  # noqa: FBT001
+):
+    kind = IncrementalByUniqueKey(time_column="ds", latest_by="seen_at", rows_move=True)
+    path, model = str(tmp_path / "orders"), orders(kind=kind, deletes=SoftDelete("gone"))
+    commit_cells(batch(spark, model, path, days(2), stored), model, days(2), ticket(path, 1))
+    rows = contract(frame(spark, model.schema, computed), model)
+
+    left = without_overtaken(rows, model, days(1), table_now(path))
+
+    assert bool(left.collect()) == stays
 
 
 def test_audit_columns_say_who_wrote_a_row_and_stay_while_it_does_not_change(

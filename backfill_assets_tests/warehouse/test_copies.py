@@ -165,6 +165,19 @@ def test_a_table_gains_the_columns_that_its_model_declares_by_now(
     assert not added.changes_data
 
 
+def test_a_column_that_is_declared_no_more_is_not_copied_and_so_does_not_come_back(
+    spark: SparkSession, tmp_path: Path
+):
+    prod, mine = str(tmp_path / "prod"), str(tmp_path / "mine")
+    sold(spark, prod, 1, "old", 1)
+    computed = frame(spark, WIDER.schema, "(DATE'2024-01-02', 'new', 1, 7)")
+    commit_cells(contract(computed, WIDER), WIDER, days(2), ticket(mine, 1))
+    copy_cells(lambda: spark, sales(), table_now(mine), cells(2), cells(2), ticket(prod, 2))
+    computed = frame(spark, WIDER.schema, "(DATE'2024-01-03', 'next', 1, 8)")
+    commit_cells(contract(computed, WIDER), WIDER, days(3), ticket(prod, 3))
+    assert held(spark, prod, "rate") == [(1, "old", None), (2, "new", None), (3, "next", 8)]
+
+
 def test_after_a_way_back_the_older_snapshot_writes_the_wider_table(
     spark: SparkSession, tmp_path: Path
 ):
