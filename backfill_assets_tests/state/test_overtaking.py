@@ -19,6 +19,7 @@ from backfill_assets_tests.state.building import (
 from backfill_assets_tests.state.publishing import Trial, cells
 
 if TYPE_CHECKING:
+    from backfill_assets.models.content import Content
     from backfill_assets.snapshots.batch import OpenBatch
     from backfill_assets.state.store import Store
 
@@ -56,6 +57,22 @@ def test_what_changed_before_a_batch_is_recorded_makes_it_stale_and_not_owed(sto
     assert not store.views.of("prod").owed["revenue"]
 
 
+@pytest.mark.parametrize("held", [content(10), content(10, amount=12)])
+def test_what_another_table_holds_as_it_was_or_with_a_later_stamp_is_not_owed(
+    store: Store, held: Content
+):
+    opened = _reading(store, 0, 3)
+    trial = Trial(store)
+    trial.new_version("orders")
+    trial.open()
+    trial.fill("orders", 0, 10, dict.fromkeys(each_day(0, 10), content(10)) | {days(1, 2): held})
+    trial.promote()
+
+    write(store, opened)
+
+    assert not store.views.of("prod").owed["revenue"]
+
+
 def test_cells_that_it_did_not_read_are_no_concern_of_a_batch(store: Store):
     opened = _reading(store, 0, 3)
     _restate(store, 3, 5, rows=11)
@@ -87,11 +104,12 @@ def test_an_upstream_that_moved_to_another_table_overtakes_every_reader(store: S
         store.batches.check_inputs(opened)
 
 
-def test_a_batch_of_cells_that_a_promotion_has_rewritten_commits_nothing(store: Store):
+@pytest.mark.parametrize("rows", [10, 11])
+def test_a_batch_of_cells_that_a_promotion_has_rewritten_commits_nothing(store: Store, rows: int):
     fill(store, Asked("orders", 0, 10))
     inside = store.batches.open_batch(Asked("orders", 2, 3, run="run-2").request)
     outside = store.batches.open_batch(Asked("orders", 10, 11, run="run-3").request)
-    _restate(store, 1, 5, rows=11)
+    _restate(store, 1, 5, rows=rows)
 
     store.batches.check_inputs(outside)
     with pytest.raises(InputsMovedError):

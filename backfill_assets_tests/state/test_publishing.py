@@ -38,6 +38,7 @@ from backfill_assets_tests.state.publishing import NONE, Trial, cells
 
 if TYPE_CHECKING:
     from backfill_assets.intervals.interval import Interval
+    from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.snapshots.ready import ReadyRecord
     from backfill_assets.state.store import Store
     from backfill_assets_tests.state.building import Clock
@@ -304,6 +305,58 @@ def test_dev_gets_a_table_over_that_of_prod(store: Store):
     assert store.views.of("dev").models["orders"].own == cells((2, 3), (4, 5))
 
 
+def _told(store: Store, plan_id: str) -> tuple[IntervalSet, IntervalSet]:
+    """The cells that the last publication of a plan names, and those of them that it calls changed."""
+    *_, move = store.history.moves_of(plan_id)
+    return move.cells, move.changed
+
+
+def test_of_a_table_over_another_what_comes_to_light_or_goes_is_told_and_what_stays_is_not(
+    store: Store,
+):
+    store.environments.save_environment(DEV)
+    fill(store, Asked(start=0, end=5))
+    over = Trial(store, "p1", "dev")
+    over.in_place("orders")
+    over.open()
+    over.fill("orders", 1, 3, {days(1, 2): content(10), days(2, 3): content(12)})
+    fill(store, Asked(start=5, end=6))  # read by dev before and after it
+    over.promote()
+    assert _told(store, "p1") == (cells((1, 3)), cells((2, 3)))
+
+    alone = Trial(store, "p2", "dev")
+    alone.new_version("orders")
+    alone.open()
+    alone.fill("orders", 0, 6, dict.fromkeys(each_day(0, 6), content(20)))
+    alone.promote()
+    (move,) = store.history.moves_of("p2")
+    assert move.old is not None
+    alone.publish(Move.of(move.old, move.new), kind=PublicationKind.ROLLBACK)
+    assert _told(store, "p2") == (cells((0, 6)), cells((0, 6)))
+
+
+def test_of_cells_that_an_undo_takes_out_of_a_table_over_another_those_are_changed_that_differ_below(
+    store: Store,
+):
+    store.environments.save_environment(DEV)
+    fill(store, Asked(start=0, end=5))
+    rows = dict.fromkeys(each_day(0, 5), content(10)) | {days(2, 3): content(12)}
+    for plan_id, start, end in (("p1", 4, 5), ("p2", 1, 3)):
+        over = Trial(store, plan_id, "dev")
+        over.in_place("orders")
+        over.open()
+        over.fill("orders", start, end, {day: rows[day] for day in each_day(start, end)})
+        over.promote()
+    now = store.environments.pointers("dev")["orders"]
+    back = replace(now, delta_version=now.delta_version + 1)
+    Trial(store, "p2", "dev").publish(
+        Move.of(back, now, emptied=cells((1, 3))), kind=PublicationKind.UNDO
+    )
+
+    assert _told(store, "p2") == (cells((1, 3)), cells((2, 3)))
+    assert store.views.of("dev").ready("orders") == cells((0, 5))
+
+
 def test_what_dev_rebuilds_over_prods_table_stays_owed_in_prod_and_of_other_models(store: Store):
     store.environments.save_environment(DEV)
     add_model(store, "revenue")
@@ -320,6 +373,24 @@ def test_what_dev_rebuilds_over_prods_table_stays_owed_in_prod_and_of_other_mode
 
     assert store.views.of("dev").owed == {"revenue": cells((2, 3))}
     assert store.views.of("prod").owed == dict.fromkeys(("orders", "revenue"), cells((2, 3)))
+
+
+def test_what_a_plan_has_rebuilt_in_a_new_table_is_not_owed_where_the_old_one_is_read_again(
+    store: Store,
+):
+    fill(store, Asked(start=0, end=5))
+    owe(store, "orders__v1", cells((3, 4)), "wrong everywhere")
+    trial = Trial(store)
+    trial.new_version("orders")
+    trial.owed.append(OwedCells("orders__v1", cells((2, 3)), "restated"))
+    trial.open()
+    trial.fill("orders", 0, 5)
+    trial.promote()
+    (promoted,) = store.history.moves_of("p1")
+    assert promoted.old is not None
+    trial.publish(Move.of(promoted.old, promoted.new), kind=PublicationKind.ROLLBACK)
+
+    assert store.views.of("prod").owed == {"orders": cells((3, 4))}
 
 
 def test_dev_publishes_nothing_over_what_prod_has_written_since_it_looked(store: Store):
@@ -456,6 +527,24 @@ def test_a_way_back_of_dev_leaves_a_table_to_prod_that_has_taken_it_over(store: 
 
     assert store.environments.pointers("dev")["orders"].version == "orders__v2"
     assert store.versions.owner("orders__v2") == "prod"
+
+
+def test_what_a_publication_owes_is_owed_in_its_environment_or_in_the_one_that_it_names(
+    store: Store,
+):
+    for name in ("dev", "other"):
+        store.environments.save_environment(Environment(name, protected=False, follows="prod"))
+    fill(store, Asked(start=0, end=5))
+    reason = "what it read is gone"
+    owed = (
+        OwedCells("orders__v1", cells((1, 2)), reason, "dev"),
+        OwedCells("orders__v1", cells((3, 4)), reason),
+    )
+    Trial(store).publish(owed=owed)
+
+    found = {name: store.views.of(name).owed["orders"] for name in ("prod", "dev", "other")}
+    everywhere = cells((3, 4))
+    assert found == {"prod": everywhere, "dev": everywhere | cells((1, 2)), "other": everywhere}
 
 
 def test_of_what_has_read_cells_that_go_a_publication_owes_later_commits_alone(store: Store):
