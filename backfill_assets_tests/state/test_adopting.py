@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from backfill_assets.intervals import IntervalSet
+from backfill_assets.snapshots.environment import Environment, Pointer
 from backfill_assets.snapshots.observation import Observation, ObservedSource
 from backfill_assets.snapshots.publication import PROMOTED, Move, PublicationKind
 from backfill_assets.snapshots.ready import InputPin
@@ -183,12 +184,16 @@ def test_the_copy_of_an_unknown_promotion_does_not_count_but_raises_the_counter(
 def test_an_adopted_batch_owes_what_it_has_read_of_cells_that_are_published_no_more(store: Store):
     both(store)
     fill(store, Asked(model=ORDERS))
+    store.environments.save_environment(Environment("other", protected=False))
+    at = Pointer("other", REVENUE, "print", version_of(REVENUE), 0)
+    store.environments.ensure_pointer(at, "/data/revenue")
     without(store, cells((2, 3)))
 
     assert adopted(store, unknown(store, REVENUE, pin(ORDERS, 0)))
 
     view = store.views.of("prod")
     assert view.owed[REVENUE] == view.ready(REVENUE) != IntervalSet.empty()
+    assert store.views.of("other").owed == {}
 
 
 def test_cells_that_were_declared_wrong_stay_owed_whatever_is_adopted(store: Store):

@@ -4,10 +4,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from backfill_assets.snapshots.environment import Environment
+from backfill_assets.snapshots.environment import Environment, Pointer
 from backfill_assets.state.opening import VersionMovedError
 from backfill_assets.state.overtaking import InputsMovedError
 from backfill_assets_tests.state.building import (
+    LEASE,
     Asked,
     add_model,
     content,
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from backfill_assets.models.content import Content
     from backfill_assets.snapshots.batch import OpenBatch
     from backfill_assets.state.store import Store
+    from backfill_assets_tests.state.building import Clock
 
 
 def _reading(store: Store, start: int, end: int) -> OpenBatch:
@@ -151,5 +153,18 @@ def test_a_batch_whose_workspace_is_gone_commits_nothing(store: Store):
     opened = store.batches.open_batch(asked.request)
     store.batches.check_inputs(opened)
     trial.publish(trial.move("orders"))
+    with pytest.raises(VersionMovedError):
+        store.batches.check_inputs(opened)
+
+
+def test_a_batch_that_was_silent_while_a_first_pointer_took_the_place_of_its_own_commits_nothing(
+    store: Store, clock: Clock
+):
+    add_model(store, "orders")
+    opened = store.batches.open_batch(Asked("orders", 0, 1).request)
+    clock.pass_by(LEASE + 1)
+    wanted = Pointer("prod", "orders", "another", "orders__v2", -1)
+    assert store.environments.ensure_pointer(wanted, "/data/orders__v2") == wanted
+
     with pytest.raises(VersionMovedError):
         store.batches.check_inputs(opened)
