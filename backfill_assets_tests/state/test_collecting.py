@@ -169,6 +169,31 @@ def test_only_what_nobody_needs_is_marked_and_only_what_is_marked_is_forgotten(s
         store.collection.forget_version("orders__v2")
 
 
+def test_a_table_that_lay_under_another_is_kept_for_the_way_back_to_that_one(
+    store: Store, clock: Clock
+):
+    store.environments.save_environment(Environment("dev", protected=False, follows="prod"))
+    fill(store, Asked())
+    over = Trial(store, "p1", "dev")
+    over.in_place("orders")
+    over.open()
+    over.promote()
+    for plan_id, environment, table in (
+        ("p2", "prod", "orders__v2"),
+        ("p3", "dev", "orders__v3"),
+    ):
+        alone = Trial(store, plan_id, environment)
+        alone.new_version("orders", table)
+        alone.open()
+        alone.promote()
+        clock.pass_by(MONTH.total_seconds())
+
+    clock.pass_by(-1)
+    assert _names(store) == []
+    clock.pass_by(2)
+    assert _names(store) == ["orders__v1", "orders__v1__p1"]
+
+
 def test_batches_that_died_in_a_table_end_with_it(store: Store, clock: Clock):
     store.environments.save_environment(Environment("dev", protected=False))
     at = Pointer("dev", "clicks", "p", "clicks__v1", -1)

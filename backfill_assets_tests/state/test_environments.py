@@ -75,18 +75,29 @@ def test_a_first_pointer_is_not_made_where_one_is_followed(store: Store):
 
 
 def test_a_pointer_that_was_never_filled_gives_way_and_one_of_use_stays(store: Store):
-    for model in ("clicks", "views"):
-        at = Pointer(PROD, model, "p", f"{model}__v1", -1)
+    store.environments.save_environment(Environment("alone", protected=False))
+    for model, environment in (
+        ("clicks", PROD),
+        ("views", PROD),
+        ("shared", PROD),
+        ("shared", "alone"),
+    ):
+        at = Pointer(environment, model, "p", f"{model}__v1", -1)
         store.environments.ensure_pointer(at, f"/data/{model}__v1")
     store.batches.open_batch(Asked("views", 0, 1).request)
     fill(store, Asked())
+    trial = Trial(store)
+    trial.new_version("planned", "planned__v1")
+    trial.open()
+    trial.promote()
     assert store.environments.never_filled(PROD) == {"clicks"}
 
-    for model in ("clicks", "views", "orders"):
+    for model in ("clicks", "views", "orders", "shared", "planned"):
         wanted = Pointer(PROD, model, "mended", f"{model}__v2", -1)
         store.environments.ensure_pointer(wanted, f"/data/{model}__v2")
     named = {name: at.version for name, at in store.environments.pointers(PROD).items()}
-    assert named == {"clicks": "clicks__v2", "orders": "orders__v1", "views": "views__v1"}
+    stay = {name: f"{name}__v1" for name in ("orders", "planned", "shared", "views")}
+    assert named == {"clicks": "clicks__v2", **stay}
 
 
 def test_an_environment_is_none_of_what_one_of_its_name_was_before(store: Store):
