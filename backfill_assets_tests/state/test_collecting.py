@@ -186,7 +186,10 @@ def test_a_table_that_lay_under_another_is_kept_for_the_way_back_to_that_one(
         alone.new_version("orders", table)
         alone.open()
         alone.promote()
-        clock.pass_by(MONTH.total_seconds())
+        clock.pass_by(1)
+        just_left = store.collection.collectable_versions(timedelta(0), timedelta(days=1))
+        assert just_left == []
+        clock.pass_by(MONTH.total_seconds() - 1)
 
     clock.pass_by(-1)
     assert _names(store) == []

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from backfill_assets.snapshots.environment import Environment, Pointer
 from backfill_assets.state.locks import LostLeaseError, PlanLeasedError, TableLockedError
 from backfill_assets.state.versions import UnknownVersionError
 from backfill_assets_tests.state.building import LEASE, NOON, Asked, check_lock, commit_of, fill
@@ -156,3 +157,19 @@ def test_a_plan_is_one_run_s_at_a_time_until_it_ends_or_goes_silent(store: Store
     store.locks.release_lease("launch b1", "run-2")
     with pytest.raises(PlanLeasedError, match="run-3"):
         store.locks.take_lease("launch b1", "run-2")
+
+
+def test_a_commit_that_changes_no_row_moves_those_who_read_the_one_before_it_alone(store: Store):
+    fill(store, Asked(start=0, end=3))
+    store.environments.save_environment(Environment("held", protected=True))
+    store.environments.ensure_pointer(Pointer("held", "orders", "p", TABLE, 0), "/data/orders")
+    fill(store, Asked(start=3, end=5))
+    lock = store.locks.take_commit_lock(TABLE, "join")
+
+    store.locks.follow_head(lock, 2, NOON)
+
+    pins = {
+        name: store.environments.pointers(name)["orders"].delta_version for name in ("prod", "held")
+    }
+    assert pins == {"prod": 2, "held": 0}
+    assert store.versions.known_head(TABLE) == 2

@@ -9,6 +9,7 @@ from backfill_assets.errors import RequestError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.snapshots.batch import GAP
 from backfill_assets.snapshots.environment import Environment, Layer, Pointer
+from backfill_assets.snapshots.hold import Hold, held_name
 from backfill_assets.snapshots.ready import InputPin
 from backfill_assets.snapshots.state_view import NEVER_READ
 from backfill_assets.snapshots.stored_plan import PlanStatus
@@ -19,6 +20,7 @@ from backfill_assets.state.opening import CellsReadyError, UpstreamNotReadyError
 from backfill_assets.state.promotions import PromotionPendingError
 from backfill_assets_tests.state.building import (
     LEASE,
+    NOON,
     Asked,
     add_model,
     content,
@@ -346,6 +348,28 @@ def test_a_plan_for_prod_takes_over_what_dev_has_built_and_dev_goes_on_reading_i
         fill(store, Asked("orders", 5, 6, environment="dev", table="orders__v2"))
 
 
+def test_dev_runs_its_own_definition_over_a_table_that_prod_takes_over(store: Store):
+    store.environments.save_environment(DEV)
+    dev = Trial(store, "p1", environment="dev")
+    dev.new_version("orders")
+    dev.open()
+    dev.fill("orders", 0, 3)
+    dev.promote()
+    described = Trial(store, "p2", environment="dev")
+    described.in_place("orders", fingerprint="described")
+    described.open()
+    described.promote()
+
+    plan = Trial(store, "p3")
+    plan.new_version("orders")
+    plan.open()
+    plan.promote()
+
+    read = {name: store.environments.pointers(name)["orders"] for name in ("prod", "dev")}
+    assert {at.version for at in read.values()} == {"orders__v2"}
+    assert read["dev"].fingerprint == "described" != read["prod"].fingerprint
+
+
 def test_a_plan_is_told_which_tables_other_environments_alone_write(store: Store):
     store.environments.save_environment(DEV)
     prod = store.environments.get("prod")
@@ -431,3 +455,25 @@ def test_a_table_that_a_plan_had_taken_over_is_given_back_when_it_is_abandoned(s
     assert store.versions.owner(version) == "plan:p2"
     store.environments.drop_workspace("p2")
     assert store.versions.owner(version) == "dev"
+
+
+def test_a_table_that_a_held_consumer_reads_is_not_given_to_its_hold_which_writes_nothing(
+    store: Store,
+):
+    fill(store, Asked())
+    hold = Hold(
+        environment=held_name("year"), consumer="year", of="prod", models=("orders",),
+        held_at=NOON, until=None, who="ann", reason="it is audited",
+    )  # fmt: skip
+    store.holds.hold(hold)
+    newer = Trial(store, "p1")
+    newer.new_version("orders")
+    newer.open()
+    newer.promote()
+
+    for plan_id in ("p2", "p3"):
+        older = Trial(store, plan_id)
+        older.new_version("orders", "orders__v1")
+        older.open()
+        assert store.versions.owner("orders__v1") == older.workspace
+        store.environments.drop_workspace(plan_id)
