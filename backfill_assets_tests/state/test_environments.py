@@ -125,16 +125,19 @@ def test_an_environment_is_none_of_what_one_of_its_name_was_before(store: Store)
 
 def test_an_environment_lives_while_a_batch_is_at_work_there(store: Store, clock: Clock):
     store.environments.save_environment(DEV)
+    week = timedelta(days=7)
+    assert store.environments.expirations(week) == {"dev_ada": DEV.expires_at}
     at = Pointer("dev_ada", "clicks", "p", "clicks__v1", -1)
     store.environments.ensure_pointer(at, "/data/clicks__v1")
+    assert store.environments.expirations(week) == {"dev_ada": DEV.expires_at}
     clock.pass_by(timedelta(days=20).total_seconds())
-    assert store.environments.expirations(timedelta(days=7))["dev_ada"] < clock()
+    assert store.environments.expirations(week)["dev_ada"] < clock()
 
     opened = store.batches.open_batch(Asked("clicks", 0, 1, environment="dev_ada").request)
     clock.pass_by(60)
     store.batches.heartbeat(opened.request.run_id)
-    until = store.environments.expirations(timedelta(days=7))["dev_ada"]
-    assert until == clock() + timedelta(days=7)
+    until = store.environments.expirations(week)["dev_ada"]
+    assert until == clock() + week
 
 
 def test_what_others_need_is_not_dropped(store: Store):

@@ -348,6 +348,21 @@ def test_a_plan_for_prod_takes_over_what_dev_has_built_and_dev_goes_on_reading_i
         fill(store, Asked("orders", 5, 6, environment="dev", table="orders__v2"))
 
 
+def test_a_plan_of_dev_takes_no_table_over_that_another_environment_alone_writes(store: Store):
+    for name in ("dev", "bob"):
+        store.environments.save_environment(Environment(name, protected=False, follows="prod"))
+    for environment in ("prod", "bob"):
+        owner = Trial(store, f"p1-{environment}", environment)
+        table = owner.new_version("orders", f"orders__{environment}")
+        owner.open()
+        owner.promote()
+        plan = Trial(store, f"p2-{environment}", "dev")
+        plan.new_version("orders", table)
+
+        with pytest.raises(RequestError, match=f"belongs to '{environment}'"):
+            plan.open()
+
+
 def test_dev_runs_its_own_definition_over_a_table_that_prod_takes_over(store: Store):
     store.environments.save_environment(DEV)
     dev = Trial(store, "p1", environment="dev")
