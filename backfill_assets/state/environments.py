@@ -377,9 +377,6 @@ def _create_workspace(
     connection: sa.Connection, request: WorkspaceRequest, name: str
 ) -> Environment:
     opened = next_number(connection)
-    # The next number stamps what differs in the workspace from what it follows: older than all that
-    # the workspace builds.
-    next_number(connection)
     made = Environment(name, protected=False, follows=request.environment, opened=opened)
     save_environment(connection, made)
     for each in request.owed:
