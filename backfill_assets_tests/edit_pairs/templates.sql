@@ -149,6 +149,7 @@ SELECT id, `a[0].p` AS m FROM (SELECT id, a[0].p FROM (SELECT id, ARRAY(NAMED_ST
 SELECT id FROM (SELECT id[[ ;; , CAST(id AS STRING)]], x FROM (SELECT id + 0 AS id, x FROM e) ORDER BY id DESC LIMIT 4)
 SELECT k FROM (SELECT k[[ ;; , CAST(id AS STRING)]] FROM e ORDER BY id LIMIT 4)
 SELECT k FROM (SELECT k[[ ;; , CAST(id AS STRING)]] FROM e GROUP BY k, id HAVING id < '11')
+SELECT z.b[[ ;;  + 1]] AS v FROM e AS z(ds, id, k, n, a, b, s, t, arr, mp, st)
 SELECT k, s FROM (SELECT k, SUM(x) AS s[[ ;; , MAX(y) AS m]] FROM e GROUP BY k[[ ;; , n]]) g[[ ;;  WHERE s > 2]]
 WITH c AS (SELECT k[[ ;; , n ;; , NAMED_STRUCT('A', 0) AS st]] FROM f) SELECT id, [[(SELECT COUNT(*) FROM c NATURAL JOIN f) ;; (SELECT COUNT(*) FROM c WHERE c.k = e.k AND st.A > 1)]] AS m FROM e
 SELECT id FROM e WHERE EXISTS (WITH g AS (SELECT w FROM f WHERE f.k = e.k) SELECT 1 FROM g WHERE g.w > [[1 ;; 2]])

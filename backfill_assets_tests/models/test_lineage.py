@@ -112,6 +112,7 @@ def test_columns_are_spelled_as_the_upstream_spells_them():
         f"SELECT ds, id, TO_JSON(e) AS cost FROM web.events e WHERE {BOUND}",
         f"SELECT ds, id, e AS cost FROM web.events e WHERE {BOUND}",
         f"SELECT ds, id, unheard_of AS cost FROM web.events e WHERE {BOUND}",
+        f"SELECT ds, a AS id, 1 AS cost FROM web.events AS e(ds, a, b, c) WHERE {BOUND}",
         f"SELECT ds, id, 1 AS cost FROM web.events e, f(TABLE(web.events)) WHERE {BOUND}",
         f"SELECT * FROM web.events PIVOT (SUM(cost) FOR id IN (1, 2)) WHERE {BOUND}",
         f"SELECT /*+ REPARTITION(3, cost) */ ds, id, 1 AS cost FROM web.events WHERE {BOUND} LIMIT 3",

@@ -135,11 +135,12 @@ def _reads(root: Scope, tables: set[str]) -> dict[str, frozenset[str]]:
             source = scope.sources.get(column.table)
             if source is not None:
                 unknown.discard(id(column))
-            if isinstance(source, exp.Table):
-                reads.setdefault(table_name(source), set()).add(column.name)
-    if unknown:
-        return {}
-    return {table: frozenset(columns) for table, columns in reads.items() if table in tables}
+            if not isinstance(source, exp.Table) or table_name(source) not in tables:
+                continue
+            if source.alias_column_names:
+                return {}  # its columns have other names here
+            reads[table_name(source)].add(column.name)
+    return {} if unknown else {table: frozenset(columns) for table, columns in reads.items()}
 
 
 def _reads_unnamed(scope: Scope) -> bool:
