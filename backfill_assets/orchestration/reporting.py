@@ -330,8 +330,11 @@ def data_version(content: Content) -> str:
 def check_result(
     key: dg.AssetKey, name: str, results: Iterable[AuditResult]
 ) -> dg.AssetCheckResult:
-    """Give one audit's results over several batches as one check result; the worst is shown."""
-    listed = list(results)
+    """Give one audit's results over several batches as one check result; the worst is shown.
+
+    An earlier definition of the audit may have warned where today's blocks.
+    """
+    listed = sorted(results, key=lambda result: result.severity is Severity.WARNING)
     failed = [result for result in listed if not result.passed]
     shown = next(iter(failed or listed), None)
     warns = shown is not None and shown.severity is Severity.WARNING

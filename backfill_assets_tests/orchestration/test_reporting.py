@@ -73,6 +73,15 @@ def test_a_check_over_several_batches_names_the_failing_cells_and_rows_of_all_of
     assert str(check.metadata["sample"].value).split() == ["{row", "1}", "{row", "9}"]
 
 
+def test_a_check_that_blocks_is_an_error_though_cells_from_before_were_only_warned_of():
+    warned = replace(result("2 of 9 rows", 2), severity=Severity.WARNING)
+
+    check = check_result(dg.AssetKey("a"), "paid", [warned, result("1 of 9 rows", 1)])
+
+    assert check.severity is dg.AssetCheckSeverity.ERROR
+    assert str(check.description).endswith("in the first: found 1 of 9 rows, allowed 0 rows")
+
+
 def test_a_check_that_passed_says_over_how_many_batches():
     nine, eight = result("0 of 9 rows", 0), result("0 of 8 rows", 0)
 
