@@ -337,10 +337,14 @@ ROWS = [
      "WITH c AS (SELECT y AS x FROM s.e) SELECT x FROM (SELECT x FROM c)"),
     ("SELECT j.x, j.y FROM (SELECT x FROM s.e) j CROSS JOIN (SELECT y FROM s.f) j",
      "SELECT j.x, j.y FROM (SELECT x + 1 AS x FROM s.e) j CROSS JOIN (SELECT y FROM s.f) j"),
+    ("SELECT j.a FROM (SELECT a FROM (SELECT a FROM s.e)) j CROSS JOIN (SELECT y FROM s.f) j LIMIT 3",
+     "SELECT j.a FROM (SELECT a FROM (SELECT a, RANK() OVER (ORDER BY x) AS r FROM s.e)) j CROSS JOIN (SELECT y FROM s.f) j LIMIT 3"),
     ("SELECT m FROM (SELECT e.a, f.a, e.m FROM s.e JOIN s.f ON e.b = f.b ORDER BY 1 LIMIT 3)",
      "SELECT m FROM (SELECT e.a, f.a, e.m FROM s.e JOIN s.f ON e.b = f.b ORDER BY 2 LIMIT 3)"),
     ("SELECT a, x FROM (SELECT a, CAST(x AS INT) FROM (SELECT a, x FROM s.e))",
      "SELECT a, x FROM (SELECT a, CAST(x AS INT) FROM (SELECT a, x + 1 AS x FROM s.e))"),
+    ("SELECT a, x FROM (SELECT a, CAST(x AS STRING) FROM s.e)",
+     "SELECT a, x FROM (SELECT a, CAST(x AS INT) FROM s.e)"),
     ("SELECT a, `max(x)` AS m FROM (SELECT a, MAX(x) FROM (SELECT a, x FROM s.e) GROUP BY a)",
      "SELECT a, `max(x)` AS m FROM (SELECT a, MAX(x) FROM (SELECT a, y AS x FROM s.e) GROUP BY a)"),
     ("SELECT `first(x)` AS m FROM (SELECT FIRST(x) FROM s.e)",
@@ -833,6 +837,12 @@ def test_a_column_that_differs_is_seen_where_an_alias_gives_it_another_name():
 def test_a_star_gives_what_differs_in_its_own_table(star: str, seen: set[str]):
     reader = SqlQuery(f"SELECT {star} FROM s.e JOIN s.f ON e.k = f.k")
     assert sql_effect(reader, {"s.f": SqlEdit(changed=frozenset({"b"}))}).touched == seen
+
+
+def test_a_star_decides_on_no_row_where_rows_are_cut_by_another_column():
+    reader = SqlQuery("SELECT * FROM s.e ORDER BY a LIMIT 3")
+    effect = sql_effect(reader, {"s.e": SqlEdit(changed=frozenset({"b"}))})
+    assert (effect.rows, effect.touched) == (False, {"b"})
 
 
 @pytest.mark.parametrize(("call", "seen"), [("COUNT(*)", set[str]()), ("HASH(*)", {"b"})])

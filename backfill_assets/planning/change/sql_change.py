@@ -88,7 +88,7 @@ def _ctes(old: exp.Expr, new: exp.Expr, outside: _Edits) -> dict[str, SqlEdit]:
     """Compare the CTEs of two queries by name, in order: each may read those before it.
 
     A name that an outer query defines as well means another thing once an inner one comes, goes or
-    moves; a name that comes or goes here may do so further in.
+    moves. So does one that goes here, where an outer or an inner query defines it now.
     """
     before = {cte.alias: cte for cte in _with(old)}
     after = {cte.alias: cte for cte in _with(new)}
@@ -98,7 +98,7 @@ def _ctes(old: exp.Expr, new: exp.Expr, outside: _Edits) -> dict[str, SqlEdit]:
     recursive = any(
         bool(clause.args.get("recursive")) for clause in (_with_of(old), _with_of(new)) if clause
     )
-    edits = dict.fromkeys(before.keys() ^ after.keys(), hidden)
+    edits = dict.fromkeys(before.keys() - after.keys(), hidden)
     for name, cte in after.items():
         old_cte = before.get(name)
         if old_cte is None:
@@ -248,7 +248,7 @@ def _by_alias(sources: Iterable[tuple[str, SqlEdit]]) -> dict[str, SqlEdit]:
     """Key the edits in sources by alias; of two sources with one alias, any column may be the edited one's."""
     edits: dict[str, SqlEdit] = {}
     for alias, edit in sources:
-        shared = alias in edits and edits[alias] != edit
+        shared = edits.get(alias, NO_EDIT) not in (NO_EDIT, edit)
         edits[alias] = of_rows(f"edits one of several sources named {alias}") if shared else edit
     return edits
 
