@@ -128,6 +128,12 @@ def test_a_lookback_counts_in_cells_of_its_reader(
     assert compiled.exact == ((own, lookback) not in {(Daily, 3), (Daily, 1)})
 
 
+def test_the_last_day_of_a_long_month_reads_the_month_before_where_clocks_change():
+    days, months = (make(start="2024-01-01", tz="Europe/Berlin") for make in (Daily, Monthly))
+    compiled = compile_lookback(days, Upstream("toy.upstream", lookback=1), months)
+    assert compiled.start_offset <= -31
+
+
 def test_a_cell_reads_all_cells_of_an_upstream_in_another_zone():
     """A superset: so in one backfill of both the reader waits for each targeted cell of its upstream."""
     dep = dependency(Daily(tz="Europe/Berlin"), Upstream("toy.upstream"), Daily(), KEY)
