@@ -49,6 +49,14 @@ VOLATILE_SQL = [
     ("'yesterday'::DATE", "yesterday"),
     ("DATE('today')", "today"),
     ("TO_TIMESTAMP('now')", "now"),
+    ("DATE_ADD('today', 1)", "today"),
+    ("DATEDIFF(ds, 'now')", "now"),
+    ("date_trunc('month', 'now')", "now"),
+    ("EXTRACT(YEAR FROM 'today')", "today"),
+    ("ds < 'today'", "today"),
+    ("'yesterday' >= ds", "yesterday"),
+    ("ds BETWEEN 'yesterday' AND ds", "yesterday"),
+    ("ds BETWEEN '2024-01-01' AND 'today'", "today"),
 ]
 
 
@@ -81,6 +89,8 @@ def test_a_sample_is_volatile(method: str):
         "DATE 'nowhere'",
         "CONCAT('today', 'now')",
         "'today' AS date, 1",
+        "CASE WHEN cost > 1 THEN 'today' ELSE 'tomorrow' END",
+        "campaign = 'today'",
         "`uuid`",
         "unix_timestamp(ds)",
         "CAST('2024-01-01' AS DATE)",

@@ -41,10 +41,16 @@ _OF_THE_CLOCK = frozenset({"current_date", "current_time", "current_timestamp", 
 _OF_THE_SESSION = frozenset({"current_path", "current_user", "session_user", "user"})
 _SPECIAL_TIME = re.compile(r"""r?['"]\s*(now|today|tomorrow|yesterday)\b""", re.IGNORECASE)
 _TYPED = frozenset({"DATE", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ"})
-_READING_TIME = _TYPED | {
-    "TO_DATE", "TO_TIMESTAMP", "TO_TIMESTAMP_LTZ", "TO_TIMESTAMP_NTZ", "TRY_TO_DATE",
-    "TRY_TO_TIMESTAMP",
+_TAKING_TIME = _TYPED | {
+    "ADD_MONTHS", "DATEADD", "DATEDIFF", "DATEPART", "DATE_ADD", "DATE_DIFF", "DATE_FORMAT",
+    "DATE_PART", "DATE_SUB", "DATE_TRUNC", "DAY", "DAYNAME", "DAYOFMONTH", "DAYOFWEEK", "DAYOFYEAR",
+    "EXTRACT", "FROM_UTC_TIMESTAMP", "HOUR", "LAST_DAY", "MINUTE", "MONTH", "MONTHNAME",
+    "MONTHS_BETWEEN", "NEXT_DAY", "QUARTER", "SECOND", "TIMESTAMPADD", "TIMESTAMPDIFF", "TO_DATE",
+    "TO_TIMESTAMP", "TO_TIMESTAMP_LTZ", "TO_TIMESTAMP_NTZ", "TO_UNIX_TIMESTAMP", "TO_UTC_TIMESTAMP",
+    "TRUNC", "TRY_TO_DATE", "TRY_TO_TIMESTAMP", "UNIX_DATE", "UNIX_MICROS", "UNIX_MILLIS",
+    "UNIX_SECONDS", "UNIX_TIMESTAMP", "WEEKDAY", "WEEKOFYEAR", "YEAR",
 }  # fmt: skip
+_ORDERED = frozenset({"<", "<=", ">", ">="})
 
 
 def volatile_in(
@@ -70,7 +76,7 @@ def volatile_in(
             _without_brackets(token, before, after, is_column=is_column)
             or _called(tokens, at, after)
             or _said(tokens, at)
-            or _time_of_the_run(tokens, at)
+            or _time_of_the_run(tokens, at, brackets[at])
         )
         if reason:
             yield reason, token
@@ -108,16 +114,17 @@ def _said(tokens: Sequence[Token], at: int) -> str:
     return "transform" if word == "USING" and following.kind == "string" else ""
 
 
-def _time_of_the_run(tokens: Sequence[Token], at: int) -> str:
-    """A text that Spark reads as a time: DATE 'today', DATE('today'), CAST('now' AS TIMESTAMP)."""
+def _time_of_the_run(tokens: Sequence[Token], at: int, inside: tuple[int, ...]) -> str:
+    """A text that Spark reads as a time: DATE 'today', CAST('now' AS TIMESTAMP), DATE_ADD('today', 1), ds < 'today'."""
     special = _SPECIAL_TIME.match(tokens[at].text)
     if special is None:
         return ""
-    around, before = _text(tokens, at - 2), _text(tokens, at - 1)
-    after, dtype = _text(tokens, at + 1), _text(tokens, at + 2)
-    is_cast = (after == "::" or (after == "AS" and before == "(")) and dtype in _TYPED
-    is_read = before in _TYPED or (before == "(" and around in _READING_TIME)
-    return special.group(1).lower() if is_cast or is_read else ""
+    before, after = _text(tokens, at - 1), _text(tokens, at + 1)
+    is_cast = after == "::" or (after == "AS" and before == "(")
+    is_typed = before in _TYPED or (is_cast and _text(tokens, at + 2) in _TYPED)
+    is_taken = bool(inside) and _text(tokens, inside[-1] - 1) in _TAKING_TIME
+    is_bound = bool({before, after} & _ORDERED) or "BETWEEN" in (before, _text(tokens, at - 3))
+    return special.group(1).lower() if is_typed or is_taken or is_bound else ""
 
 
 def _open_brackets(tokens: Sequence[Token]) -> list[tuple[int, ...]]:
