@@ -134,6 +134,20 @@ def test_what_a_batch_left_that_died_before_its_commit_goes_once_it_is_old(tmp_p
         assert len(done.files) == len(files)
 
 
+def test_old_files_stay_where_their_batch_has_written_another_one_lately(tmp_path: Path):
+    path = tmp_path / "sales"
+    at_work, dead = (path / f"b-{32 * number}" / "_cell=2024-01-01" for number in "12")
+    for folder in (at_work, dead):
+        folder.mkdir(parents=True)
+        old = folder / "part-00000.snappy.parquet"
+        old.write_bytes(b"written long ago")
+        os.utime(old, (0, 0))
+    (at_work / "part-00001.snappy.parquet").write_bytes(b"written just now")
+    done = vacuum_unborn(str(path), now=later(), grace=timedelta(days=1), dry_run=False)
+    assert done.files == (f"{dead.relative_to(path)}/part-00000.snappy.parquet",)
+    assert len([*at_work.iterdir()]) == 2
+
+
 def test_a_version_that_is_none_of_the_tables_is_refused(spark: SparkSession, tmp_path: Path):
     path = str(tmp_path / "sales")
     five(spark, path)
