@@ -10,7 +10,6 @@ hash are summed as BIGINTs; `joined` combines them into the exact sum.
 
 from __future__ import annotations
 
-import math
 from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -99,10 +98,10 @@ def sum_of_doubles(counted: Iterable[tuple[float, int]]) -> Decimal | None:
     """
     total = Decimal(0).scaleb(-_PLACES)
     for value, times in counted:
-        if not math.isfinite(value) or abs(Decimal(repr(value))) >= _TOO_LARGE:
+        exact = Decimal(repr(value))
+        if not exact.is_finite() or abs(exact) >= _TOO_LARGE:
             return None
-        exact = Decimal(repr(value)).quantize(total, context=EXACT)
-        total = EXACT.add(total, EXACT.multiply(exact, times))
+        total = EXACT.add(total, EXACT.multiply(exact.quantize(total, context=EXACT), times))
     return total if abs(total) < _TOO_LARGE else None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,7 @@ from backfill_assets.warehouse.files.layers import rows_of
 from backfill_assets.warehouse.rows.checksum import exact_sum
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Container, Mapping, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
@@ -128,13 +128,14 @@ class Surroundings:
         audits: what measures them.
         own: by audit and cell number, of the batch's cells that hold rows.
         published: the same of published cells, for audits that compare.
-        cells: the numbers of the batch's cells, those without rows included.
+        around: by audit that looks at neighbours, the numbers of the batch's cells and of those around, by cell number
+            in ascending order. A published cell of the batch counts as the batch has it: not at all where that empties it.
     """
 
     audits: Sequence[Numbering]
     own: Mapping[str, Mapping[int, str | None]]
     published: Mapping[str, Mapping[int, str | None]]
-    cells: frozenset[int]
+    around: Mapping[str, Mapping[int, str]]
 
     @classmethod
     def of(
@@ -155,12 +156,15 @@ class Surroundings:
         audits = _numbering(subject.model)
         places = {audit.name: wanted.index(number_name(audit)) for audit in audits}
         compared = [audit.name for audit in audits if _compared(audit)]
-        return cls(
-            audits,
-            {name: _by_cell(main, place) for name, place in places.items()},
-            {name: _by_cell(published, place) for place, name in enumerate(compared)},
-            frozenset(cell_number(subject.model.cadence, cell) for cell in subject.cells),
-        )
+        own = {name: _by_cell(main, place) for name, place in places.items()}
+        before = {name: _by_cell(published, place) for place, name in enumerate(compared)}
+        cells = {cell_number(subject.model.cadence, cell) for cell in subject.cells}
+        around = {
+            audit.name: _around(own[audit.name], before[audit.name], cells)
+            for audit in audits
+            if isinstance(audit, NearNeighbours)
+        }
+        return cls(audits, own, before, around)
 
     def numbers(self, cell: int) -> dict[str, NumberFound]:
         """Give the numbers of one cell, by audit."""
@@ -170,18 +174,21 @@ class Surroundings:
         own = self.own[audit.name].get(cell, audit.number.without_rows)
         if isinstance(audit, (NumberWithin, Fresh)):
             return NumberFound(own)
-        published = self.published[audit.name]
         if isinstance(audit, NearPublished):
-            return NumberFound(own, published.get(cell))
-        # A published cell of the batch counts as the batch has it: not at all where that empties it.
-        others = {number: text for number, text in published.items() if number not in self.cells}
-        every = {**others, **self.own[audit.name]}
-        numbers = sorted(
-            number for number, text in every.items() if text is not None and number != cell
-        )
-        at, far = bisect_left(numbers, cell), audit.neighbours
-        near = (*numbers[max(0, at - far) : at], *numbers[at : at + far])
-        return NumberFound(own, around=tuple(text for number in near if (text := every[number])))
+            return NumberFound(own, self.published[audit.name].get(cell))
+        around, far = self.around[audit.name], audit.neighbours
+        numbers = list(around)
+        at, after = bisect_left(numbers, cell), bisect_right(numbers, cell)
+        near = (*numbers[max(0, at - far) : at], *numbers[after : after + far])
+        return NumberFound(own, around=tuple(around[number] for number in near))
+
+
+def _around(
+    own: Mapping[int, str | None], published: Mapping[int, str | None], cells: Container[int]
+) -> dict[int, str]:
+    beyond = {number: text for number, text in published.items() if number not in cells}
+    known = ((number, text) for number, text in {**beyond, **own}.items() if text is not None)
+    return dict(sorted(known))
 
 
 def _by_cell(answers: Mapping[int | None, Sequence[str]], place: int) -> dict[int, str | None]:
