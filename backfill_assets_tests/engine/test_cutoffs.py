@@ -36,11 +36,17 @@ def by_day(world: World) -> dict[int, list[float]]:
     return found
 
 
-def test_late_data_before_a_cutoff_reopens_nothing_until_the_cutoff_is_lifted(world: World):
-    old, new, plans = costs("cost"), costs("cost * 2"), Plans(world)
+def _filled(world: World) -> Plans:
+    """Fill every day by the definition that cutoffs keep."""
+    old = costs("cost")
     world.land(a_source(), *ROWS)
     refresh(world, old)
     world.fill(old)
+    return Plans(world)
+
+
+def test_late_data_before_a_cutoff_reopens_nothing_until_the_cutoff_is_lifted(world: World):
+    new, plans = costs("cost * 2"), _filled(world)
     plans.published(new, cutoff=FIFTH, reason="agreed with finance")
     assert by_day(world) == {n: [1.0 if n < 5 else 2.0] for n in range(1, 11)}
 
@@ -65,10 +71,7 @@ def test_late_data_before_a_cutoff_reopens_nothing_until_the_cutoff_is_lifted(wo
 
 
 def test_a_cutoff_stays_that_of_the_plan_which_set_it_whatever_is_restated_after_it(world: World):
-    old, new, plans = costs("cost"), costs("cost * 2"), Plans(world)
-    world.land(a_source(), *ROWS)
-    refresh(world, old)
-    world.fill(old)
+    new, plans = costs("cost * 2"), _filled(world)
     setting = plans.published(new, cutoff=FIFTH, reason="agreed with finance")
 
     later = plans.published(new, restate=(Restatement(A, "2024-01-09", "2024-01-09"),))
@@ -79,10 +82,7 @@ def test_a_cutoff_stays_that_of_the_plan_which_set_it_whatever_is_restated_after
 
 
 def test_a_release_note_names_a_cutoff_once_and_calls_no_cell_wrong(world: World):
-    old, new, plans = costs("cost"), costs("cost * 2"), Plans(world)
-    world.land(a_source(), *ROWS)
-    refresh(world, old)
-    world.fill(old)
+    new, plans = costs("cost * 2"), _filled(world)
 
     setting = plans.published(new, cutoff=FIFTH, reason="agreed with finance")
     lifting = plans.published(new, lift_cutoffs=(A,))
@@ -112,10 +112,7 @@ def test_a_cutoff_before_which_nothing_was_built_is_lifted_and_its_gaps_are_publ
 
 
 def test_a_cutoff_that_keeps_no_cell_is_lifted_by_a_plan_that_builds_none(world: World):
-    old, new, plans = costs("cost"), costs("cost * 2"), Plans(world)
-    world.land(a_source(), *ROWS)
-    refresh(world, old)
-    world.fill(old)
+    new, plans = costs("cost * 2"), _filled(world)
     plans.published(new, cutoff="2024-01-01", reason="agreed with finance")
     before = by_day(world)
 

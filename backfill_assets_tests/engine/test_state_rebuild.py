@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -33,6 +34,10 @@ from backfill_assets_tests.state.building import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from datetime import datetime
+
+    from backfill_assets.engine.upkeep.state_rebuild import RebuiltState
     from backfill_assets.models.graph import Graph
     from backfill_assets_tests.engine.world import World
 
@@ -60,6 +65,15 @@ def filled(root: Path, model: str, *, exact: bool = True) -> BatchCommit:
     return commit
 
 
+@contextmanager
+def rebuilt_state(
+    loaded: Graph, root: Path, now: Callable[[], datetime]
+) -> Iterator[tuple[Store, RebuiltState]]:
+    """Rebuild another state from the logs of all tables, and tell what that found."""
+    with Store.open(f"sqlite:///{root / 'again.db'}", clock=now, data_root=str(root)) as store:
+        yield store, rebuild_state(store, loaded, read_logs(loaded, str(root)))
+
+
 @pytest.mark.parametrize("copied", [1, 2])
 def test_a_promotion_counts_in_all_of_its_tables_or_in_none(tmp_path: Path, copied: int):
     together = tuple(map(version_of, MODELS))
@@ -68,12 +82,7 @@ def test_a_promotion_counts_in_all_of_its_tables_or_in_none(tmp_path: Path, copi
         copy = {"batch_id": f"p1:90:{model}", "plan_id": "p1", "reason": PROMOTED, "built_at": 90}
         if number < copied:
             logged(tmp_path, replace(first, **copy, together=together), 1)
-    with Store.open(
-        f"sqlite:///{tmp_path / 'again.db'}", clock=clock, data_root=str(tmp_path)
-    ) as store:
-        rebuilt = rebuild_state(
-            store, a_graph(a_model()), read_logs(a_graph(a_model()), str(tmp_path))
-        )
+    with rebuilt_state(a_graph(a_model()), tmp_path, clock) as (store, rebuilt):
         heads = [store.versions.known_head(table) for table in together]
         assert heads == ([1, 1] if copied == 2 else [0, 0])
         assert store.views.of("prod").counter >= 90
@@ -86,22 +95,19 @@ def test_a_promotion_counts_in_all_of_its_tables_or_in_none(tmp_path: Path, copi
 
 
 def test_what_was_published_with_its_upstream_is_not_stale_in_a_rebuilt_state(
-    world: World, tmp_path: Path
+    world: World,
 ):
     world.begin(OLD, *ROWS)
     world.land(a_source(), *changed(row(8, 1, 99.0)))
     Plans(world).published(OLD, restate=(Restatement(VISITS),))
-    with Store.open(
-        f"sqlite:///{tmp_path / 'again.db'}", clock=world.clock, data_root=str(world.root)
-    ) as store:
-        rebuild_state(store, OLD, read_logs(OLD, str(world.root)))
+    with rebuilt_state(OLD, world.root, world.clock) as (store, _):
         work = needs_work(OLD, store.views.of("prod"), OLD.model(COSTS), now=world.clock())
         assert work.ready
         assert not work.stale_cells
 
 
 def test_a_day_that_a_rollback_took_away_is_missing_in_a_rebuilt_state_too(
-    world: World, tmp_path: Path
+    world: World,
 ):
     world.begin(OLD, *ROWS)
     world.land(a_source(), *changed(row(8, 1, 99.0)))
@@ -112,10 +118,7 @@ def test_a_day_that_a_rollback_took_away_is_missing_in_a_rebuilt_state_too(
     assert row(11, 1, 11.0)[:2] in world.rows(VISITS, "ds", "id")
     rollback_plan(Plans(world).project(OLD), plan)
 
-    with Store.open(
-        f"sqlite:///{tmp_path / 'again.db'}", clock=world.clock, data_root=str(world.root)
-    ) as store:
-        rebuild_state(store, OLD, read_logs(OLD, str(world.root)))
+    with rebuilt_state(OLD, world.root, world.clock) as (store, _):
         ready = [
             needs_work(OLD, each.views.of("prod"), OLD.model(VISITS), now=world.clock()).ready
             for each in (world.store, store)
@@ -133,12 +136,8 @@ def test_a_definition_that_no_log_holds_is_named_where_it_is_not_loaded(
     Plans(world).published(MORE, forward_only=True)
     world.clock.now += timedelta(days=1)
     world.fill(MORE)
-    with Store.open(
-        f"sqlite:///{world.root / 'again.db'}", clock=world.clock, data_root=str(world.root)
-    ) as store:
-        rebuilt = rebuild_state(store, loaded, read_logs(loaded, str(world.root)))
-
-    assert rebuilt.unsure == unsure
+    with rebuilt_state(loaded, world.root, world.clock) as (_, rebuilt):
+        assert rebuilt.unsure == unsure
 
 
 @pytest.mark.parametrize(
@@ -152,10 +151,7 @@ def test_of_an_older_log_only_columns_that_were_rounded_are_marked_in_a_rebuild(
     columns = tuple(Column(*column) for column in types.items())
     sql = "SELECT ds, x, y FROM web.events WHERE ds >= :start_ds AND ds < :end_ds"
     model = a_model(name=loaded, sql=sql, columns=columns, unique_key=["x"])
-    with Store.open(
-        f"sqlite:///{tmp_path / 'again.db'}", clock=clock, data_root=str(tmp_path)
-    ) as store:
-        rebuild_state(store, a_graph(model), read_logs(a_graph(model), str(tmp_path)))
+    with rebuilt_state(a_graph(model), tmp_path, clock) as (store, _):
         found = store.versions.ready_records(commit.version, None)[0].content
     sums = {"key": found.key, **found.columns}
     assert {
@@ -171,10 +167,7 @@ def test_a_table_that_is_lost_is_filled_again_in_a_state_that_is_rebuilt_from_th
     shutil.copytree(world.root, root)
     shutil.rmtree(root / Path(world.path(VISITS)).relative_to(world.root))
     (root / "state.db").unlink()
-    with Store.open(
-        f"sqlite:///{root / 'state.db'}", clock=world.clock, data_root=str(root)
-    ) as store:
-        rebuild_state(store, OLD, read_logs(OLD, str(root)))
+    with rebuilt_state(OLD, root, world.clock) as (store, _):
         again = replace(world, store=store, root=root)
 
         filled_again = again.fill(OLD)

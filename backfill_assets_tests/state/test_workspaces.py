@@ -325,13 +325,18 @@ def test_two_plans_can_not_write_one_version(store: Store):
     assert store.versions.owner("orders__v2") == "plan:p2"
 
 
-def test_a_plan_for_prod_takes_over_what_dev_has_built_and_dev_goes_on_reading_it(store: Store):
+def _filled_by_dev(store: Store) -> None:
+    """Let dev publish a table of its own."""
     store.environments.save_environment(DEV)
     dev = Trial(store, "p1", environment="dev")
     dev.new_version("orders")
     dev.open()
     dev.fill("orders", 0, 3)
     dev.promote()
+
+
+def test_a_plan_for_prod_takes_over_what_dev_has_built_and_dev_goes_on_reading_it(store: Store):
+    _filled_by_dev(store)
     assert store.versions.owner("orders__v2") == "dev"
 
     plan = Trial(store, "p2")
@@ -364,12 +369,7 @@ def test_a_plan_of_dev_takes_no_table_over_that_another_environment_alone_writes
 
 
 def test_dev_runs_its_own_definition_over_a_table_that_prod_takes_over(store: Store):
-    store.environments.save_environment(DEV)
-    dev = Trial(store, "p1", environment="dev")
-    dev.new_version("orders")
-    dev.open()
-    dev.fill("orders", 0, 3)
-    dev.promote()
+    _filled_by_dev(store)
     described = Trial(store, "p2", environment="dev")
     described.in_place("orders", fingerprint="described")
     described.open()

@@ -41,6 +41,11 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 
+def without_key(row: str) -> str:
+    """The same row of the first order, without its number."""
+    return row.replace("(1,", "(NULL,")
+
+
 def unseen(row: str) -> str:
     """The same row without the time at which it was seen."""
     return row.replace("TIMESTAMP'2024-01-01 00:00:00+00:00'", "NULL")
@@ -83,7 +88,7 @@ def test_of_rows_with_one_key_the_latest_wins_and_ties_are_always_broken_alike(s
 
 def test_rows_without_a_key_are_no_versions_of_one_row(spark: SparkSession):
     model = orders(kind=IncrementalByUniqueKey(time_column="ds", latest_by="seen_at"))
-    nameless = order(1, 1, seen=1).replace("(1,", "(NULL,")
+    nameless = without_key(order(1, 1, seen=1))
 
     rows = contract(frame(spark, model.schema, nameless, nameless, order(2, 1)), model)
 
@@ -142,7 +147,7 @@ def test_rows_without_a_key_do_not_multiply_with_each_build(
     spark: SparkSession, tmp_path: Path, declared: dict[str, Any]
 ):
     path, model = str(tmp_path / "orders"), orders(**declared)
-    nameless = order(1, 1).replace("(1,", "(NULL,")
+    nameless = without_key(order(1, 1))
 
     for number in (1, 2, 3):
         rows = batch(spark, model, path, days(1), nameless, nameless, order(2, 1))
@@ -158,7 +163,7 @@ def test_rows_without_a_key_are_none_that_only_history_has(
     carried: bool,  # noqa: FBT001
 ):
     path, model = str(tmp_path / "orders"), orders(deletes="none")
-    nameless = order(1, 1).replace("(1,", "(NULL,")
+    nameless = without_key(order(1, 1))
     rows = batch(spark, model, path, days(1), nameless, order(2, 1))
     commit_cells(rows, model, days(1), ticket(path, 1))
     computed, history = contract(frame(spark, model.schema, nameless), model), table_now(path)
@@ -187,7 +192,7 @@ def test_a_tombstone_deletes_its_key(spark: SparkSession, tmp_path: Path, dtype:
 
 def test_a_tombstone_without_a_key_is_no_row_beside_others(spark: SparkSession, tmp_path: Path):
     path, model = str(tmp_path / "orders"), orders(deletes=Tombstone("gone"))
-    nameless, gone = (order(1, 1, gone=gone).replace("(1,", "(NULL,") for gone in ("FALSE", "TRUE"))
+    nameless, gone = (without_key(order(1, 1, gone=gone)) for gone in ("FALSE", "TRUE"))
 
     rows = batch(spark, model, path, days(1), nameless, gone)
 
